@@ -1,0 +1,56 @@
+"""Every error that distkern raises on purpose: one sentence that names the culprit and says what to do."""
+
+from __future__ import annotations
+
+
+class DistkernError(Exception):
+    """Base of all errors raised by distkern, so that one ``except`` catches them."""
+
+
+class InputError(DistkernError, ValueError):
+    """The data, a parameter or a file that the user gave cannot be used as it is."""
+
+
+class InputTypeError(DistkernError, TypeError):
+    """An argument is of a kind that distkern does not take."""
+
+
+class SampleError(InputError):
+    """One sample cannot be used; ``row`` is its position in the block that was checked."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class MissingExtraError(DistkernError, ImportError):
+    """A feature needs an optional dependency that is not installed."""
+
+    @classmethod
+    def of(cls, what: str, extra: str) -> MissingExtraError:
+        """State which extra brings what is missing."""
+        return cls(f"{what} needs an optional dependency: pip install 'distkern[{extra}]'")
+
+
+class MemoryLimitError(DistkernError, ValueError):
+    """What was asked cannot fit the memory or disk allowed; raised before any work starts."""
+
+
+class StoreError(DistkernError, ValueError):
+    """A stored Gram matrix cannot be opened, written or read."""
+
+
+class StoreMismatchError(StoreError):
+    """A store holds another computation (kernel, data or format) than the one asked for."""
+
+
+class IncompleteGramError(StoreError):
+    """A tile that was asked for has not been computed yet."""
+
+
+class CorruptTileError(StoreError):
+    """A stored block does not match its checksum."""
+
+
+class TaskError(DistkernError, RuntimeError):
+    """Tasks failed on the workers after all retries; what had finished is stored."""

@@ -1,0 +1,366 @@
+"""What every Gram matrix offers, and the two plainest ones: over an ndarray, and a part of another one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.matrix.indexing import as_indices, split_key
+
+if TYPE_CHECKING:
+    from distkern.matrix.views import CenteredGram, UnitNormGram
+
+ASARRAY_LIMIT = 2**30
+"""``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
+
+PASS_BYTES = 2**26
+"""Bytes of one block when a pass over the matrix is not given by stored tiles."""
+
+
+class BaseGram(ABC):
+    """A matrix of kernel values between two lists of samples, read only by blocks and by products with vectors.
+
+    ``block`` and ``matmat`` read; everything else composes lazily: ``gram[rows][:, cols]``, ``gram[np.ix_(rows, cols)]``
+    (scikit-learn's way), ``centered()`` and ``unit_norm()`` return views that read nothing until asked.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    # What a concrete matrix provides -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+
+    @abstractmethod
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        """Read the entries of valid row and column positions."""
+
+    @abstractmethod
+    def row_diag(self) -> Floats:
+        """k(x, x) of the row samples, also where the matrix is rectangular."""
+
+    @abstractmethod
+    def col_diag(self) -> Floats:
+        """k(x, x) of the column samples, also where the matrix is rectangular."""
+
+    @property
+    @abstractmethod
+    def is_symmetric(self) -> bool:
+        """Whether rows and columns are the same samples in the same order."""
+
+    @property
+    @abstractmethod
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+
+    @property
+    @abstractmethod
+    def col_ids(self) -> tuple[str, ...]:
+        """Names of the column samples."""
+
+    @abstractmethod
+    def bytes_read(self) -> int:
+        """Bytes read from storage through this matrix so far, all its views included."""
+
+    def cross(self, X: Any) -> BaseGram:
+        """Kernel between new raw samples (rows) and the column samples of this matrix.
+
+        Raises
+        ------
+        InputError
+            If this matrix does not know the samples it was computed from.
+        """
+        raise InputError(
+            "this Gram matrix holds kernel values only, not the samples they came from: compute the kernel between the "
+            "new samples and the training samples, or use a Gram matrix from compute_gram"
+        )
+
+    # What all share --------------------------------------------------------------------------------------------
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+        return self.row_ids
+
+    @property
+    def ndim(self) -> int:
+        """Two, always."""
+        return 2
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole matrix as a float64 array."""
+        return self.shape[0] * self.shape[1] * 8
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def diag(self) -> Floats:
+        """k(x, x) of the samples of a symmetric matrix.
+
+        Raises
+        ------
+        InputError
+            If rows and columns are not the same samples.
+        """
+        if not self.is_symmetric:
+            raise InputError("rows and columns are not the same samples: use row_diag() or col_diag()")
+        return self.row_diag()
+
+    def block(self, rows: Any, cols: Any) -> Floats:
+        """Read the entries of some rows and columns (slices, positions or masks) into an array."""
+        return self._block(as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, cols = split_key(key)
+        if isinstance(rows, (int, np.integer)) or isinstance(cols, (int, np.integer)):
+            values = self.block(
+                [rows] if isinstance(rows, (int, np.integer)) else rows,
+                [cols] if isinstance(cols, (int, np.integer)) else cols,
+            )
+            row = 0 if isinstance(rows, (int, np.integer)) else slice(None)
+            col = 0 if isinstance(cols, (int, np.integer)) else slice(None)
+            return values[row, col]
+        return SliceGram(self, as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+
+    def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Pass over the matrix once: (row positions, column positions, entries), in a fixed order."""
+        rows, cols = self.shape
+        height = max(1, PASS_BYTES // max(1, 8 * cols))
+        every = np.arange(cols, dtype=np.intp)
+        for start in range(0, rows, height):
+            part = np.arange(start, min(start + height, rows), dtype=np.intp)
+            yield part, every, self._block(part, every)
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the tiles."""
+        V = self._operand(V)
+        out = np.zeros((self.shape[0], *V.shape[1:]))
+        for rows, cols, values in self.tiles():
+            out[rows] += values @ V[cols]
+        return out
+
+    def _operand(self, V: Array) -> Floats:
+        V = np.asarray(V, dtype=np.float64)
+        if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
+            raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
+        return V
+
+    def centered(self, on: Any = None) -> CenteredGram:
+        """Centre in feature space on the mean of the samples ``on`` (all by default), lazily but for one pass.
+
+        k_c(x, y) = k(x, y) − mean_t k(x, t) − mean_t k(t, y) + mean_{t, u} k(t, u), t and u over ``on``.
+        """
+        from distkern.matrix.views import center  # a view is a BaseGram itself
+
+        return center(self, on)
+
+    def unit_norm(self) -> UnitNormGram:
+        """Scale every sample to norm 1 in feature space: k(x, y) / sqrt(k(x, x) k(y, y)), lazily."""
+        from distkern.matrix.views import UnitNormGram  # a view is a BaseGram itself
+
+        return UnitNormGram(self)
+
+    def to_numpy(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+        """Read the whole matrix into memory.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the array would take more than ``max_bytes``.
+        """
+        if self.nbytes > max_bytes:
+            raise MemoryLimitError(
+                f"the matrix {self.shape[0]} × {self.shape[1]} takes {self.nbytes:,} bytes in memory, more than the "
+                f"{max_bytes:,} allowed: read it by block(), or pass max_bytes= to to_numpy()"
+            )
+        return self.block(slice(None), slice(None))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise InputError("a stored Gram matrix cannot become an array without a copy")
+        return self.to_numpy().astype(dtype or np.float64, copy=False)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}>"
+
+
+def name_samples(count: int) -> tuple[str, ...]:
+    """Names for samples that came without: their positions, as text."""
+    return tuple(str(position) for position in range(count))
+
+
+class ArrayGram(BaseGram):
+    """A Gram matrix over an array in memory.
+
+    Parameters
+    ----------
+    values
+        Kernel values (rows, cols); kept as they are, never written to.
+    row_diag, col_diag
+        k(x, x) of the samples where the matrix does not hold it. A square matrix without them is taken as symmetric,
+        and its own diagonal serves.
+    row_ids, col_ids
+        Names of the samples; positions by default.
+
+    Raises
+    ------
+    InputError
+        If the values are not a finite matrix.
+
+    Examples
+    --------
+    >>> gram = ArrayGram([[2.0, 1.0], [1.0, 2.0]])
+    >>> gram.unit_norm().to_numpy()
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        *,
+        row_diag: Any = None,
+        col_diag: Any = None,
+        row_ids: Sequence[str] | None = None,
+        col_ids: Sequence[str] | None = None,
+    ) -> None:
+        self._values: Floats = np.asarray(values, dtype=np.float64)
+        if self._values.ndim != 2:
+            raise InputError(f"a Gram matrix has two axes; got an array of shape {self._values.shape}")
+        if not np.isfinite(self._values).all():
+            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        rows, cols = self._values.shape
+        self._symmetric = rows == cols and row_diag is None and col_diag is None
+        self._row_diag = self._given(row_diag, rows, "row_diag")
+        self._col_diag = self._given(col_diag, cols, "col_diag")
+        self._row_ids = name_samples(rows) if row_ids is None else tuple(row_ids)
+        self._col_ids = (
+            (self._row_ids if self._symmetric else name_samples(cols)) if col_ids is None else tuple(col_ids)
+        )
+
+    @staticmethod
+    def _given(values: Any, count: int, name: str) -> Floats | None:
+        if values is None:
+            return None
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != (count,):
+            raise InputError(f"{name} has shape {array.shape}; the matrix needs ({count},)")
+        return array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+        return self._values.shape[0], self._values.shape[1]
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether rows and columns are the same samples in the same order."""
+        return self._symmetric
+
+    @property
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+        return self._row_ids
+
+    @property
+    def col_ids(self) -> tuple[str, ...]:
+        """Names of the column samples."""
+        return self._col_ids
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        return self._values[np.ix_(rows, cols)]
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector (n,) or with the columns of a matrix (n, k)."""
+        return self._values @ self._operand(V)
+
+    def _known_diag(self, values: Floats | None, side: str) -> Floats:
+        if values is not None:
+            return values
+        if self._symmetric:
+            return self._values.diagonal().copy()
+        raise InputError(
+            f"a rectangular array does not hold k(x, x) of its {side}s: give it as {side}_diag= to ArrayGram, or as "
+            "diagonal= to KernelStandardizer"
+        )
+
+    def row_diag(self) -> Floats:
+        """k(x, x) of the row samples; an error where the matrix does not hold it and it was not given."""
+        return self._known_diag(self._row_diag, "row")
+
+    def col_diag(self) -> Floats:
+        """k(x, x) of the column samples; an error where the matrix does not hold it and it was not given."""
+        return self._known_diag(self._col_diag, "col")
+
+    def bytes_read(self) -> int:
+        """Nothing is stored, so nothing is read: 0."""
+        return 0
+
+
+class SliceGram(BaseGram):
+    """Some rows and some columns of another Gram matrix; indices compose and nothing is read."""
+
+    def __init__(self, parent: BaseGram, rows: Indices, cols: Indices) -> None:
+        if isinstance(parent, SliceGram):
+            parent, rows, cols = parent._parent, parent._rows[rows], parent._cols[cols]
+        self._parent, self._rows, self._cols = parent, rows, cols
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+        return len(self._rows), len(self._cols)
+
+    @cached_property
+    def is_symmetric(self) -> bool:  # type: ignore[override]
+        """Whether rows and columns are the same samples in the same order."""
+        return self._parent.is_symmetric and np.array_equal(self._rows, self._cols)
+
+    @property
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+        ids = self._parent.row_ids
+        return tuple(ids[i] for i in self._rows)
+
+    @property
+    def col_ids(self) -> tuple[str, ...]:
+        """Names of the column samples."""
+        ids = self._parent.col_ids
+        return tuple(ids[j] for j in self._cols)
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        return self._parent._block(self._rows[rows], self._cols[cols])
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector or with columns; a large part goes through one pass over the parent's tiles."""
+        V = self._operand(V)
+        total = self._parent.shape[0] * self._parent.shape[1]
+        if 4 * self.shape[0] * self.shape[1] < total:
+            return super().matmat(V)
+        spread = np.zeros((self._parent.shape[1], *V.shape[1:]))
+        np.add.at(spread, self._cols, V)
+        return self._parent.matmat(spread)[self._rows]
+
+    def row_diag(self) -> Floats:
+        """k(x, x) of the row samples, from the parent's diagonal."""
+        return self._parent.row_diag()[self._rows]
+
+    def col_diag(self) -> Floats:
+        """k(x, x) of the column samples, from the parent's diagonal."""
+        return self._parent.col_diag()[self._cols]
+
+    def bytes_read(self) -> int:
+        """Bytes read from storage through the parent so far."""
+        return self._parent.bytes_read()
+
+    def cross(self, X: Any) -> BaseGram:
+        """Kernel between new raw samples (rows) and the column samples of this part."""
+        return self._parent.cross(X)[:, self._cols]

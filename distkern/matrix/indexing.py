@@ -1,0 +1,62 @@
+"""From whatever a user or scikit-learn writes between brackets to two arrays of positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Indices
+
+
+def as_indices(key: Any, size: int, axis: str) -> Indices:
+    """Turn a slice, a list of positions or a boolean mask over ``size`` samples into positions.
+
+    Raises
+    ------
+    InputError
+        If a position lies outside the matrix, or a mask has another length than the axis.
+
+    Examples
+    --------
+    >>> as_indices([True, False, True], 3, "rows")
+    array([0, 2])
+    >>> as_indices(slice(None, None, 2), 5, "rows")
+    array([0, 2, 4])
+    >>> as_indices([-1], 5, "rows")
+    array([4])
+    """
+    if isinstance(key, slice):
+        return np.arange(size, dtype=np.intp)[key]
+    positions = np.asarray(key)
+    if positions.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if positions.dtype == bool:
+        if positions.shape != (size,):
+            raise InputError(f"the mask of the {axis} has shape {positions.shape}; it must be ({size},)")
+        return np.flatnonzero(positions)
+    if positions.dtype.kind not in "iu" or positions.ndim != 1:
+        raise InputError(f"the {axis} must be a slice, a boolean mask or a list of positions, not {key!r}")
+    positions = positions.astype(np.intp)
+    if positions.min() < -size or positions.max() >= size:
+        raise InputError(f"the {axis} reach from {positions.min()} to {positions.max()}; there are {size} samples")
+    return np.where(positions < 0, positions + size, positions)
+
+
+def split_key(key: Any) -> tuple[Any, Any]:
+    """Split what stands between the brackets of ``gram[...]`` into a key of the rows and one of the columns.
+
+    ``np.ix_(rows, cols)``, as scikit-learn writes it, selects a block; two plain lists would mean single entries to
+    NumPy, so they are refused instead of guessed.
+    """
+    if not isinstance(key, tuple):
+        return key, slice(None)
+    if len(key) != 2:
+        raise InputError(f"a Gram matrix has two axes; got {len(key)} indices")
+    rows, cols = key
+    if np.ndim(rows) == 2 and np.ndim(cols) == 2 and np.shape(rows)[1] == 1 and np.shape(cols)[0] == 1:
+        return np.ravel(rows), np.ravel(cols)
+    if np.ndim(rows) == 1 and np.ndim(cols) == 1:
+        raise InputError("two lists of positions are ambiguous: write gram[np.ix_(rows, cols)] or gram[rows][:, cols]")
+    return rows, cols

@@ -1,0 +1,159 @@
+"""Lazy views of a Gram matrix that transform its values: centred in feature space, scaled to unit norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.matrix.base import BaseGram
+from distkern.matrix.indexing import as_indices
+
+NULL_NORM = 1e-12
+"""A squared norm below this fraction of the largest one is rounding, not a direction."""
+
+
+class _View(BaseGram):
+    """A view that keeps the samples of its parent and changes their values."""
+
+    def __init__(self, parent: BaseGram) -> None:
+        self._parent = parent
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+        return self._parent.shape
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether rows and columns are the same samples in the same order."""
+        return self._parent.is_symmetric
+
+    @property
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+        return self._parent.row_ids
+
+    @property
+    def col_ids(self) -> tuple[str, ...]:
+        """Names of the column samples."""
+        return self._parent.col_ids
+
+    def bytes_read(self) -> int:
+        """Bytes read from storage through the parent so far."""
+        return self._parent.bytes_read()
+
+
+class CenteredGram(_View):
+    """k(x, y) − r(x) − c(y) + g: centred in feature space on a set of samples.
+
+    Parameters
+    ----------
+    parent
+        The matrix to centre.
+    row_means, col_means
+        r(x) and c(y): mean kernel value between the sample and the centring samples, (rows,) and (cols,).
+    grand_mean
+        g: mean kernel value among the centring samples.
+    """
+
+    def __init__(self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float) -> None:
+        super().__init__(parent)
+        self.row_means, self.col_means, self.grand_mean = row_means, col_means, grand_mean
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
+        return (
+            self._parent._block(rows, cols) - np.add.outer(self.row_means[rows], self.col_means[cols]) + self.grand_mean
+        )
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector or with columns, in one pass over the parent."""
+        V = self._operand(V)
+        sums = V.sum(axis=0)
+        row_part = np.multiply.outer(self.row_means, sums)
+        return self._parent.matmat(V) - row_part - self.col_means @ V + self.grand_mean * sums
+
+    def row_diag(self) -> Floats:
+        """Squared distance of each row sample from the centre."""
+        return self._parent.row_diag() - 2 * self.row_means + self.grand_mean
+
+    def col_diag(self) -> Floats:
+        """Squared distance of each column sample from the centre."""
+        return self._parent.col_diag() - 2 * self.col_means + self.grand_mean
+
+
+def center(gram: BaseGram, on: Any = None) -> CenteredGram:
+    """Centre a symmetric Gram matrix on the mean of the samples ``on``; all of them by default.
+
+    Raises
+    ------
+    InputError
+        If rows and columns are not the same samples, or no sample is given to centre on.
+    """
+    if not gram.is_symmetric:
+        raise InputError(
+            "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices fit "
+            "a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
+        )
+    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples")
+    if len(samples) == 0:
+        raise InputError("no sample to centre on")
+    weights = np.bincount(samples, minlength=gram.shape[0]) / len(samples)
+    means = gram.matmat(weights)
+    return CenteredGram(gram, means, means, float(weights @ means))
+
+
+class UnitNormGram(_View):
+    """k(x, y) / sqrt(k(x, x) k(y, y)): every sample scaled to norm 1 in feature space.
+
+    Raises
+    ------
+    InputError
+        If a sample has norm zero; it is named.
+    """
+
+    def __init__(self, parent: BaseGram) -> None:
+        super().__init__(parent)
+        self.row_norms = norms(parent.row_diag(), parent.row_ids)
+        self.col_norms = self.row_norms if parent.is_symmetric else norms(parent.col_diag(), parent.col_ids)
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        values = self._parent._block(rows, cols) / np.multiply.outer(self.row_norms[rows], self.col_norms[cols])
+        if self.is_symmetric:
+            values[np.equal.outer(rows, cols)] = 1.0
+        return values
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector or with columns, in one pass over the parent."""
+        V = self._operand(V)
+        scaled = (V.T / self.col_norms).T
+        return (self._parent.matmat(scaled).T / self.row_norms).T
+
+    def row_diag(self) -> Floats:
+        """Ones."""
+        return np.ones(self.shape[0])
+
+    def col_diag(self) -> Floats:
+        """Ones."""
+        return np.ones(self.shape[1])
+
+
+def norms(diagonal: Floats, ids: tuple[str, ...]) -> Floats:
+    """Norms in feature space from k(x, x).
+
+    Raises
+    ------
+    InputError
+        If a sample has norm zero (a constant sample, or one equal to the mean after centring); the first is named.
+    """
+    null = ~(diagonal > NULL_NORM * max(diagonal.max(initial=0.0), 0.0))
+    if null.any():
+        first = ids[int(np.flatnonzero(null)[0])]
+        raise InputError(
+            f"sample {first!r} has norm zero in feature space ({int(null.sum())} such in all): a constant sample, or one "
+            "equal to the mean after centring; leave it out, or do not scale to unit norm"
+        )
+    return np.sqrt(diagonal)
