@@ -1,0 +1,1 @@
+"""What every floor stands on: errors, protocols, checks, the jit policy, progress events."""

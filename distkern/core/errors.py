@@ -19,8 +19,11 @@ class SampleError(InputError):
     """One sample cannot be used; ``row`` is its position in the block that was checked."""
 
     def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
+        super().__init__(message, row)
         self.row = row
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class MissingExtraError(DistkernError, ImportError):

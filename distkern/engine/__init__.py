@@ -1,0 +1,1 @@
+"""Who runs it: idempotent tasks, executors, memory. Knows nothing of kernels."""

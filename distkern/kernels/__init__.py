@@ -1,0 +1,1 @@
+"""What is computed: one file a family of kernels, their algebra, and the registry of their names."""

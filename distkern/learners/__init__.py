@@ -1,0 +1,1 @@
+"""Thin scikit-learn estimators that take a Gram matrix, an ndarray, or raw data with a kernel."""

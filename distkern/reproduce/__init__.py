@@ -1,0 +1,1 @@
+"""The papers' tables: protocol, data, published numbers beside ours."""

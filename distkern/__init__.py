@@ -1,0 +1,64 @@
+"""Distributed kernel methods for rankings and omics.
+
+Pick a kernel, point it at a cohort, and get a Gram matrix that may be larger than any machine's memory; every learner
+works on that matrix without caring where it lies. Names load when they are first used, so that a worker that computes
+tiles never imports scikit-learn, pandas or matplotlib.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from distkern._version import __version__ as __version__
+
+_HOMES = {
+    "distkern.core.errors": (
+        "CorruptTileError",
+        "DistkernError",
+        "IncompleteGramError",
+        "InputError",
+        "InputTypeError",
+        "MemoryLimitError",
+        "MissingExtraError",
+        "SampleError",
+        "StoreError",
+        "StoreMismatchError",
+        "TaskError",
+    ),
+    "distkern.core.rankings": ("Rankings",),
+    "distkern.kernels.base": ("Kernel",),
+    "distkern.kernels.kendall": ("Kendall",),
+    "distkern.kernels.mallows": ("Mallows",),
+    "distkern.kernels.vectors": ("Gaussian", "Linear", "Polynomial"),
+    "distkern.kernels.registry": ("from_spec",),
+    "distkern.matrix.base": ("ArrayGram",),
+    "distkern.engine.executors": ("Serial", "Threads"),
+    "distkern.engine.dask.executor": ("Dask",),
+    "distkern.gram.compute": ("compute_gram", "plan_gram", "repair_gram"),
+    "distkern.gram.handle": ("Gram", "open_gram"),
+    "distkern.io.expression": ("read_expression",),
+    "distkern.learners.standardizer": ("KernelStandardizer",),
+    "distkern.learners.svm": ("KernelSVC",),
+    "distkern.learners.predictor": ("CohortPredictor",),
+    "distkern.learners.persist": ("load_model", "save_model"),
+    "distkern.learners.selection": ("Evaluation", "evaluate"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_SUBPACKAGES = ("datasets",)
+
+__all__ = ["__version__", *sorted(_HOME_OF), *_SUBPACKAGES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    if name in _SUBPACKAGES:
+        return import_module(f"distkern.{name}")
+    raise AttributeError(f"module 'distkern' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,141 @@
+"""From lists of items, best first, to the value of each item: what `Rankings.from_orderings` does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.typing import Array, Floats
+
+NOT_RANKED = -1
+"""Fills an ordering, given by item positions, behind the last item that it ranks."""
+
+
+def place(orderings: Any, names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...]]:
+    """Value of each item (larger = preferred, NaN = not ranked) in each ordering, and the names of the items.
+
+    Raises
+    ------
+    InputError
+        If an ordering repeats an item, names an unknown one, or goes on behind a gap; its row is named.
+
+    Examples
+    --------
+    >>> place([["b", "a"], ["a", None]], None)
+    (array([[ 1.,  2.],
+            [ 2., nan]]), ('a', 'b'))
+    """
+    if isinstance(orderings, np.ndarray) and orderings.ndim == 2 and orderings.dtype.kind in "iu":
+        values = _place_positions(orderings, None if names is None else len(names))
+    else:
+        values, names = _place_lists(_as_lists(orderings), names)
+    return values, tuple(map(str, range(values.shape[1]))) if names is None else names
+
+
+def _place_positions(orderings: Array, n_items: int | None) -> Floats:
+    """Values of orderings given as a rectangular array of positions filled up with −1."""
+    orderings = orderings.astype(np.int64)
+    if orderings.size == 0:
+        raise InputError("there are no orderings")
+    n = int(orderings.max()) + 1 if n_items is None else n_items
+    ranked = orderings != NOT_RANKED
+    wrong = ranked & ((orderings < 0) | (orderings >= n))
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0, 0])
+        raise _unknown(row, int(orderings[wrong][0]), n)
+    gap = ranked[:, 1:] & ~ranked[:, :-1]
+    if gap.any():
+        raise _gap(int(np.argwhere(gap)[0, 0]))
+    rows, places = np.nonzero(ranked)
+    cells = rows * n + orderings[rows, places]
+    times = np.bincount(cells, minlength=len(orderings) * n)
+    if n and times.max(initial=0) > 1:
+        row, item = divmod(int(cells[times[cells] > 1][0]), n)
+        raise InputError(f"ordering {row} ranks item {item} twice: an item can have one place only")
+    values = np.full((len(orderings), n), np.nan)
+    values[rows, orderings[rows, places]] = n - places
+    return values
+
+
+def _as_lists(orderings: Any) -> list[list[Any]]:
+    if hasattr(orderings, "to_numpy"):
+        orderings = orderings.to_numpy()
+    if isinstance(orderings, (str, bytes)) or not isinstance(orderings, Iterable):
+        raise InputTypeError("orderings must be a list of lists of items, best first")
+    lists = []
+    for row, ordering in enumerate(orderings):
+        if isinstance(ordering, (str, bytes)) or not isinstance(ordering, Iterable):
+            raise InputError(f"ordering {row} is {ordering!r}; it must be a list of items, best first")
+        lists.append(list(ordering))
+    if not lists:
+        raise InputError("there are no orderings")
+    return lists
+
+
+def _place_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
+    """Values of orderings given as lists of names, positions and groups of them."""
+    groups = [_groups(row, ordering) for row, ordering in enumerate(orderings)]
+    entries = [item for ordering in groups for group in ordering for item in group]
+    if names is None and any(isinstance(item, str) for item in entries):
+        names = tuple(sorted({item for item in entries if isinstance(item, str)}))
+    n = len(names) if names is not None else max((int(item) for item in entries), default=-1) + 1
+    position = {name: index for index, name in enumerate(names or ())}
+    values = np.full((len(orderings), n), np.nan)
+    for row, ordering in enumerate(groups):
+        before = 0
+        for group in ordering:
+            for item in group:
+                index = position.get(item, -1) if isinstance(item, str) else item
+                if not 0 <= index < n:
+                    raise _unknown(row, item, n)
+                if not math.isnan(values[row, index]):
+                    raise InputError(f"ordering {row} ranks item {item!r} twice: an item can have one place only")
+                values[row, index] = n - before - (len(group) - 1) / 2
+            before += len(group)
+    return values, names
+
+
+def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:
+    """Entries of one ordering as groups of tied items, without what fills it up."""
+    groups: list[list[int | str]] = []
+    ended = False
+    for entry in ordering:
+        members = [entry] if isinstance(entry, str) or not isinstance(entry, Iterable) else list(entry)
+        if len(members) == 1 and _is_filler(members[0]):
+            ended = True
+            continue
+        if ended:
+            raise _gap(row)
+        groups.append([_item(row, member) for member in members])
+    return groups
+
+
+def _is_filler(entry: Any) -> bool:
+    if entry is None or (isinstance(entry, (float, np.floating)) and math.isnan(entry)):
+        return True
+    return not isinstance(entry, str) and entry == NOT_RANKED
+
+
+def _item(row: int, entry: Any) -> int | str:
+    if isinstance(entry, str):
+        return str(entry)
+    if isinstance(entry, (int, np.integer)) or (isinstance(entry, (float, np.floating)) and entry == int(entry)):
+        return int(entry)
+    raise InputError(f"ordering {row} holds {entry!r}, which is neither the name nor the position of an item")
+
+
+def _unknown(row: int, item: Any, n: int) -> InputError:
+    if isinstance(item, str):
+        return InputError(f"ordering {row} ranks {item!r}, which is not among the items: add it or correct the name")
+    return InputError(
+        f"ordering {row} ranks position {item}, but positions of the {n} items go from 0 to {n - 1}: subtract 1 if the "
+        "items are numbered from 1"
+    )
+
+
+def _gap(row: int) -> InputError:
+    return InputError(f"ordering {row} goes on behind an entry that ranks nothing: put all items first, best to worst")

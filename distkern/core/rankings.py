@@ -1,0 +1,293 @@
+"""The container of rankings: every sample orders some items, totally or in part, and may stand for many voters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distkern.core.errors import InputError
+from distkern.core.orderings import place
+from distkern.core.typing import Floats, Indices
+
+Kind = Literal["total", "interleaving", "top"]
+KINDS = ("total", "interleaving", "top")
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """Rankings of n items by m samples; make them with `from_ranks` or `from_orderings`.
+
+    Parameters
+    ----------
+    values
+        (m, n): value of each item for each sample; larger = preferred, equal = tied, NaN = not observed.
+    items
+        Names of the n items.
+    kind
+        What NaN means, for each sample. ``"total"``: there is none. ``"interleaving"``: the item's place among the
+        others is unknown. ``"top"``: the item comes after all that are observed.
+    counts
+        (m,): how many voters gave each ranking.
+
+    Raises
+    ------
+    InputError
+        If the parts do not fit together, or a total ranking lacks an item.
+
+    Examples
+    --------
+    >>> votes = Rankings.from_orderings([["b", "a", "c"], ["c", "b", "a"]], counts=[30, 12])
+    >>> votes.items, votes.values
+    (('a', 'b', 'c'), array([[2., 3., 1.],
+                             [1., 2., 3.]]))
+    >>> votes
+    <Rankings: 2 rankings of 3 items (total), 42 voters>
+    """
+
+    values: Floats
+    items: tuple[str, ...]
+    kind: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        values = _as_values(self.values)
+        items = _as_items(self.items, values.shape[1])
+        kind = _as_kinds(self.kind, len(values))
+        counts = _as_counts(self.counts, len(values))
+        for part in (values, counts):
+            part.flags.writeable = False
+        for name, checked in {"values": values, "items": items, "kind": kind, "counts": counts}.items():
+            object.__setattr__(self, name, checked)
+        missing = np.isnan(values) & (np.array(kind) == "total")[:, None]
+        if missing.any():
+            row, item = np.argwhere(missing)[0]
+            raise InputError(
+                f"ranking {row} is total but does not place item {items[item]!r}: say kind='top' if items not placed "
+                "come last, kind='interleaving' if their place is unknown (positions of items count from 0)"
+            )
+
+    @classmethod
+    def from_ranks(
+        cls,
+        values: Any,
+        *,
+        kind: Kind | Sequence[Kind] = "total",
+        larger_is_preferred: bool = True,
+        counts: Any = None,
+        items: Iterable[Any] | None = None,
+    ) -> Rankings:
+        """Make rankings from the rank or score of each item: entry (i, j) is what sample i gives item j.
+
+        Parameters
+        ----------
+        values
+            (m, n); NaN = not observed.
+        kind
+            One word for all samples or one for each.
+        larger_is_preferred
+            False where 1 = best. Ranks between 1 and n then become n + 1 − rank, other values change their sign.
+        counts
+            (m,): how many voters gave each ranking; one each by default.
+        items
+            Names of the items; by default the columns of a DataFrame, else ``"0"``, ``"1"``, …
+
+        Raises
+        ------
+        InputError
+            If the values are not a matrix of numbers, or a total ranking holds NaN.
+
+        Examples
+        --------
+        >>> Rankings.from_ranks([[1, 2, 3], [2, 3, 1]], larger_is_preferred=False).values
+        array([[3., 2., 1.],
+               [2., 1., 3.]])
+        """
+        if items is None and hasattr(values, "columns"):
+            items = values.columns
+        matrix = _as_values(values)
+        names = range(matrix.shape[1]) if items is None else items
+        if not larger_is_preferred:
+            matrix = _reversed(matrix)
+        return cls(matrix, tuple(map(str, names)), _spread(kind, len(matrix)), _default(counts, len(matrix)))
+
+    @classmethod
+    def from_orderings(
+        cls,
+        orderings: Any,
+        *,
+        kind: Kind | Sequence[Kind] = "total",
+        counts: Any = None,
+        items: Iterable[Any] | None = None,
+    ) -> Rankings:
+        """Make rankings from orderings: each lists items, best first, by name or by position.
+
+        The best of n items gets the value n, the next n − 1, and so on; items tied with each other share the mean.
+
+        Parameters
+        ----------
+        orderings
+            m lists. Text entries are names of items; integers are positions in ``items``, from 0. A list, tuple or set
+            among the entries is a group of tied items. −1, None and NaN, behind the last item only, fill up a list and
+            rank nothing; 0 is the first item, so subtract 1 from files that number the items from 1.
+        kind
+            One word for all samples or one for each.
+        counts
+            (m,): how many voters gave each ordering; one each by default.
+        items
+            Names of the items. By default the sorted names that occur, or ``"0"``, ``"1"``, … up to the largest
+            position.
+
+        Raises
+        ------
+        InputError
+            If an ordering repeats an item, names an unknown one, or goes on behind a gap; its row is named.
+
+        Examples
+        --------
+        >>> Rankings.from_orderings([[2, 0, 1], [1, -1, -1]], kind=["total", "top"]).values
+        array([[ 2.,  1.,  3.],
+               [nan,  3., nan]])
+        >>> Rankings.from_orderings([["a", ("b", "c")]]).values
+        array([[3. , 1.5, 1.5]])
+        """
+        values, names = place(orderings, None if items is None else tuple(map(str, items)))
+        return cls(values, names, _spread(kind, len(values)), _default(counts, len(values)))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.values.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rankings (not of voters) and of items."""
+        return self.values.shape[0], self.values.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        kinds = " and ".join(word for word in KINDS if word in self.kind)
+        voters = int(self.counts.sum())
+        tail = "" if voters == len(self) else f", {voters:,} voters"
+        return f"<Rankings: {len(self):,} rankings of {self.n_items:,} items ({kinds}){tail}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rankings):
+            return NotImplemented
+        return (
+            (self.items, self.kind) == (other.items, other.kind)
+            and np.array_equal(self.values, other.values, equal_nan=True)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, rows: int | slice | Sequence[int] | Indices | NDArray[np.bool_]) -> Rankings:
+        """Return some of the rankings: a position, a slice, positions or a mask; always a `Rankings`."""
+        picked = np.atleast_1d(np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)])
+        return self._take(picked, self.counts[picked])
+
+    def expand(self) -> Rankings:
+        """Return one row per voter: each ranking repeated by its count.
+
+        Examples
+        --------
+        >>> len(Rankings.from_ranks([[1, 2], [2, 1]], counts=[3, 2]).expand())
+        5
+        """
+        rows = np.repeat(np.arange(len(self)), self.counts)
+        return self._take(rows, np.ones(len(rows), dtype=np.int64))
+
+    def distinct(self) -> tuple[Rankings, Indices]:
+        """Collapse rankings of equal values and kind, in order of first appearance, adding up their counts.
+
+        Returns
+        -------
+        The distinct rankings, and for each of the given ones its position among them.
+
+        Examples
+        --------
+        >>> votes, inverse = Rankings.from_ranks([[1, 2], [2, 1], [1, 2]], counts=[5, 1, 2]).distinct()
+        >>> votes.values, votes.counts, inverse
+        (array([[1., 2.],
+                [2., 1.]]), array([7, 1]), array([0, 1, 0]))
+        """
+        canonical = self.values + 0.0
+        canonical[np.isnan(canonical)] = np.nan
+        places: dict[tuple[str, bytes], int] = {}
+        keys = ((kind, row.tobytes()) for kind, row in zip(self.kind, canonical, strict=True))
+        inverse = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.intp)
+        first = np.unique(inverse, return_index=True)[1]
+        counts = np.zeros(len(places), dtype=np.int64)
+        np.add.at(counts, inverse, self.counts)
+        return self._take(first, counts), inverse
+
+    def _take(self, rows: Indices, counts: NDArray[np.int64]) -> Rankings:
+        return Rankings(self.values[rows], self.items, tuple(self.kind[row] for row in rows), counts)
+
+
+# Checks ------------------------------------------------------------------------------------------------------------
+
+
+def _as_values(values: Any) -> Floats:
+    try:
+        matrix = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the values of rankings must be a matrix of numbers, a row per sample: {error}") from error
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(f"the values of rankings have shape {matrix.shape}; they must be (samples, items), none empty")
+    return matrix
+
+
+def _as_items(items: Any, count: int) -> tuple[str, ...]:
+    names = tuple(map(str, items))
+    if len(names) != count:
+        raise InputError(f"{len(names)} names for {count} items: give one per item")
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise InputError(f"two items have the name {repeated[0]!r}: make the names unique")
+    return names
+
+
+def _as_kinds(kind: Any, count: int) -> tuple[str, ...]:
+    words = _spread(kind, count)
+    if len(words) != count:
+        raise InputError(f"{len(words)} kinds for {count} rankings: give one word for all, or one per ranking")
+    for row, word in enumerate(words):
+        if word not in KINDS:
+            raise InputError(f"ranking {row} has kind {word!r}; it must be one of {', '.join(KINDS)}")
+    return words
+
+
+def _as_counts(counts: Any, count: int) -> NDArray[np.int64]:
+    given = np.array(counts)
+    if given.shape != (count,):
+        raise InputError(f"the counts have shape {given.shape}; they must be ({count},), one per ranking")
+    if given.dtype.kind not in "iuf" or not np.all(given == np.floor(given)) or given.min() < 1:
+        raise InputError("the counts of rankings must be whole numbers from 1: leave out rankings that nobody gave")
+    return given.astype(np.int64)
+
+
+def _spread(kind: Any, count: int) -> tuple[str, ...]:
+    return (kind,) * count if isinstance(kind, str) else tuple(map(str, kind))
+
+
+def _default(counts: Any, count: int) -> Any:
+    return np.ones(count, dtype=np.int64) if counts is None else counts
+
+
+def _reversed(matrix: Floats) -> Floats:
+    """Turn values of which the smaller is preferred around, without merging or splitting any."""
+    top = matrix.shape[1] + 1
+    mirrored = top - matrix
+    observed = matrix[~np.isnan(matrix)]
+    are_ranks = observed.size == 0 or (observed.min() >= 1 and observed.max() < top)
+    if are_ranks and np.array_equal(top - mirrored, matrix, equal_nan=True):
+        return mirrored
+    return -matrix

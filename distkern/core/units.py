@@ -1,0 +1,45 @@
+"""Amounts of memory and disk, written the way people write them."""
+
+from __future__ import annotations
+
+import re
+from numbers import Integral
+
+from distkern.core.errors import InputError, InputTypeError
+
+_FACTORS = {"": 1, "b": 1}
+_FACTORS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", start=1)}
+_FACTORS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", start=1)}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_bytes(amount: str | int) -> int:
+    """Turn an amount such as ``"2GiB"`` into bytes.
+
+    Powers of 1,000 are written kB, MB, GB, TB, PB; powers of 1,024 KiB, MiB, GiB, TiB, PiB. Upper and lower case are
+    the same, and a bare number counts bytes. A fraction of a byte is dropped.
+
+    Raises
+    ------
+    InputError
+        If the text is not such an amount, or the number is negative.
+    InputTypeError
+        If it is neither text nor a whole number.
+
+    Examples
+    --------
+    >>> parse_bytes(1024), parse_bytes("2GiB"), parse_bytes("500MB"), parse_bytes("1.5 kB")
+    (1024, 2147483648, 500000000, 1500)
+    """
+    if isinstance(amount, Integral) and not isinstance(amount, bool):
+        if amount < 0:
+            raise InputError(f"an amount of bytes cannot be negative; got {amount}")
+        return int(amount)
+    if not isinstance(amount, str):
+        raise InputTypeError(f"an amount of bytes is a whole number or text such as '2GiB', not {amount!r}")
+    match = _AMOUNT.fullmatch(amount)
+    if match is None or match[2].lower() not in _FACTORS:
+        raise InputError(f"{amount!r} is not an amount of bytes: write a number and a unit, such as '2GiB' or '500MB'")
+    whole, _, fraction = match[1].partition(".")
+    factor = _FACTORS[match[2].lower()]
+    return (int(whole + fraction) * factor) // 10 ** len(fraction)

@@ -1,0 +1,55 @@
+"""Checks of the samples that a kernel is given, each with a message that names the culprit and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from distkern.core.errors import InputError, SampleError
+from distkern.core.typing import Array
+
+Names = Sequence[str] | None
+
+
+def name_of(position: int, names: Names) -> str:
+    """Name a sample or feature by its own name where it has one, else by its position."""
+    return f"number {position}" if names is None else repr(names[position])
+
+
+def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
+    """Raise SampleError at the first NaN: no value would be silently taken for another one."""
+    where = np.isnan(X)
+    if where.any():
+        row, col = (int(position) for position in np.argwhere(where)[0])
+        raise SampleError(
+            f"sample {name_of(row, ids)} has no value (NaN) for feature {name_of(col, features)}: leave the feature or "
+            "the sample out, or fill the value in, before computing this kernel",
+            row,
+        )
+
+
+def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None:
+    """Raise SampleError at the first infinite value, which no inner product survives."""
+    where = np.isinf(X)
+    if where.any():
+        row, col = (int(position) for position in np.argwhere(where)[0])
+        raise SampleError(
+            f"sample {name_of(row, ids)} has an infinite value for feature {name_of(col, features)}: this kernel needs "
+            "finite values (kernels on orderings accept infinite ones)",
+            row,
+        )
+
+
+def refuse_constant(X: Array, ids: Names = None, remedy: str = "leave it out") -> None:
+    """Raise SampleError at the first sample whose features are all tied, for it orders nothing."""
+    constant = X.min(axis=1) == X.max(axis=1)
+    if constant.any():
+        row = int(np.flatnonzero(constant)[0])
+        raise SampleError(f"sample {name_of(row, ids)} is constant, so it orders no pair of features: {remedy}", row)
+
+
+def refuse_single_feature(X: Array) -> None:
+    """Raise InputError where there is no pair of features to compare."""
+    if X.shape[1] < 2:
+        raise InputError(f"kernels on orderings compare pairs of features; the samples have {X.shape[1]}")

@@ -1,0 +1,364 @@
+"""From samples to a stored Gram matrix: plan, prepare, compute tiles, mark them done; and again from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import CorruptTileError, InputError, StoreError, StoreMismatchError
+from distkern.core.events import Listener
+from distkern.core.typing import Array, Executor
+from distkern.core.units import parse_bytes
+from distkern.engine.executors import Threads, resolve_executor
+from distkern.engine.progress import progress_listener
+from distkern.engine.run import run
+from distkern.gram.handle import Gram
+from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
+from distkern.gram.store import GramStore, exists, remove
+from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, prepare_block
+from distkern.io.source import Source, as_source, fingerprint, sample_digests
+from distkern.kernels.base import Kernel, Prepared
+from distkern.matrix.base import name_samples
+
+SCAN_BYTES = 2**26
+"""Bytes of samples checked and digested at a time."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The samples of one side: where to read them, their names and their digests."""
+
+    source: Source
+    ids: tuple[str, ...]
+    digests: Array
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A kernel with its parameters resolved, the samples of each side, and one of them prepared."""
+
+    kernel: Kernel
+    sides: dict[str, _Side]
+    sample: Prepared
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        first, *others = (len(side.ids) for side in self.sides.values())
+        return first, others[0] if others else first
+
+    @property
+    def n_features(self) -> int:
+        return self.sides["rows"].source.shape[1]
+
+
+def compute_gram(
+    kernel: Kernel,
+    X: Any,
+    Y: Any = None,
+    *,
+    store: str | os.PathLike[str],
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    dtype: str = "float64",
+    tile: int | None = None,
+    ids: Any = None,
+    resume: bool = True,
+    overwrite: bool = False,
+    progress: Any = None,
+) -> Gram:
+    """Compute K_ij = k(x_i, y_j) in tiles, on whatever computes, into a store; go on where an earlier call stopped.
+
+    Parameters
+    ----------
+    kernel
+        A kernel, such as ``Kendall(ties="b")``.
+    X
+        Samples in rows: a NumPy, pandas, SciPy sparse, dask or zarr array, an AnnData, `Rankings`, or the path of a file
+        that holds one.
+    Y
+        Other samples, for a rectangular matrix (test × training); by default the symmetric matrix of X is computed, of
+        which only the upper triangle is computed and stored.
+    store
+        Folder of the store. What it holds of the same kernel and data is kept and completed.
+    executor
+        ``None``: the Dask client that exists in this process, else threads. ``"serial"``, ``"threads"``, a number of
+        threads, a ``distributed.Client``, or an executor.
+    memory_limit
+        Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
+        is free here, or of each Dask worker's limit.
+    dtype
+        Type of the stored values, ``"float64"`` or ``"float32"``.
+    tile
+        Samples on a side of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
+    ids
+        Names of the samples of X; its own by default, else positions.
+    resume
+        Whether an existing store of the same computation is completed; if False it is an error.
+    overwrite
+        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted.
+    progress
+        ``None``: a bar on a terminal or in a notebook. ``True``, ``False``, or a function of `Progress` events.
+
+    Returns
+    -------
+    Gram
+        The lazy handle of the complete matrix.
+
+    Raises
+    ------
+    InputError
+        If a sample or parameter cannot be used; it is named.
+    MemoryLimitError
+        If the work cannot fit the memory or disk; before any of it starts.
+    StoreMismatchError
+        If the store holds another computation; both are named.
+    TaskError
+        If tasks failed; what had finished is stored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distkern import Kendall
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gram = compute_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], store=folder + "/gram.zarr")
+    ...     gram.to_numpy()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    pool = resolve_executor(executor)
+    listener = progress_listener(progress)
+    path = os.fspath(store)
+    if exists(path) and not overwrite and not resume:
+        raise StoreError(
+            f"{path!r} exists: pass resume=True to complete it, overwrite=True to replace it, or another path"
+        )
+    opened = GramStore.opened(path) if exists(path) and not overwrite else None
+    job = _inspect(kernel, X, Y, ids)
+    plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
+    if opened is None:
+        refuse_full_disk(plan, path)
+        if exists(path):
+            remove(path)
+        sides = {name: (side.ids, side.digests) for name, side in job.sides.items()}
+        opened = GramStore.create(path, plan.to_dict(), sides, job.sample.arrays)
+    _refuse_mismatch(opened, plan)
+    opened.sweep()
+    _fill(opened, job, pool, listener)
+    return Gram(opened)
+
+
+def plan_gram(
+    kernel: Kernel,
+    X: Any,
+    Y: Any = None,
+    *,
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    dtype: str = "float64",
+    tile: int | None = None,
+) -> GramPlan:
+    """Plan what `compute_gram` would do with the same arguments, and do none of it.
+
+    Raises
+    ------
+    InputError, MemoryLimitError
+        As `compute_gram` does.
+
+    Examples
+    --------
+    >>> from distkern.kernels.kendall import Kendall
+    >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
+    3
+    """
+    return _plan(_inspect(kernel, X, Y, None), resolve_executor(executor), memory_limit, dtype, tile)
+
+
+def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress: Any = None) -> int:
+    """Recompute the tiles that do not match their checksums, from the stored prepared samples.
+
+    Returns
+    -------
+    int
+        Number of tiles recomputed.
+
+    Raises
+    ------
+    StoreError
+        If prepared samples are damaged too: they can only come from the data, by `compute_gram` with the same data.
+    """
+    opened = GramStore.opened(store)
+    listener = progress_listener(progress)
+    lost = [side for side in opened.sides if _unmark_damaged_samples(opened, side)]
+    if lost:
+        raise StoreError(
+            f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
+            "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
+        )
+    marks = opened.marks(refresh=True).copy()
+    damaged = [
+        (i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(lambda i=i, j=j: opened.read_tile(i, j))
+    ]
+    for i, j in damaged:
+        marks[i, j] = 0
+    opened.write_marks(marks, {i for i, _ in damaged})
+    _compute_tiles(opened, resolve_executor(executor), listener, damaged)
+    return len(damaged)
+
+
+def _is_damaged(read: Callable[[], Any]) -> bool:
+    try:
+        read()
+    except CorruptTileError:
+        return True
+    return False
+
+
+def _unmark_damaged_samples(store: GramStore, side: str) -> bool:
+    marks = store.prepared_marks(side)
+    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(lambda b=b: store.read_prepared(side, int(b)))]
+    if damaged:
+        marks[damaged] = 0
+        store.write_prepared_marks(side, marks)
+    return bool(damaged)
+
+
+# Before the work ---------------------------------------------------------------------------------------------------
+
+
+def _inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> _Job:
+    """Check every sample, digest its values, and resolve what the kernel takes from the data."""
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"the kernel comes first, such as Kendall(); got {type(kernel).__name__}")
+    sources = {"rows": as_source(X, ids=ids)} | ({} if Y is None else {"cols": as_source(Y)})
+    sizes = {source.shape[1] for source in sources.values()}
+    if len(sizes) > 1:
+        raise InputError(
+            f"X has {sources['rows'].shape[1]} features and Y has {sources['cols'].shape[1]}; they must agree"
+        )
+    sides = {name: _scan(kernel, source) for name, source in sources.items()}
+    training = sources.get("cols", sources["rows"])
+    resolved = kernel.resolve(training)
+    return _Job(resolved, sides, resolved.prepare(sources["rows"].read(slice(0, 1))))
+
+
+def _scan(kernel: Kernel, source: Source) -> _Side:
+    m, n = source.shape
+    ids = name_samples(m) if source.ids is None else source.ids
+    height = max(1, SCAN_BYTES // (8 * n))
+    digests = np.empty((m, 16), dtype=np.uint8)
+    for start in range(0, m, height):
+        part = slice(start, min(start + height, m))
+        values = source.read(part)
+        kernel.check(values, ids[part], source.features)
+        digests[part] = sample_digests(values)
+    return _Side(source, ids, digests)
+
+
+def _plan(job: _Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
+    return make_plan(
+        job.kernel,
+        job.sample.nbytes,
+        fingerprint={name: fingerprint(side.digests, job.n_features) for name, side in job.sides.items()},
+        shape=job.shape,
+        symmetric=len(job.sides) == 1,
+        n_features=job.n_features,
+        dtype=np.dtype(dtype).name,
+        tile=tile,
+        workers=pool.workers,
+        memory_per_task=pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit)),
+        source=" against ".join(side.source.describe() for side in job.sides.values()),
+    )
+
+
+def _refuse_mismatch(store: GramStore, plan: GramPlan) -> None:
+    """Refuse to mix two computations in one store."""
+    wanted, found = plan.identity(), {key: store.meta.get(key) for key in plan.identity()}
+    differing = [key for key in wanted if wanted[key] != found[key]]
+    if differing:
+        details = "; ".join(f"{key}: stored {_short(found[key])}, asked for {_short(wanted[key])}" for key in differing)
+        raise StoreMismatchError(
+            f"{store.path!r} holds another computation ({details}): give another path, or overwrite=True to replace it"
+        )
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# The work ----------------------------------------------------------------------------------------------------------
+
+
+def _fill(store: GramStore, job: _Job, pool: Executor, listener: Listener) -> None:
+    """Prepare the blocks and compute the tiles that are missing, and log the run if there were any."""
+    began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    prepared = [receipt for side in store.sides for receipt in _prepare_side(store, side, job, pool, listener)]
+    marks = store.marks(refresh=True)
+    pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
+    computed = _compute_tiles(store, pool, listener, pending) if pending else []
+    if prepared or computed:
+        store.log_run(
+            {
+                "started": when,
+                "executor": pool.describe(),
+                "seconds": round(time.perf_counter() - began, 3),
+                "blocks_prepared": len(prepared),
+                "tiles_computed": len(computed),
+                "task_seconds": round(sum(receipt.seconds for receipt in prepared + computed), 3),
+                "peak_bytes": max(receipt.peak_bytes for receipt in prepared + computed),
+                "workers": len({receipt.worker for receipt in prepared + computed}),
+            }
+        )
+
+
+def _prepare_side(store: GramStore, side: str, job: _Job, pool: Executor, listener: Listener) -> list[Receipt]:
+    """Prepare the missing blocks of a side, on a cluster where it can read the samples by path, else in this process."""
+    marks = store.prepared_marks(side)
+    source = job.sides[side].source
+    version = _version(store)
+    tasks = [PrepareTask(store.path, version, side, int(b), source) for b in np.flatnonzero(marks == 0)]
+    receipts: list[Receipt] = []
+
+    def done(receipt: Receipt) -> None:
+        receipts.append(receipt)
+        marks[receipt.i] = receipt.mark
+        store.write_prepared_marks(side, marks)
+
+    if tasks:
+        runner = pool if source.portable or not pool.remote else Threads()
+        run(
+            runner, prepare_block, tasks, done, phase=f"prepare {side}", listener=listener, done=len(marks) - len(tasks)
+        )
+    return receipts
+
+
+def _compute_tiles(
+    store: GramStore, pool: Executor, listener: Listener, pending: list[tuple[int, int]]
+) -> list[Receipt]:
+    """Compute some tiles, and mark each one as soon as its bytes are stored."""
+    marks = store.marks(refresh=True).copy()
+    rows, cols = store.prepared_marks("rows"), store.prepared_marks(store.col_side)
+    version = _version(store)
+    tasks = [TileTask(store.path, version, i, j, int(rows[i]), int(cols[j])) for i, j in pending]
+    receipts: list[Receipt] = []
+
+    def done(receipt: Receipt) -> None:
+        receipts.append(receipt)
+        marks[receipt.i, receipt.j] = receipt.mark
+        store.write_marks(marks, [receipt.i])
+
+    already = store.grid.count - len(tasks)
+    run(pool, compute_tile, tasks, done, phase="compute tiles", listener=listener, done=already)
+    return receipts
+
+
+def _version(store: GramStore) -> str:
+    """Digest of everything that shapes the store, by which a worker knows whether the one it has open is still this one."""
+    return blake2b(json.dumps(store.meta, sort_keys=True).encode(), digest_size=8).hexdigest()

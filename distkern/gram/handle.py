@@ -1,0 +1,228 @@
+"""The stored matrix as an operator: read by tiles, lazy, and pickled as its path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
+from distkern.core.events import Progress
+from distkern.core.typing import Floats, Indices, Spec
+from distkern.engine.memory import share_of
+from distkern.engine.progress import progress_listener
+from distkern.gram.plan import readable_bytes
+from distkern.gram.store import GramStore
+from distkern.gram.tasks import prepared_block
+from distkern.io.source import as_source
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.registry import from_spec
+from distkern.matrix.base import ArrayGram, BaseGram
+
+
+class Gram(BaseGram):
+    """A stored Gram matrix. Made by `compute_gram` and `open_gram`.
+
+    Nothing is read until ``block``, ``matmat``, ``to_numpy`` or ``np.asarray`` ask for values, and then tile by tile;
+    every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
+    """
+
+    def __init__(self, store: GramStore) -> None:
+        self._store = store
+        self._grid = store.grid
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_gram, (self._store.path,)
+
+    # What it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """Folder of the store."""
+        return self._store.path
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+        return self._grid.rows, self._grid.cols
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether rows and columns are the same samples in the same order."""
+        return self._grid.symmetric
+
+    @cached_property
+    def row_ids(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the row samples."""
+        return self._store.ids("rows")
+
+    @cached_property
+    def col_ids(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the column samples."""
+        return self.row_ids if self._grid.symmetric else self._store.ids("cols")
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel, with every parameter that depended on the data as a number."""
+        return from_spec(self._store.meta["kernel"])
+
+    def info(self) -> Spec:
+        """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
+        done = int(np.count_nonzero(self._store.marks(refresh=True)))
+        return {
+            **self._store.meta,
+            "path": self.path,
+            "tiles_done": done,
+            "tiles": self._grid.count,
+            "complete": done == self._grid.count,
+            "runs": self._store.runs(),
+        }
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every tile is computed."""
+        return bool(self.info()["complete"])
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        out = np.empty((len(rows), len(cols)))
+        in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
+        for i, (out_rows, inner_rows) in in_row.items():
+            for j, (out_cols, inner_cols) in in_col.items():
+                if self._grid.symmetric and i > j:
+                    if j in in_row and i in in_col:
+                        continue  # read and placed together with its mirror image
+                    tile = self._store.read_tile(j, i).T
+                else:
+                    tile = self._store.read_tile(i, j)
+                out[np.ix_(out_rows, out_cols)] = tile[np.ix_(inner_rows, inner_cols)]
+                if self._grid.symmetric and i < j and j in in_row and i in in_col:
+                    (mirror_rows, inner_mirror), (mirror_cols, inner_cross) = in_row[j], in_col[i]
+                    out[np.ix_(mirror_rows, mirror_cols)] = tile.T[np.ix_(inner_mirror, inner_cross)]
+        return out
+
+    def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
+        for i, j in self._grid.tiles():
+            rows, cols = np.arange(*self._grid.row_range(i)), np.arange(*self._grid.col_range(j))
+            values = self._store.read_tile(i, j)
+            yield rows, cols, values
+            if self._grid.symmetric and i != j:
+                yield cols, rows, values.T
+
+    def row_diag(self) -> Floats:
+        """k(x, x) of the row samples."""
+        return self._row_diagonal.copy()
+
+    def col_diag(self) -> Floats:
+        """k(x, x) of the column samples."""
+        return self._col_diagonal.copy()
+
+    @cached_property
+    def _row_diagonal(self) -> Floats:
+        return self._store.diagonal("rows")
+
+    @cached_property
+    def _col_diagonal(self) -> Floats:
+        return self._row_diagonal if self._grid.symmetric else self._store.diagonal("cols")
+
+    def bytes_read(self) -> int:
+        """Bytes of tiles and prepared samples read through this handle so far."""
+        return self._store.bytes_read
+
+    # New samples -----------------------------------------------------------------------------------------------
+
+    def prepared_columns(self) -> Prepared:
+        """What the kernel prepared of all column samples, in memory."""
+        side = self._store.col_side
+        blocks = [prepared_block(self._store, side, j) for j in range(self._grid.col_blocks)]
+        return Prepared({name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays})
+
+    def cross(self, X: Any) -> ArrayGram:
+        """Kernel between new raw samples (rows) and the column samples, from their stored prepared form.
+
+        Raises
+        ------
+        InputError
+            If the new samples have another number of features, or the kernel is not defined for one of them.
+        MemoryLimitError
+            If the result does not fit in memory; give fewer samples at a time.
+        """
+        source = as_source(X)
+        if source.shape[1] != self._store.meta["n_features"]:
+            raise InputError(
+                f"the new samples have {source.shape[1]} features; those of {self.path!r} have "
+                f"{self._store.meta['n_features']}"
+            )
+        needed = 8 * source.shape[0] * (self.shape[1] + 6 * source.shape[1])
+        if needed > share_of(None, 1):
+            raise MemoryLimitError(
+                f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
+                f"{readable_bytes(needed)}: give fewer samples at a time, or compute_gram(kernel, new, Y=old, store=...)"
+            )
+        new = self.kernel.prepare(self.kernel.checked(source))
+        values = np.empty((len(new), self.shape[1]))
+        for j in range(self._grid.col_blocks):
+            values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(
+                new, prepared_block(self._store, self._store.col_side, j)
+            )
+        return ArrayGram(
+            values,
+            row_diag=self.kernel.diagonal(new),
+            col_diag=self.col_diag(),
+            row_ids=source.ids,
+            col_ids=self.col_ids,
+        )
+
+    # Checking --------------------------------------------------------------------------------------------------
+
+    def verify(self, progress: Any = None) -> list[str]:
+        """Read everything that is marked done and compare it with its checksum; return what is wrong, in words.
+
+        Parameters
+        ----------
+        progress
+            ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
+        """
+        listener = progress_listener(progress)
+        wrong = []
+        marks = self._store.marks(refresh=True)
+        done = [(i, j) for i, j in self._grid.tiles() if marks[i, j]]
+        blocks = [(side, b) for side in self._store.sides for b in np.flatnonzero(self._store.prepared_marks(side))]
+        for step, (what, where) in enumerate([*(("tile", t) for t in done), *(("prepared", b) for b in blocks)]):
+            listener(Progress("verify", step, len(done) + len(blocks)))
+            try:
+                self._store.read_tile(*where) if what == "tile" else self._store.read_prepared(*where)
+            except CorruptTileError as error:
+                wrong.append(str(error))
+        listener(Progress("verify", len(done) + len(blocks), len(done) + len(blocks)))
+        return wrong
+
+    def __repr__(self) -> str:
+        info = self.info()
+        state = "complete" if info["complete"] else f"{info['tiles_done']} of {info['tiles']} tiles done"
+        return f"<Gram {self.shape[0]} × {self.shape[1]} of {self.kernel!r} at {self.path!r}, {state}>"
+
+
+def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:
+    """Group positions by their block: {block: (places in the list, positions inside the block)}."""
+    blocks = positions // side
+    return {
+        int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
+        for block in np.unique(blocks)
+    }
+
+
+def open_gram(path: str | os.PathLike[str]) -> Gram:
+    """Open a stored Gram matrix; nothing but its description is read.
+
+    Raises
+    ------
+    StoreError
+        If there is no store at the path, or it is of another format.
+    """
+    return Gram(GramStore.opened(path))

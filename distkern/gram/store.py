@@ -1,0 +1,367 @@
+"""How a Gram matrix lies on disk: a Zarr group of tiles, prepared samples, checksums and the plan that made them.
+
+::
+
+    cohort.zarr/
+      gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
+      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile's values
+      rows/ids              names of the samples: a JSON list as UTF-8 bytes
+      rows/digests          (rows, 16) uint8: a digest of each sample's values
+      rows/diagonal         (rows,) float64: k(x, x)
+      rows/marks            (row blocks,) uint64: as above, of the block's prepared arrays and diagonal
+      rows/prepared/...     what the kernel prepared once per sample
+      cols/...              the same for the columns of a rectangular matrix
+      runs                  its attributes list the runs that computed the matrix: when, on what, how long
+
+A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks at
+a time by whoever coordinates a run; two coordinators on one store both end with all marks, and equal ones, because each
+knows every tile that it read as done or had computed, and tiles are deterministic.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import google_crc32c
+import numpy as np
+import zarr
+
+from distkern._version import __version__
+from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
+from distkern.core.typing import Array, Floats, Spec
+from distkern.gram.grid import Grid
+
+FORMAT = 1
+"""Version of the layout above; a store of another version is refused."""
+
+DONE = 1 << 32
+"""Added to a checksum to make a mark, so that no mark of something done is 0."""
+
+STALE_SECONDS = 3600
+"""A temporary file older than this was left by a writer that was killed."""
+
+_WRITTEN_WHOLE = {"write_empty_chunks": True}
+
+
+def checksum(arrays: Iterable[Array]) -> int:
+    """Mark of the values of some arrays: 2^32 + crc32c of their bytes in C order.
+
+    Examples
+    --------
+    >>> hex(checksum([np.frombuffer(b"123456789", dtype=np.uint8)]))
+    '0x1e3069283'
+    """
+    crc = 0
+    for array in arrays:
+        crc = google_crc32c.extend(crc, np.ascontiguousarray(array).tobytes())
+    return DONE + crc
+
+
+@contextmanager
+def _explained(path: str, doing: str) -> Iterator[None]:
+    """Turn what the file system or Zarr raises into one sentence that names the store."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot {doing} {path!r}: {error.strerror or error}") from error
+
+
+class GramStore:
+    """An open store. Made by `create` or `opened`.
+
+    Parameters
+    ----------
+    path
+        Folder of the store.
+    group
+        The open Zarr group.
+    """
+
+    def __init__(self, path: str, group: zarr.Group) -> None:
+        self.path = path
+        self.bytes_read = 0
+        self._group = group
+        self._arrays: dict[str, zarr.Array] = {}
+        self.meta: Spec = dict(group.attrs["distkern"])
+        self.grid = Grid(*self.meta["shape"], side=self.meta["tile"], symmetric=self.meta["symmetric"])
+
+    # Opening and creating ------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: str,
+        meta: Spec,
+        sides: Mapping[str, tuple[tuple[str, ...], Array]],
+        prepared: Mapping[str, Array],
+    ) -> GramStore:
+        """Lay out an empty store, all at once: it is built beside its place and then renamed into it.
+
+        Parameters
+        ----------
+        path
+            Folder to create; folders above it are created too. Where another client has just made it, that one is opened.
+        meta
+            The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
+        sides
+            For ``"rows"`` and, where rectangular, ``"cols"``: the names and the digests of the samples.
+        prepared
+            The prepared arrays of one sample, whose types and shapes tell those of all.
+        """
+        grid = Grid(*meta["shape"], side=meta["tile"], symmetric=meta["symmetric"])
+        with _explained(path, "create the store"):
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+            building = f"{path}.{uuid4().hex}.new"
+            group = zarr.create_group(
+                building, attributes={"distkern": {"format": FORMAT, "version": __version__, **meta}}
+            )
+            tile = (grid.side, grid.side)
+            _array(group, "gram", (grid.rows, grid.cols), tile, meta["dtype"], np.nan)
+            _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
+            for side, (ids, digests) in sides.items():
+                part = group.create_group(side)
+                text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
+                _array(part, "ids", text.shape, text.shape, "uint8")[...] = text
+                _array(part, "digests", digests.shape, digests.shape, "uint8")[...] = digests
+                count = len(digests)
+                _array(part, "diagonal", (count,), (grid.side,), "float64", np.nan)
+                blocks = -(-count // grid.side)
+                _array(part, "marks", (blocks,), (blocks,), "uint64")
+                inner = part.create_group("prepared")
+                for name, one in prepared.items():
+                    shape = one.shape[1:]
+                    _array(inner, name, (count, *shape), (grid.side, *shape), one.dtype)
+            group.create_group("runs", attributes={"runs": []})
+            try:
+                os.rename(building, path)
+            except OSError:
+                shutil.rmtree(building, ignore_errors=True)
+                if not exists(path):
+                    raise
+        return cls.opened(path)
+
+    @classmethod
+    def opened(cls, path: str | os.PathLike[str]) -> GramStore:
+        """Open an existing store.
+
+        Raises
+        ------
+        StoreError
+            If there is none, or it is of another format.
+        """
+        place = os.fspath(path)
+        if not os.path.exists(place):
+            raise StoreError(f"there is no store at {place!r}: check the path, or make one with compute_gram")
+        with _explained(place, "open the store"):
+            try:
+                group = zarr.open_group(place, mode="r+", use_consolidated=False)
+                meta = group.attrs.get("distkern")
+            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+                meta = None
+        if not isinstance(meta, dict) or "format" not in meta:
+            raise StoreError(f"{place!r} is not a distkern store: give the path of one, or another path to make one")
+        if meta["format"] != FORMAT:
+            raise StoreError(
+                f"{place!r} has store format {meta['format']}, written by distkern {meta.get('version')}; distkern "
+                f"{__version__} reads format {FORMAT}: use that version, or compute the matrix again into another path"
+            )
+        return cls(place, group)
+
+    def _at(self, name: str) -> zarr.Array:
+        if name not in self._arrays:
+            try:
+                array = self._group[name]
+            except KeyError:
+                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again") from None
+            assert isinstance(array, zarr.Array)
+            self._arrays[name] = array.with_config(_WRITTEN_WHOLE)
+        return self._arrays[name]
+
+    # Tiles ---------------------------------------------------------------------------------------------------
+
+    def write_tile(self, i: int, j: int, values: Floats) -> int:
+        """Write tile (i, j) in the store's type; return its mark."""
+        (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
+        stored = np.ascontiguousarray(values, dtype=self.meta["dtype"])
+        with _explained(self.path, "write to the store"):
+            self._at("gram")[top:bottom, left:right] = stored
+        return checksum([stored])
+
+    def read_tile(self, i: int, j: int) -> Floats:
+        """Read tile (i, j), as float64.
+
+        Raises
+        ------
+        IncompleteGramError
+            If it has not been computed.
+        CorruptTileError
+            If it does not match its checksum.
+        """
+        (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
+        mark = self.marks()[i, j]
+        if mark == 0:
+            mark = self.marks(refresh=True)[i, j]
+        where = f"tile ({i}, {j}) of {self.path!r} (rows {top}–{bottom - 1}, columns {left}–{right - 1})"
+        if mark == 0:
+            raise IncompleteGramError(
+                f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
+            )
+        stored = self._decoded("gram", (slice(top, bottom), slice(left, right)))
+        if stored is None or checksum([stored]) != mark:
+            raise CorruptTileError(
+                f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
+                f"`distkern verify --repair {self.path}`"
+            )
+        self.bytes_read += stored.nbytes
+        return stored.astype(np.float64, copy=False)
+
+    def _decoded(self, name: str, where: Any) -> Array | None:
+        """Read part of an array; None where its bytes cannot even be decoded."""
+        try:
+            return np.asarray(self._at(name)[where])
+        except (ValueError, RuntimeError, OSError):
+            return None
+
+    def marks(self, refresh: bool = False) -> Array:
+        """Marks of all tiles, as read when first needed or, with ``refresh``, now."""
+        if refresh or not hasattr(self, "_marks"):
+            self._marks: Array = np.asarray(self._at("marks")[...])
+        return self._marks
+
+    def write_marks(self, marks: Array, rows: Iterable[int]) -> None:
+        """Write the marks of some rows of blocks."""
+        with _explained(self.path, "write to the store"):
+            for i in sorted(set(rows)):
+                self._at("marks")[i] = marks[i]
+        self._marks = marks.copy()
+
+    # Samples -------------------------------------------------------------------------------------------------
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Which samples the store holds: ``rows``, and ``cols`` where rows and columns differ."""
+        return ("rows",) if self.grid.symmetric else ("rows", "cols")
+
+    @property
+    def col_side(self) -> str:
+        """Where the column samples lie."""
+        return self.sides[-1]
+
+    def ids(self, side: str) -> tuple[str, ...]:
+        """Names of the samples of a side."""
+        return tuple(json.loads(bytes(np.asarray(self._at(f"{side}/ids")[...]))))
+
+    def diagonal(self, side: str) -> Floats:
+        """k(x, x) of the samples of a side."""
+        if not self.prepared_marks(side).all():
+            raise IncompleteGramError(f"the samples of {self.path!r} are not all prepared: run compute_gram again")
+        return np.asarray(self._at(f"{side}/diagonal")[...])
+
+    def prepared_marks(self, side: str) -> Array:
+        """Marks of the prepared blocks of a side, as they are now."""
+        return np.asarray(self._at(f"{side}/marks")[...])
+
+    def write_prepared_marks(self, side: str, marks: Array) -> None:
+        """Write the marks of the prepared blocks of a side."""
+        with _explained(self.path, "write to the store"):
+            self._at(f"{side}/marks")[...] = marks
+
+    def write_prepared(self, side: str, start: int, arrays: Mapping[str, Array], diagonal: Floats) -> int:
+        """Write what a kernel prepared of the samples from number ``start`` on; return its mark."""
+        stop = start + len(diagonal)
+        names = self._prepared_names(side)
+        with _explained(self.path, "write to the store"):
+            for name in names:
+                self._at(f"{side}/prepared/{name}")[start:stop] = arrays[name]
+            self._at(f"{side}/diagonal")[start:stop] = diagonal
+        return checksum([*(arrays[name] for name in names), diagonal])
+
+    def read_prepared(self, side: str, block: int, mark: int | None = None) -> dict[str, Array]:
+        """Read the prepared arrays of one block of samples; ``mark`` saves reading the marks.
+
+        Raises
+        ------
+        IncompleteGramError, CorruptTileError
+            If the block is not prepared, or does not match its checksum.
+        """
+        mark = int(self.prepared_marks(side)[block]) if mark is None else mark
+        span = self.grid.row_range(block) if side == "rows" else self.grid.col_range(block)
+        where = f"the prepared {side} {span[0]}–{span[1] - 1} of {self.path!r}"
+        if mark == 0:
+            raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on where it stopped")
+        names = self._prepared_names(side)
+        read = [self._decoded(f"{side}/prepared/{name}", slice(*span)) for name in names]
+        read.append(self._decoded(f"{side}/diagonal", slice(*span)))
+        whole = [array for array in read if array is not None]
+        if len(whole) < len(read) or checksum(whole) != mark:
+            raise CorruptTileError(
+                f"{where} do not match their checksum: run repair_gram({self.path!r}), then compute_gram with the same "
+                "data again"
+            )
+        self.bytes_read += sum(array.nbytes for array in whole)
+        return dict(zip(names, whole, strict=False))
+
+    def _prepared_names(self, side: str) -> list[str]:
+        group = self._group[f"{side}/prepared"]
+        assert isinstance(group, zarr.Group)
+        return sorted(group.array_keys())
+
+    # Housekeeping --------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[Spec]:
+        """What is known of each run: when, on what, how long, how much memory."""
+        return list(self._group["runs"].attrs["runs"])  # type: ignore[arg-type]
+
+    def log_run(self, run: Spec) -> None:
+        """Add a run to the log."""
+        with _explained(self.path, "write to the store"):
+            self._group["runs"].attrs["runs"] = [*self.runs(), run]
+
+    def sweep(self) -> None:
+        """Delete temporary files that a killed writer left behind; those of a live one are younger and stay."""
+        oldest = time.time() - STALE_SECONDS
+        for left in Path(self.path).rglob("*.partial"):
+            if left.stat().st_mtime < oldest:
+                left.unlink(missing_ok=True)
+
+
+def _array(
+    group: zarr.Group, name: str, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, fill: Any = 0
+) -> zarr.Array:
+    return group.create_array(
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=None, config=_WRITTEN_WHOLE
+    )
+
+
+def exists(path: str) -> bool:
+    """Whether anything lies at the path; an empty folder counts as nothing."""
+    return os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
+
+
+def remove(path: str) -> None:
+    """Delete a store; anything else is refused, so that no other folder is lost to a mistyped path.
+
+    Raises
+    ------
+    StoreError
+        If what lies there is not a distkern store of any format.
+    """
+    try:
+        group = zarr.open_group(path, mode="r", use_consolidated=False)
+        ours = "distkern" in group.attrs
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, OSError):
+        ours = False
+    if not ours:
+        raise StoreError(
+            f"{path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
+        )
+    with _explained(path, "delete the store"):
+        shutil.rmtree(path)

@@ -1,0 +1,244 @@
+"""Text tables of numbers with names on both sides, read so that no name is ever changed.
+
+Spreadsheet and data-frame readers turn the names ``NA``, ``001``, ``TRUE`` or ``2310009E13`` into something else. Here
+the first column and the header are text, always; only the cells between them are numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+
+Orientation = Literal["rows", "columns"]
+
+MISSING = frozenset({"", "NA", "NaN", "nan"})
+"""What a cell between numbers may say instead of one."""
+
+GZIP = b"\x1f\x8b"
+SEPARATORS = ("\t", ",", ";")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A text table: numbers, the names of its rows and columns, and a row or column of labels taken out of it."""
+
+    values: Floats
+    rows: list[str]
+    columns: list[str]
+    labels: list[str] | None = None
+
+
+def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, label: str | None = None) -> Table:
+    r"""Read a table of numbers, the samples in its rows or columns; ``label`` names the line of labels across them.
+
+    Missing cells (empty, ``NA``, ``NaN``) become NaN.
+
+    Raises
+    ------
+    InputError
+        If a cell is not a finite number, a line has another number of cells than the header, or ``label`` is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "table.tsv")
+    ...     _ = file.write_text("gene\ts1\ts2\nNA\t1\t2.5\n001\t\t4\nclass\tA\tB\n")
+    ...     table = read_numbers(file, samples="columns", label="class")
+    >>> table.rows, table.columns, table.labels
+    (['NA', '001'], ['s1', 's2'], ['A', 'B'])
+    >>> table.values
+    array([[1. , 2.5],
+           [nan, 4. ]])
+    """
+    rows: list[str] = []
+    lines: list[Floats] = []
+    labels: list[str] | None = None
+    with _open_table(path, sep) as (columns, cells):
+        taken = columns.index(label) if samples == "rows" and label in columns else None
+        if taken is not None:
+            labels = []
+            columns = columns[:taken] + columns[taken + 1 :]
+        for name, line in cells:
+            if samples == "columns" and label is not None and name == label:
+                if labels is not None:
+                    raise InputError(f"{path.name!r} has two rows {label!r}: leave one row of labels")
+                labels = line
+                continue
+            if taken is not None and labels is not None:
+                labels.append(line.pop(taken))
+            try:
+                lines.append(_numbers(line))
+            except ValueError as error:
+                raise _not_a_number(path, samples, name, columns, line) from error
+            rows.append(name)
+    if label is not None and labels is None:
+        where = "column" if samples == "rows" else "row"
+        raise InputError(
+            f"{path.name!r} has no {where} {label!r} to take labels from: name one of its {where}s, or give the file "
+            "that holds them as labels="
+        )
+    if not rows or not columns:
+        raise InputError(f"{path.name!r} holds no numbers: it has {len(rows)} rows and {len(columns)} columns of them")
+    values = np.stack(lines)
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise InputError(
+            f"{path.name!r} has an infinite value in row {rows[row]!r}, column {columns[column]!r}: correct it, or "
+            "leave the cell empty if it was not measured"
+        )
+    return Table(values, rows, columns, labels)
+
+
+def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str, list[str]]]:
+    r"""Read a table as text: its header, and the cells of each row by the row's name.
+
+    Raises
+    ------
+    InputError
+        If two rows have one name or a line has another number of cells than the header.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "clinical.csv")
+    ...     _ = file.write_text("id,relapse\n001,yes\n002,no\n")
+    ...     read_texts(file)
+    (['relapse'], {'001': ['yes'], '002': ['no']})
+    """
+    rows: dict[str, list[str]] = {}
+    with _open_table(path, sep) as (columns, cells):
+        for name, line in cells:
+            if name in rows:
+                raise InputError(f"{path.name!r} has two rows {name!r}: leave one")
+            rows[name] = line
+    return columns, rows
+
+
+def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]]:
+    """Read only the names of a table's rows and columns."""
+    with _open_table(path, sep) as (columns, cells):
+        return [name for name, _ in cells], columns
+
+
+# Lines -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
+    """Open a table: the names of its columns, and each row's name and cells."""
+    try:
+        with _open_text(path) as file:
+            yield _header_and_rows(path, file, sep)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name!r} is not UTF-8 text: save it as UTF-8 ('CSV UTF-8' in a spreadsheet)") from error
+    except csv.Error as error:
+        raise InputError(f"{path.name!r} cannot be read as a table: {error}") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path.name!r} is a damaged gzip file ({error}): get it again") from error
+
+
+def _open_text(path: Path) -> TextIO:
+    """Open a text file, compressed or not, whatever its name says, with or without a byte-order mark."""
+    with path.open("rb") as file:
+        compressed = file.read(2) == GZIP
+    raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+
+
+def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[str], Iterator[tuple[str, list[str]]]]:
+    first = file.readline()
+    while first and not first.strip():
+        first = file.readline()
+    if not first:
+        raise InputError(f"{path.name!r} is empty")
+    sep = _separator(path, first) if sep is None else sep
+    reader = csv.reader(_chain(first, file), delimiter=sep, strict=True)
+    header = next(reader)
+    second = next((line for line in reader if line), None)
+    # R's write.table leaves out the corner, so that its header is one cell shorter than the rows
+    corner = 0 if second is not None and len(second) == len(header) + 1 else 1
+    columns = header[corner:]
+    unnamed = [position for position, name in enumerate(columns) if name == ""]
+    if unnamed:
+        raise InputError(
+            f"column {unnamed[0] + 2} of {path.name!r} has no name: name it, or take it out if it is empty"
+        )
+    return columns, _rows(path, reader, second, len(columns))
+
+
+def _chain(first: str, file: TextIO) -> Iterator[str]:
+    yield first
+    yield from file
+
+
+def _rows(path: Path, reader: Any, second: list[str] | None, width: int) -> Iterator[tuple[str, list[str]]]:
+    line = second
+    while line is not None:
+        if line:
+            if len(line) != width + 1:
+                raise InputError(
+                    f"line {reader.line_num} of {path.name!r} has {len(line) - 1} cells behind its name, but the "
+                    f"header names {width} columns: complete the line, or state the separator with sep="
+                )
+            yield line[0], line[1:]
+        line = next(reader, None)
+
+
+def _separator(path: Path, header: str) -> str:
+    bare = re.sub(r'"[^"]*"', "", header)
+    counts = {sep: bare.count(sep) for sep in SEPARATORS}
+    best = "\t" if counts["\t"] else max((",", ";"), key=lambda sep: counts[sep])
+    if counts[best] == 0:
+        raise InputError(f"the header of {path.name!r} holds no tab, comma or semicolon: state its separator with sep=")
+    return best
+
+
+# Cells -------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(line: list[str]) -> Floats:
+    try:
+        values = list(map(float, line))
+    except ValueError:
+        values = [float("nan") if cell.strip() in MISSING else float(cell) for cell in line]
+    if any("_" in cell for cell in line):  # Python's own notation, 1_000, is not a number in a table
+        raise ValueError("underscore")
+    return np.array(values)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        _numbers([cell])
+    except ValueError:
+        return False
+    return True
+
+
+def _not_a_number(path: Path, samples: Orientation, row: str, columns: list[str], line: list[str]) -> InputError:
+    column, text = next((c, cell) for c, cell in zip(columns, line, strict=True) if not _is_number(cell))
+    sample, feature = (row, column) if samples == "rows" else (column, row)
+    if _DECIMAL_COMMA.fullmatch(text.strip()):
+        advice = "write numbers with a decimal point"
+    else:
+        other = "columns" if samples == "rows" else "rows"
+        advice = (
+            f"a missing value is empty, NA or NaN; if {feature!r} holds labels write label={feature!r}, and if the "
+            f"samples are the table's {other} write samples={other!r}"
+        )
+    return InputError(f"sample {sample!r} of {path.name!r} has the text {text!r} for feature {feature!r}: {advice}")

@@ -1,0 +1,392 @@
+"""What every kernel is, and the algebra of kernels: sums, products, multiples, powers and the unit-norm form."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from distkern.core.errors import InputError, InputTypeError, SampleError
+from distkern.core.typing import Array, Floats, Spec
+from distkern.core.validation import Names, name_of
+from distkern.io.source import as_source
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A block of samples after the once-per-sample work of a kernel: sorted, ranked, squared.
+
+    Parameters
+    ----------
+    arrays
+        Named arrays whose first axis is the sample.
+    start
+        Number of the block's first sample in its cohort.
+    """
+
+    arrays: Mapping[str, Array]
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def take(self, positions: Any) -> Prepared:
+        """Select some samples of the block, as a block of their own."""
+        return Prepared({name: array[positions] for name, array in self.arrays.items()})
+
+    def under(self, prefix: str) -> Prepared:
+        """Select the arrays that one operand of a sum or product prepared."""
+        chosen = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+        return Prepared(chosen, self.start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A positive semidefinite kernel with its hyperparameters: an immutable value.
+
+    A subclass is a frozen dataclass whose fields are the hyperparameters; it gives ``name``, ``prepare``, ``tile`` and
+    ``diagonal``, and ``check`` where not every sample will do.
+
+    Calling a kernel computes in this process: ``kernel(X)`` is the Gram matrix of the rows of X, ``kernel(X, Y)`` the
+    matrix between the rows of X and of Y. ``compute_gram`` does the same in tiles, on a cluster, into a store.
+    """
+
+    name: ClassVar[str] = ""
+
+    # What a kernel provides ----------------------------------------------------------------------------------
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Do the once-per-sample work for samples in rows, the first of which is number ``start`` of its cohort."""
+        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values (len(A), len(B)) of two prepared blocks; ``A is B`` marks a tile on the diagonal."""
+        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+
+    def bytes_per_tile(self, a: int, b: int) -> int:
+        """Bytes that computing a tile of a × b entries takes beyond the prepared blocks, its result included."""
+        return 24 * a * b
+
+    def cost(self, a: int, b: int, n: int) -> float:
+        """Seconds that a tile of a × b entries on n features takes on one core of about 2.5 GHz."""
+        return 1e-9 * a * b * n
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples for which the kernel is not defined.
+
+        Raises
+        ------
+        SampleError
+            Names the first such sample.
+        """
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Turn parameters that depend on the cohort, as a median bandwidth does, into numbers."""
+        return self
+
+    # What all kernels share ----------------------------------------------------------------------------------
+
+    def __call__(self, X: Any, Y: Any = None) -> Floats:
+        """Kernel matrix between the rows of X and those of Y (of X by default), computed in this process."""
+        source = as_source(X)
+        kernel = self.resolve(source)
+        A = kernel.prepare(kernel.checked(source))
+        B = A if Y is None else kernel.prepare(kernel.checked(as_source(Y)))
+        if Y is not None and source.shape[1] != as_source(Y).shape[1]:
+            raise InputError(
+                f"X has {source.shape[1]} features and Y has {as_source(Y).shape[1]}; they must be the same"
+            )
+        return kernel.tile(A, B)
+
+    def checked(self, source: Any) -> Array:
+        """Read a whole source and check its samples by their names."""
+        X = source.read(slice(0, source.shape[0]))
+        self.check(X, source.ids, source.features)
+        return X
+
+    def normalized(self) -> Normalized:
+        """k(x, y) / sqrt(k(x, x) k(y, y)): every sample scaled to norm 1 in feature space."""
+        return Normalized(self)
+
+    def __add__(self, other: Any) -> Sum:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, float(other)) if np.isscalar(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Power:
+        return Power(self, exponent)
+
+    # Names and parameters ------------------------------------------------------------------------------------
+
+    def spec(self) -> Spec:
+        """Name and hyperparameters as JSON-ready values; ``registry.from_spec`` builds the kernel back."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"kernel": self.name} | {k: v.spec() if isinstance(v, Kernel) else v for k, v in fields.items()}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyperparameters by name; those of the operands as ``operand__name`` when ``deep``."""
+        params: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            value = params[field.name] = getattr(self, field.name)
+            if deep and isinstance(value, Kernel):
+                params |= {f"{field.name}__{name}": inner for name, inner in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Return a copy with other hyperparameters; the kernel itself never changes.
+
+        Raises
+        ------
+        InputError
+            If the kernel has no parameter of that name.
+        """
+        names = {field.name for field in dataclasses.fields(self)}
+        changes: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, deeper, inner = key.partition("__")
+            if name not in names or (deeper and not isinstance(getattr(self, name), Kernel)):
+                raise InputError(f"{type(self).__name__} has no parameter {key!r}; it has {sorted(self.get_params())}")
+            if deeper:
+                nested.setdefault(name, {})[inner] = value
+            else:
+                changes[name] = value
+        for name, inner_params in nested.items():
+            changes[name] = changes.get(name, getattr(self, name)).set_params(**inner_params)
+        return dataclasses.replace(self, **changes)
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+
+def _operands(A: Prepared, B: Prepared, prefix: str) -> tuple[Prepared, Prepared]:
+    left = A.under(prefix)
+    return left, (left if B is A else B.under(prefix))
+
+
+def _is_kernel(value: Any, where: str) -> None:
+    if not isinstance(value, Kernel):
+        raise InputTypeError(f"{where} takes kernels, such as Kendall(); got {value!r}")
+
+
+@dataclass(frozen=True)
+class _Pair(Kernel):
+    """Two kernels joined entry by entry."""
+
+    left: Kernel
+    right: Kernel
+    join: ClassVar[Callable[[Floats, Floats], Floats]]
+
+    def __post_init__(self) -> None:
+        _is_kernel(self.left, type(self).__name__)
+        _is_kernel(self.right, type(self).__name__)
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Do the once-per-sample work of both operands."""
+        left, right = self.left.prepare(X, start), self.right.prepare(X, start)
+        arrays = {f"left.{name}": array for name, array in left.arrays.items()}
+        return Prepared(arrays | {f"right.{name}": array for name, array in right.arrays.items()}, start)
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return type(self).join(self.left.tile(*_operands(A, B, "left.")), self.right.tile(*_operands(A, B, "right.")))
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return type(self).join(self.left.diagonal(A.under("left.")), self.right.diagonal(A.under("right.")))
+
+    def bytes_per_tile(self, a: int, b: int) -> int:
+        """Bytes of one operand's tile held while the other is computed, and the result."""
+        return 8 * a * b + max(self.left.bytes_per_tile(a, b), 8 * a * b + self.right.bytes_per_tile(a, b))
+
+    def cost(self, a: int, b: int, n: int) -> float:
+        """Seconds of both operands."""
+        return self.left.cost(a, b, n) + self.right.cost(a, b, n)
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that one of the operands refuses."""
+        self.left.check(X, ids, features)
+        self.right.check(X, ids, features)
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Resolve both operands."""
+        return dataclasses.replace(self, left=self.left.resolve(X, seed), right=self.right.resolve(X, seed))
+
+
+@dataclass(frozen=True)
+class Sum(_Pair):
+    """k(x, y) = k₁(x, y) + k₂(x, y); written ``k1 + k2``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() + Linear())([[1.0, 2.0]])
+    array([[10.]])
+    """
+
+    name: ClassVar[str] = "sum"
+    join: ClassVar[Callable[[Floats, Floats], Floats]] = np.add
+
+
+@dataclass(frozen=True)
+class Product(_Pair):
+    """k(x, y) = k₁(x, y) · k₂(x, y), positive semidefinite by Schur's theorem; written ``k1 * k2``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() * Linear())([[1.0, 2.0]])
+    array([[25.]])
+    """
+
+    name: ClassVar[str] = "product"
+    join: ClassVar[Callable[[Floats, Floats], Floats]] = np.multiply
+
+
+@dataclass(frozen=True)
+class _Transformed(Kernel):
+    """One kernel whose values are transformed entry by entry."""
+
+    base: Kernel
+
+    def __post_init__(self) -> None:
+        _is_kernel(self.base, type(self).__name__)
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Do the once-per-sample work of the base kernel."""
+        return self.base.prepare(X, start)
+
+    def bytes_per_tile(self, a: int, b: int) -> int:
+        """Bytes of the base kernel's tile and of the transformed one."""
+        return self.base.bytes_per_tile(a, b) + 16 * a * b
+
+    def cost(self, a: int, b: int, n: int) -> float:
+        """Seconds of the base kernel."""
+        return self.base.cost(a, b, n)
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that the base kernel refuses."""
+        self.base.check(X, ids, features)
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Resolve the base kernel."""
+        return dataclasses.replace(self, base=self.base.resolve(X, seed))
+
+
+@dataclass(frozen=True)
+class Scaled(_Transformed):
+    """k(x, y) = c · k₁(x, y) with c > 0; written ``c * k1``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (2.0 * Linear())([[1.0, 2.0]])
+    array([[10.]])
+    """
+
+    name: ClassVar[str] = "scaled"
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.factor < np.inf:
+            raise InputError(f"a kernel can be multiplied by a positive finite number only, not {self.factor!r}")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return self.factor * self.base.tile(A, B)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return self.factor * self.base.diagonal(A)
+
+
+@dataclass(frozen=True)
+class Power(_Transformed):
+    """k(x, y) = k₁(x, y)^p with a whole p ≥ 1, positive semidefinite by Schur's theorem; written ``k1 ** p``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() ** 2)([[1.0, 2.0]])
+    array([[25.]])
+    """
+
+    name: ClassVar[str] = "power"
+    exponent: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.exponent, (int, np.integer)) or self.exponent < 1:
+            raise InputError(f"a kernel can be raised to a whole power of 1 or more only, not {self.exponent!r}")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return whole_power(self.base.tile(A, B), self.exponent)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return whole_power(self.base.diagonal(A), self.exponent)
+
+
+@dataclass(frozen=True)
+class Normalized(_Transformed):
+    """k(x, y) = k₁(x, y) / sqrt(k₁(x, x) k₁(y, y)); written ``k1.normalized()``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> Linear().normalized()([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    name: ClassVar[str] = "normalized"
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        norms_a, norms_b = np.sqrt(self.base.diagonal(A)), np.sqrt(self.base.diagonal(B))
+        values = self.base.tile(A, B) / np.multiply.outer(norms_a, norms_b)
+        if A is B:
+            np.fill_diagonal(values, 1.0)
+        return values
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """Ones."""
+        return np.ones(len(A))
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that the base kernel refuses, and those it maps to zero."""
+        super().check(X, ids, features)
+        null = ~(self.base.diagonal(self.base.prepare(X)) > 0)
+        if null.any():
+            row = int(np.flatnonzero(null)[0])
+            raise SampleError(f"sample {name_of(row, ids)} has k(x, x) = 0, so it cannot be scaled to norm 1", row)
+
+
+def whole_power(values: Floats, exponent: int) -> Floats:
+    """Raise to a whole power by multiplications in one fixed order, the same on every machine."""
+    result = values
+    for bit in bin(exponent)[3:]:
+        result = result * result
+        if bit == "1":
+            result = result * values
+    return result

@@ -1,0 +1,74 @@
+"""The Mallows kernel on total rankings and on the ordering of any real-valued sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+from distkern.kernels.base import Prepared
+from distkern.kernels.kendall import OrderingKernel, concordance, total_pairs
+
+
+@dataclass(frozen=True)
+class Mallows(OrderingKernel):
+    """k(x, y) = exp(−λ d(x, y)), with d the number of discordant pairs where there are no ties.
+
+    With ties, d is the squared distance of the sign embeddings, over four: d = (t_x + t_y − 2 (n_c − n_d)) / 4, where t
+    is the number of pairs that a sample does not tie, so that a pair tied in exactly one sample costs 1/4. Counting
+    strictly discordant pairs alone would not be positive semidefinite. ``scaled=True`` divides d by C(n, 2).
+
+    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 4 and theorem 1.
+
+    Parameters
+    ----------
+    lam
+        λ ≥ 0, per discordant pair; with ``scaled=True`` per fraction of all pairs.
+    scaled
+        Whether d is divided by C(n, 2). At n = 20,000 features d is of the order of 10⁸, and only the scaled form says
+        anything.
+    ties
+        ``"embedding"``: as above. ``"kemeny"``: a pair tied in exactly one sample costs 1/2 (Kemeny's distance).
+
+    Raises
+    ------
+    SampleError
+        If a sample holds NaN; the sample is named.
+
+    Notes
+    -----
+    Samples are rows (m, n) of any real values; only their order counts. O(n log n) a pair. Values lie in (0, 1].
+
+    Examples
+    --------
+    >>> Mallows(lam=0.5)([[1, 2, 3]], [[3, 2, 1]])  # exp(-0.5 * 3)
+    array([[0.22313016]])
+    """
+
+    name: ClassVar[str] = "mallows"
+    lam: float = 1.0
+    scaled: bool = False
+    ties: Literal["embedding", "kemeny"] = "embedding"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lam < np.inf:
+            raise InputError(f"lam must be a finite number of 0 or more, not {self.lam!r}")
+        if self.ties not in ("embedding", "kemeny"):
+            raise InputError(f'ties must be "embedding" or "kemeny", not {self.ties!r}')
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        counts, joint = concordance(A, B)
+        pairs = total_pairs(A)
+        if self.ties == "embedding":
+            distance = (np.add.outer(A.arrays["untied"], B.arrays["untied"]) - 2 * counts) / 4
+        else:
+            distance = (pairs - joint - counts) / 2
+        return np.exp(-self.lam * (distance / pairs if self.scaled else distance))
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """Ones: d(x, x) = 0."""
+        return np.ones(len(A))

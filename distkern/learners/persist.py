@@ -1,0 +1,239 @@
+"""Fitted models as files without pickle: plain arrays and a JSON header in one ``.npz``.
+
+A file holds data only, so one from a stranger cannot run code: classes come from a closed list, and kernels from the
+kernels' own registry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from distkern._version import __version__
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.typing import Array
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.registry import from_spec
+from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC
+
+FORMAT = 1
+"""Number of the file format; a file with a larger one was written by a later distkern."""
+
+KIND = "distkern model"
+
+ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, KernelSVC)}
+"""The estimators that a file may hold, besides pipelines of them."""
+
+Arrays = dict[str, Array]
+
+
+def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, overwrite: bool = False) -> Path:
+    """Write a fitted model to one ``.npz`` file.
+
+    Parameters
+    ----------
+    model
+        A fitted `KernelSVC` or `KernelStandardizer`, a pipeline of them, or a `CohortPredictor`, which brings its own
+        ``gram``.
+    path
+        The file to write, taken as it is.
+    gram
+        The matrix that the model was fitted on. With it the file also holds the prepared training samples and their
+        names, so that the loaded model predicts for raw samples anywhere.
+    overwrite
+        Replace a file that exists.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file exists, or the model or the matrix holds what a file cannot.
+    NotFittedError
+        If the model is not fitted.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> model = KernelSVC().fit(np.eye(2), ["a", "b"])
+    >>> with TemporaryDirectory() as folder:
+    ...     load_model(save_model(model, f"{folder}/model.npz")).predict(np.eye(2))
+    array(['a', 'b'], dtype='<U1')
+    """
+    if isinstance(model, CohortPredictor):
+        model, gram = model.model, model.gram if gram is None else gram
+    check_is_fitted(model)
+    target = Path(path)
+    _refuse_existing(target, overwrite)
+    arrays: Arrays = {}
+    header = {"kind": KIND, "format": FORMAT, "distkern": __version__, "model": _encode(model, "model", arrays)}
+    header["columns"] = None if gram is None else _encode_columns(CohortPredictor(model, gram).gram, arrays)
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    try:
+        with part.open("xb") as file:
+            np.savez(file, allow_pickle=False, header=text, **arrays)
+        _refuse_existing(target, overwrite)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save_model` wrote.
+
+    Returns
+    -------
+    estimator or CohortPredictor
+        The fitted estimator or pipeline; a `CohortPredictor`, which predicts for raw samples, where the file holds the
+        training samples too.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged, of another kind, or of a later distkern.
+    """
+    arrays, header = _read(Path(path))
+    try:
+        model = _decode(header["model"], arrays)
+        if header["columns"] is None:
+            return model
+        columns = header["columns"]
+        prepared = _decode(columns["prepared"], arrays)
+        return CohortPredictor(model, PreparedColumns(from_spec(columns["kernel"]), prepared, columns["ids"]))
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _refuse_existing(target: Path, overwrite: bool) -> None:
+    if target.exists() and not overwrite:
+        raise InputError(f"{target} exists: choose another name, or pass overwrite=True")
+
+
+def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        kind, number = header["kind"], int(header["format"])
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{path} is not a model that save_model wrote, or it is damaged: {error}") from error
+    if kind != KIND:
+        raise InputError(f"{path} is a file of kind {kind!r}, not a {KIND}")
+    if number > FORMAT:
+        raise InputError(
+            f"{path} was written by distkern {header.get('distkern')} in format {number}; this is distkern {__version__}, "
+            f"which reads formats up to {FORMAT}: install that version or a later one"
+        )
+    return arrays, header
+
+
+def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
+    if not hasattr(gram, "prepared_columns"):
+        raise InputError(
+            "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from "
+            "compute_gram or a slice of it, or without gram="
+        )
+    prepared = _encode(gram.prepared_columns(), "columns", arrays)
+    return {"kernel": gram.kernel.spec(), "prepared": prepared, "ids": list(gram.col_ids)}
+
+
+# Values ------------------------------------------------------------------------------------------------------------
+
+
+def _encode(value: Any, name: str, arrays: Arrays) -> Any:
+    """Turn a value into JSON; arrays go to ``arrays`` under its name. Every kind has a tag of its own."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"value": value}
+    if isinstance(value, np.generic):
+        return _encode(value.item(), name, arrays)
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name, arrays)
+    if isinstance(value, Kernel):
+        return {"kernel": value.spec()}
+    if isinstance(value, Prepared):
+        parts = {part: _encode_array(array, f"{name}.{part}", arrays) for part, array in value.arrays.items()}
+        return {"prepared": parts, "start": value.start}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [_encode(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = enumerate(value.items())
+        return {"dict": [[_encode(k, f"{name}.{i}k", arrays), _encode(v, f"{name}.{i}v", arrays)] for i, (k, v) in pairs]}
+    if isinstance(value, Pipeline):
+        return {"pipeline": [[step, _encode(part, f"{name}.{step}", arrays)] for step, part in value.steps]}
+    if type(value).__name__ in ESTIMATORS and type(value) is ESTIMATORS[type(value).__name__]:
+        return _encode_estimator(value, name, arrays)
+    raise InputTypeError(
+        f"{name} is a {type(value).__name__}, which a file cannot hold: save a fitted {', '.join(ESTIMATORS)} or a "
+        "pipeline of them (of a finished search, its best_estimator_)"
+    )
+
+
+def _encode_array(value: Array, name: str, arrays: Arrays) -> dict[str, Any]:
+    text = value.dtype.kind == "O"
+    if text and not all(isinstance(item, str) for item in value.flat):
+        raise InputTypeError(f"{name} holds Python objects, which a file cannot: use labels that are text or numbers")
+    arrays[name] = value.astype(np.str_) if text else value
+    return {"array": name, "objects": True} if text else {"array": name}
+
+
+def _encode_estimator(value: Any, name: str, arrays: Arrays) -> dict[str, Any]:
+    params = value.get_params(deep=False)
+    fitted = {key: item for key, item in vars(value).items() if key not in params and _is_fitted_name(key)}
+    return {
+        "estimator": type(value).__name__,
+        "params": {key: _encode(item, f"{name}.{key}", arrays) for key, item in params.items()},
+        "fitted": {key: _encode(item, f"{name}.{key}", arrays) for key, item in fitted.items()},
+    }
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
+    """Turn what `_encode` made back into the value."""
+    if "value" in coded:
+        return coded["value"]
+    if "array" in coded:
+        array = arrays[coded["array"]]
+        return array.astype(object) if coded.get("objects") else array
+    if "kernel" in coded:
+        return from_spec(coded["kernel"])
+    if "prepared" in coded:
+        parts = {part: _decode(array, arrays) for part, array in coded["prepared"].items()}
+        return Prepared(parts, int(coded["start"]))
+    if "list" in coded:
+        return [_decode(item, arrays) for item in coded["list"]]
+    if "tuple" in coded:
+        return tuple(_decode(item, arrays) for item in coded["tuple"])
+    if "dict" in coded:
+        return {_decode(key, arrays): _decode(item, arrays) for key, item in coded["dict"]}
+    if "pipeline" in coded:
+        return Pipeline([(str(step), _decode(part, arrays)) for step, part in coded["pipeline"]])
+    name = coded["estimator"]
+    if name not in ESTIMATORS:
+        raise InputError(f"no estimator is called {name!r}; a file may hold {', '.join(ESTIMATORS)}")
+    estimator = ESTIMATORS[name](**{key: _decode(item, arrays) for key, item in coded["params"].items()})
+    for key, item in coded["fitted"].items():
+        if not _is_fitted_name(key):
+            raise InputError(f"{key!r} is no fitted attribute")
+        setattr(estimator, key, _decode(item, arrays))
+    return estimator

@@ -1,0 +1,151 @@
+"""Predicting for new raw samples with a model that was fitted on a Gram matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats
+from distkern.io.blocks import ArrayReader
+from distkern.io.source import Source, as_source
+from distkern.kernels.base import Kernel, Prepared
+from distkern.learners.base import row_blocks
+from distkern.matrix.base import ArrayGram, BaseGram
+
+
+class CohortPredictor:
+    """f(x) for raw samples x: the model's prediction on k(x, x_1), …, k(x, x_m) with its training samples.
+
+    A model that was fitted on a Gram matrix takes kernel values; this joins it with the samples behind the columns of
+    that matrix, so that new samples need no kernel values of their own.
+
+    Parameters
+    ----------
+    model
+        Fitted estimator or pipeline that takes kernel values, such as ``KernelSVC()`` or
+        ``make_pipeline(KernelStandardizer(), KernelSVC())``.
+    gram
+        The matrix it was fitted on, (m, m), or another one with the same columns, that knows its samples: one of
+        ``compute_gram``, a slice of it, or `PreparedColumns`.
+
+    Raises
+    ------
+    InputError
+        If the model takes raw samples itself, or was fitted on another number of samples.
+    NotFittedError
+        If the model is not fitted.
+
+    Examples
+    --------
+    >>> from distkern.kernels.vectors import Linear
+    >>> from distkern.learners.svm import KernelSVC
+    >>> X, kernel = np.array([[0.0], [1.0], [4.0], [5.0]]), Linear()
+    >>> model = KernelSVC(C=10.0).fit(kernel(X), ["low", "low", "high", "high"])
+    >>> CohortPredictor(model, PreparedColumns(kernel, kernel.prepare(X))).predict([[2.0], [3.0]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def __init__(self, model: Any, gram: Any) -> None:
+        check_is_fitted(model)
+        if not get_tags(model).input_tags.pairwise:
+            raise InputError(f"{type(model).__name__} was fitted on raw samples: call its own predict")
+        if model.n_features_in_ != gram.shape[1]:
+            raise InputError(
+                f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} columns: "
+                "give the matrix it was fitted on, such as gram[np.ix_(train, train)]"
+            )
+        self.model, self.gram = model, gram
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted."""
+        return self.model.classes_
+
+    def predict(self, X: Any) -> Array:
+        """Label, or value, of each raw sample (samples, n): every container of samples that a kernel takes."""
+        return np.concatenate([self.model.predict(part) for part in self._cross(X)])
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the raw samples (samples, n), as the model's own ``decision_function`` gives them."""
+        return np.concatenate([self.model.decision_function(part) for part in self._cross(X)])
+
+    def score(self, X: Any, y: Any) -> float:
+        """Fraction of raw samples (samples, n) whose label is predicted right."""
+        return float(accuracy_score(y, self.predict(X)))
+
+    def __repr__(self) -> str:
+        return f"CohortPredictor({self.model!r}, {self.gram!r})"
+
+    def _cross(self, X: Any) -> Iterator[BaseGram]:
+        """Kernel values of some samples at a time, so that memory stays bounded for any number of them."""
+        source = as_source(X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X))
+        blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
+        if len(blocks) == 1:
+            yield self.gram.cross(source)
+            return
+        for rows in blocks:
+            ids = None if source.ids is None else source.ids[rows]
+            yield self.gram.cross(Source(ArrayReader(source.read(rows)), ids, source.features))
+
+
+class PreparedColumns:
+    """The training samples of a model, prepared for their kernel: all that k(x, x_1), …, k(x, x_m) needs.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, its data-dependent parameters settled.
+    prepared
+        The m training samples.
+    ids
+        Their names; positions by default.
+
+    Examples
+    --------
+    >>> from distkern.kernels.vectors import Linear
+    >>> columns = PreparedColumns(Linear(), Linear().prepare(np.array([[1.0, 2.0], [3.0, 4.0]])))
+    >>> columns.cross(np.array([[1.0, 1.0]])).to_numpy()
+    array([[3., 7.]])
+    """
+
+    def __init__(self, kernel: Kernel, prepared: Prepared, ids: Sequence[str] | None = None) -> None:
+        self.kernel, self._prepared = kernel, prepared
+        self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
+        if len(self.col_ids) != len(prepared):
+            raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of training samples, twice."""
+        return len(self._prepared), len(self._prepared)
+
+    def prepared_columns(self) -> Prepared:
+        """Return the training samples."""
+        return self._prepared
+
+    def cross(self, X: Any) -> ArrayGram:
+        """Kernel between raw samples (samples, n) and the training samples, in memory, with k(x, x) of both.
+
+        Raises
+        ------
+        SampleError
+            If the kernel refuses a sample; it is named.
+        """
+        source = as_source(X)
+        rows = self.kernel.prepare(self.kernel.checked(source))
+        return ArrayGram(
+            self.kernel.tile(rows, self._prepared),
+            row_diag=self.kernel.diagonal(rows),
+            col_diag=self.kernel.diagonal(self._prepared),
+            row_ids=source.ids,
+            col_ids=self.col_ids,
+        )
+
+    def __repr__(self) -> str:
+        return f"<PreparedColumns: {len(self._prepared)} samples for {self.kernel!r}>"

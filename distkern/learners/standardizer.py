@@ -1,0 +1,287 @@
+"""Centring on the training samples and scaling to unit norm, in feature space and without reading the matrix twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.io.source import Source
+from distkern.learners.base import (
+    SYMMETRY_TOLERANCE,
+    KernelEstimator,
+    read_matrix,
+    require_memory,
+    require_square,
+    require_symmetric,
+)
+from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.views import NULL_NORM, CenteredGram, _View
+
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""A centred squared norm below this fraction of the largest k(x, x) is what rounding leaves of zero."""
+
+
+class KernelStandardizer(TransformerMixin, KernelEstimator):
+    r"""Centre kernel values on the training samples, then scale every sample to norm 1.
+
+    .. math::
+
+        k_c(x, y) &= k(x, y) - \tfrac1m\sum_t k(x, t) - \tfrac1m\sum_t k(t, y) + \tfrac1{m^2}\sum_{t,u} k(t, u) \\
+        k_s(x, y) &= k_c(x, y) \big/ \sqrt{k_c(x, x)\, k_c(y, y)}
+
+    with t and u over the m training samples, as in the experiments of Jiao and Vert, "The Kendall and Mallows kernels
+    for permutations", IEEE TPAMI 40 (2018), section 5.
+
+    Parameters
+    ----------
+    center
+        Subtract the means.
+    unit_norm
+        Scale to norm 1, after centring where both are on.
+    diagonal
+        k(x, x) of the samples that ``transform`` gets, where X is a bare array of kernel values between them (rows) and
+        the training samples (columns), which does not hold them. A number where it is the same for every sample, such
+        as 1.0 for Gaussian, Mallows and Kendall's tau-b kernels; else an array with a value for each row. The argument
+        ``diagonal`` of ``transform`` goes first. Gram matrices and raw samples need none.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that the kernel values of raw samples may take; half of the memory available
+        when not given.
+
+    Attributes
+    ----------
+    diagonal_
+        k(x, x) of the training samples, (m,).
+    means_
+        Mean kernel value of each training sample with all of them, (m,); with ``center`` only.
+    grand_mean_
+        Mean of the training matrix; with ``center`` only.
+    kernel_, prepared_
+        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+    n_features_in_
+        Columns that X must have.
+
+    Notes
+    -----
+    A Gram matrix comes back as a lazy view of itself: fitting reads it once for the means, and ``transform`` once more.
+    An array comes back as a new array. The caller's matrix is never written to.
+
+    Examples
+    --------
+    >>> KernelStandardizer(unit_norm=False).fit([[1, 2, 3], [2, 4, 6], [3, 6, 9]]).transform([[4, 8, 12], [5, 10, 15]])
+    array([[-2.,  0.,  2.],
+           [-3.,  0.,  3.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        center: bool = True,
+        unit_norm: bool = True,
+        diagonal: float | Array | None = None,
+        kernel: Any = "precomputed",
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.center = center
+        self.unit_norm = unit_norm
+        self.diagonal = diagonal
+        self.kernel = kernel
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any = None) -> KernelStandardizer:
+        """Learn the means of the training matrix (m, m), or of the samples (m, n).
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, holds values that are not finite, or a sample has norm zero.
+        """
+        self._learn(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and standardise the training matrix: a lazy view of a Gram matrix, else a new array."""
+        view = self._learn(X)
+        return view if isinstance(X, BaseGram) else read_matrix(view)
+
+    def transform(self, X: Any, diagonal: float | Array | None = None) -> Any:
+        """Standardise kernel values between samples (rows) and the training samples (columns).
+
+        Parameters
+        ----------
+        X
+            Gram matrix or array, (samples, m); or raw samples where the estimator has a kernel.
+        diagonal
+            k(x, x) of the rows; see the parameter of the same name.
+
+        Returns
+        -------
+        Gram or ndarray
+            Of shape (samples, m): a lazy view of a Gram matrix, else a new array.
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than training samples, if k(x, x) of the rows is needed and unknown, or
+            if a sample has norm zero.
+        """
+        check_is_fitted(self)
+        view = self._standardized(self._against_training(X, diagonal))
+        return view if isinstance(X, BaseGram) else read_matrix(view)
+
+    # Training ------------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Any) -> BaseGram:
+        gram = self._training_gram(X)
+        if self.unit_norm and self.center and gram.shape[0] == 1:
+            raise InputError("got 1 sample: it equals the mean, so it has norm zero after centring; give more samples")
+        self.diagonal_ = gram.row_diag()
+        if self.center:
+            centered = gram.centered()
+            self.means_, self.grand_mean_ = centered.row_means, centered.grand_mean
+            if not (np.isfinite(self.means_).all() and np.isfinite(self.diagonal_).all()):
+                raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
+        return self._standardized(gram)
+
+    def _training_gram(self, X: Any) -> BaseGram:
+        if self._takes_samples():
+            source = self._samples(X, reset=True)
+            self.kernel_ = self.kernel.resolve(source, 0)
+            self._require_memory(len(source), len(source))
+            self.prepared_ = self.kernel_.prepare(self.kernel_.checked(source))
+            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
+        X = self._matrix(X, reset=True)
+        require_square(X)
+        if isinstance(X, BaseGram):
+            return X
+        require_symmetric(X)
+        return ArrayGram(X)
+
+    # New samples ---------------------------------------------------------------------------------------------------
+
+    def _against_training(self, X: Any, diagonal: float | Array | None) -> BaseGram:
+        """Kernel values between the samples and the training samples, with what is known of k(x, x)."""
+        if self._takes_samples():
+            return self._cross(self._samples(X, reset=False))
+        X = self._matrix(X, reset=False)
+        if isinstance(X, BaseGram):
+            if X.is_symmetric and len(X) == len(self.diagonal_):
+                return self._training_again(X)
+            return _Rectangle(X, self._given_diagonal(diagonal, len(X)), self.diagonal_)
+        if diagonal is None and self._is_training_array(X):
+            return ArrayGram(X)
+        rows = self._given_diagonal(diagonal, len(X))
+        if rows is None and self.unit_norm:
+            raise InputError(
+                "unit norm needs k(x, x) of the samples, which a bare array between them and the training samples does "
+                "not hold: pass diagonal= to transform or to KernelStandardizer (1.0 for kernels with k(x, x) = 1), give "
+                "a Gram matrix, which keeps it, or set unit_norm=False"
+            )
+        return _Rectangle(ArrayGram(X), rows, self.diagonal_)
+
+    def _cross(self, source: Source) -> BaseGram:
+        """Kernel between raw samples and the training samples; the training samples themselves are recognised."""
+        self._require_memory(len(source), len(self.prepared_))
+        prepared = self.kernel_.prepare(self.kernel_.checked(source))
+        if _same_arrays(prepared, self.prepared_):
+            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
+        values = ArrayGram(self.kernel_.tile(prepared, self.prepared_), row_ids=source.ids)
+        return _Rectangle(values, self.kernel_.diagonal(prepared), self.diagonal_)
+
+    def _require_memory(self, rows: int, cols: int) -> None:
+        needed = max(self.kernel_.bytes_per_tile(rows, cols), 16 * rows * cols)
+        require_memory(needed, self.memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
+
+    def _given_diagonal(self, diagonal: float | Array | None, count: int) -> Floats | None:
+        given = self.diagonal if diagonal is None else diagonal
+        if given is None:
+            return None
+        values = np.asarray(given, dtype=np.float64)
+        if values.ndim == 0:
+            values = np.full(count, float(values))
+        if values.shape != (count,):
+            raise InputError(
+                f"diagonal has shape {values.shape}; X has {count} rows, so it must be ({count},) or a number"
+            )
+        if not (np.isfinite(values) & (values >= 0)).all():
+            raise InputError("diagonal holds values that are negative or not finite; k(x, x) is a squared norm")
+        return values
+
+    def _training_again(self, gram: BaseGram) -> BaseGram:
+        if not np.array_equal(gram.row_diag(), self.diagonal_):
+            raise InputError(
+                "the matrix to transform is symmetric but is not the training matrix: its columns must be the training "
+                "samples, as in gram[np.ix_(test, train)]"
+            )
+        return gram
+
+    def _is_training_array(self, X: Floats) -> bool:
+        if X.shape[0] != X.shape[1] or not np.array_equal(X.diagonal(), self.diagonal_):
+            return False
+        if self.center and not np.allclose(X.mean(axis=1), self.means_, rtol=1e-9, atol=1e-9 * np.abs(X).max()):
+            return False
+        return bool(np.allclose(X, X.T, rtol=0, atol=SYMMETRY_TOLERANCE * np.abs(X).max()))
+
+    # Both ----------------------------------------------------------------------------------------------------------
+
+    def _standardized(self, gram: BaseGram) -> BaseGram:
+        if self.center:
+            means = self.means_
+            if not gram.is_symmetric:
+                means = gram.matmat(np.full(gram.shape[1], 1 / gram.shape[1]))
+            gram = CenteredGram(gram, means, self.means_, self.grand_mean_)
+        if self.unit_norm:
+            self._require_norms(gram)
+            gram = gram.unit_norm()
+        return gram
+
+    def _require_norms(self, gram: BaseGram) -> None:
+        """Refuse samples whose norm is rounding beside the training samples' norms, and not only beside each other's."""
+        training = self.diagonal_
+        if self.center:
+            training = training - 2 * self.means_ + self.grand_mean_
+        floor = max(ROUNDING * self.diagonal_.max(), NULL_NORM * training.max())
+        null = np.flatnonzero(~(gram.row_diag() > floor))
+        if len(null):
+            raise InputError(
+                f"sample {gram.row_ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant "
+                "sample, or one equal to the mean of the training samples; leave it out, or set unit_norm=False"
+            )
+
+
+class _Rectangle(_View):
+    """Kernel values between new samples and the training samples, with what is known of k(x, x) of both."""
+
+    def __init__(self, parent: BaseGram, row_diag: Floats | None, col_diag: Floats) -> None:
+        super().__init__(parent)
+        self._row_diag, self._col_diag = row_diag, col_diag
+
+    @property
+    def is_symmetric(self) -> bool:
+        return False
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        return self._parent._block(rows, cols)
+
+    def matmat(self, V: Array) -> Floats:
+        return self._parent.matmat(V)
+
+    def row_diag(self) -> Floats:
+        return self._parent.row_diag() if self._row_diag is None else self._row_diag
+
+    def col_diag(self) -> Floats:
+        return self._col_diag
+
+
+def _same_arrays(left: Any, right: Any) -> bool:
+    """Whether two prepared blocks hold the same samples in the same order."""
+    return len(left) == len(right) and all(
+        np.array_equal(left.arrays[name], right.arrays[name]) for name in right.arrays
+    )

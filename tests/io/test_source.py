@@ -1,0 +1,390 @@
+"""One view of every container: the same values, the same digests, and messages that say what to do."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+from hashlib import blake2b
+from pathlib import Path
+
+import anndata
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.rankings import Rankings
+from distkern.io.source import Source, as_source, fingerprint, sample_digests
+
+VALUES = np.array([[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 0]])
+NAMES = ["a", "b", "c", "d"]
+GENES = ["g1", "g2", "g3"]
+
+
+def as_anndata(X, names=NAMES) -> anndata.AnnData:
+    return anndata.AnnData(X, obs=pd.DataFrame(index=names), var=pd.DataFrame(index=GENES))
+
+
+def saved(folder: Path, X, backed: str = "r", names=NAMES) -> anndata.AnnData:
+    as_anndata(X, names).write_h5ad(folder / "cohort.h5ad")
+    return anndata.read_h5ad(folder / "cohort.h5ad", backed=backed)
+
+
+def zarr_array(folder: Path, dtype="float64") -> zarr.Array:
+    array = zarr.create_array(str(folder / "cohort.zarr"), shape=(4, 3), chunks=(3, 2), dtype=dtype)
+    array[:] = VALUES
+    return array
+
+
+def mapped(folder: Path, values=VALUES) -> np.memmap:
+    np.save(folder / "cohort.npy", values)
+    return np.load(folder / "cohort.npy", mmap_mode="r")
+
+
+def nested_zarr(folder: Path) -> zarr.Array:
+    group = zarr.open_group(str(folder / "group.zarr"), mode="w")
+    array = group.create_array("deep/X", shape=(4, 3), chunks=(2, 2), dtype="int16")
+    array[:] = VALUES
+    return array
+
+
+def zarr_anndata(folder: Path, X) -> Path:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Writing zarr v2 data", category=UserWarning)
+        as_anndata(X).write_zarr(folder / "ad.zarr")
+    return folder / "ad.zarr"
+
+
+def path_of(array, folder: Path, name: str) -> str:
+    del array
+    return str(folder / name)
+
+
+def npz(folder: Path) -> Path:
+    np.savez(folder / "cohort.npz", X=VALUES, samples=NAMES, features=GENES, y=[0, 1, 0, 1])
+    return folder / "cohort.npz"
+
+
+def sparse_npz(folder: Path) -> Path:
+    sparse.save_npz(folder / "sparse.npz", sparse.csr_matrix(VALUES))
+    return folder / "sparse.npz"
+
+
+CONTAINERS = {
+    # name: (how to make it, portable, has names)
+    "float64": (lambda f: VALUES.astype(float), False, False),
+    "float32": (lambda f: VALUES.astype(np.float32), False, False),
+    "int8": (lambda f: VALUES.astype(np.int8), False, False),
+    "int64": (lambda f: VALUES.astype(np.int64), False, False),
+    "big-endian": (lambda f: VALUES.astype(">f8"), False, False),
+    "fortran": (lambda f: np.asfortranarray(VALUES.astype(float)), False, False),
+    "strided": (lambda f: np.repeat(VALUES, 2, axis=1).astype(float)[:, ::2], False, False),
+    "frame": (lambda f: pd.DataFrame(VALUES, index=NAMES, columns=GENES), False, True),
+    "mixed frame": (lambda f: pd.DataFrame(VALUES, NAMES, GENES).astype({"g1": float, "g2": "int8"}), False, True),
+    "nullable frame": (lambda f: pd.DataFrame(VALUES, NAMES, GENES).astype({"g1": "Int64"}), False, True),
+    "csr": (lambda f: sparse.csr_matrix(VALUES), False, False),
+    "csc array": (lambda f: sparse.csc_array(VALUES), False, False),
+    "coo": (lambda f: sparse.coo_matrix(VALUES), False, False),
+    "anndata": (lambda f: as_anndata(VALUES), False, True),
+    "anndata sparse": (lambda f: as_anndata(sparse.csr_matrix(VALUES.astype(np.float32))), False, True),
+    "anndata view": (lambda f: as_anndata(VALUES)[:, :], False, True),
+    "backed": (lambda f: saved(f, VALUES), True, True),
+    "backed csr": (lambda f: saved(f, sparse.csr_matrix(VALUES.astype(float))), True, True),
+    "backed csc": (lambda f: saved(f, sparse.csc_matrix(VALUES.astype(float))), True, True),
+    "backed view": (
+        lambda f: saved(f, np.vstack([[9, 9, 9], VALUES[::-1]])[::-1], names=[*NAMES, "z"])[:4],
+        True,
+        True,
+    ),
+    "backed csr view": (
+        lambda f: saved(f, sparse.csr_matrix(VALUES[::-1]), names=NAMES[::-1])[NAMES, GENES],
+        True,
+        True,
+    ),
+    "backed r+": (lambda f: saved(f, VALUES, "r+"), False, True),
+    "backed csr r+": (lambda f: saved(f, sparse.csr_matrix(VALUES), "r+"), False, True),
+    "zarr": (zarr_array, True, False),
+    "zarr in a group": (nested_zarr, True, False),
+    "zarr in memory": (lambda f: zarr.array(VALUES, store=zarr.storage.MemoryStore()), False, False),
+    "dask": (lambda f: da.from_array(VALUES, chunks=(3, 2)), False, False),
+    "rankings": (lambda f: Rankings.from_ranks(VALUES, items=GENES), False, False),
+    "memmap": (mapped, True, False),
+    "fortran memmap": (lambda f: mapped(f, np.asfortranarray(VALUES)), True, False),
+    "memmap view": (lambda f: mapped(f, np.repeat(VALUES, 3, axis=0))[1::3], True, False),
+    "reversed memmap": (lambda f: mapped(f, VALUES[::-1])[::-1], False, False),
+    "npy path": (lambda f: path_of(mapped(f), f, "cohort.npy"), True, False),
+    "npz path": (npz, False, True),
+    "sparse npz path": (sparse_npz, False, False),
+    "h5ad path": (lambda f: path_of(saved(f, VALUES).file.close(), f, "cohort.h5ad"), True, True),
+    "zarr path": (lambda f: path_of(zarr_array(f), f, "cohort.zarr"), True, False),
+    "anndata zarr path": (lambda f: zarr_anndata(f, VALUES), True, True),
+    "sparse anndata zarr path": (lambda f: zarr_anndata(f, sparse.csr_matrix(VALUES)), False, True),
+}
+ROWS = [slice(None), slice(1, 3), slice(None, None, -2), np.array([2, 0, 2]), np.array([3]), np.array([], dtype=int)]
+
+
+@pytest.fixture(params=CONTAINERS)
+def container(request, tmp_path):
+    make, portable, named = CONTAINERS[request.param]
+    return make(tmp_path), portable, named
+
+
+def test_every_container_gives_the_same_rows_and_digests(container):
+    X, portable, named = container
+    source = as_source(X)
+    assert source.shape == (4, 3)
+    assert source.portable is portable
+    assert source.ids == (tuple(NAMES) if named else None)
+    for rows in ROWS:
+        block = source.read(rows)
+        assert block.dtype == np.float64
+        assert block.flags.c_contiguous
+        np.testing.assert_array_equal(block, VALUES[rows])
+    expected = [blake2b(row.tobytes(), digest_size=16).digest() for row in VALUES.astype("<f8")]
+    assert [row.tobytes() for row in sample_digests(source.read(slice(None)))] == expected
+    assert source.describe().endswith(" 4 × 3")
+    assert as_source(source) is source
+
+
+def test_every_source_survives_pickle(container):
+    X, portable, _ = container
+    source = as_source(X)
+    source.read(slice(0, 1))  # opens files, whose handles must not travel
+    if isinstance(X, anndata.AnnData) and X.isbacked and not portable:
+        pytest.skip("an object open for writing is spooled by its owner, never pickled")
+    bare = source.nameless()
+    assert bare.ids is None
+    again = pickle.loads(pickle.dumps(source))
+    assert (again.ids, again.features, again.portable) == (source.ids, source.features, portable)
+    np.testing.assert_array_equal(again.read(np.array([2, 1])), VALUES[[2, 1]])
+    if portable:
+        assert len(pickle.dumps(bare)) < 1000
+
+
+def test_a_portable_source_is_read_by_another_process(tmp_path):
+    sources = [as_source(mapped(tmp_path)), as_source(zarr_array(tmp_path)), as_source(saved(tmp_path, VALUES))]
+    (tmp_path / "sources.pickle").write_bytes(pickle.dumps(sources))
+    script = (
+        "import pickle, sys; s = pickle.load(open(sys.argv[1], 'rb'));"
+        "print([float(x.read(slice(2, 3)).sum()) for x in s]); print('anndata' in sys.modules)"
+    )
+    command = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "sources.pickle")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.split("\n")[:2] == ["[16.0, 16.0, 16.0]", "False"]
+
+
+def test_importing_the_view_imports_no_container_library():
+    script = (
+        "import sys, distkern.io.source;print(sorted({'pandas', 'anndata', 'zarr', 'h5py', 'dask'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_relative_path_is_still_found_from_another_folder(tmp_path, monkeypatch):
+    mapped(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    source = pickle.loads(pickle.dumps(as_source("cohort.npy")))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(source.read(slice(None)), VALUES)
+
+
+def test_a_file_that_is_gone_is_named(tmp_path):
+    source = pickle.loads(pickle.dumps(as_source(mapped(tmp_path))))
+    (tmp_path / "cohort.npy").unlink()
+    with pytest.raises(InputError, match=r"cohort\.npy.*every worker"):
+        source.read(slice(None))
+
+
+def test_values_written_through_a_map_are_seen(tmp_path):
+    np.save(tmp_path / "X.npy", VALUES.astype(float))
+    X = np.load(tmp_path / "X.npy", mmap_mode="r+")
+    X[0, 0] = 99
+    assert pickle.loads(pickle.dumps(as_source(X))).read(slice(0, 1))[0, 0] == 99
+    private = np.load(tmp_path / "X.npy", mmap_mode="c")
+    private[0, 0] = 5
+    source = as_source(private)
+    assert not source.portable
+    assert source.read(slice(0, 1))[0, 0] == 5
+
+
+def test_missing_values_stay_missing():
+    frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [True, False], "c": [0.5, np.nan]})
+    np.testing.assert_array_equal(as_source(frame).read(slice(None)), [[1, 1, 0.5], [np.nan, 0, np.nan]])
+
+
+def test_given_ids_replace_those_of_the_container():
+    frame = pd.DataFrame(VALUES, index=NAMES)
+    assert as_source(frame, ids=[1, 2, 3, 4]).ids == ("1", "2", "3", "4")
+    assert as_source(as_source(frame), ids="wxyz"[::-1].split() + list("abc")).ids == ("zyxw", "a", "b", "c")
+
+
+def test_given_ids_rescue_a_container_with_repeated_ones():
+    assert as_source(pd.DataFrame(VALUES, index=list("aabb")), ids=NAMES).ids == tuple(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["p", "q", "r", "q"], "'q', at positions 1 and 3"),
+        ([1, 2, 3, "1"], "'1', at positions 0 and 3"),
+        (["p", "q"], "2 ids for 4 samples"),
+        (["p", "q", None, "s"], "sample 2 is missing"),
+        ("abcd", "single text"),
+    ],
+)
+def test_ids_that_do_not_fit(ids, message):
+    with pytest.raises(InputError, match=message):
+        as_source(VALUES, ids=ids)
+
+
+def test_repeated_ids_of_a_container_are_named():
+    with pytest.raises(InputError, match="'x', at positions 0 and 2"):
+        as_source(pd.DataFrame(VALUES, index=["x", "y", "x", "z"]))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.arange(3.0), r"1 dimension; .* X\.reshape\(1, -1\)"),
+        (np.zeros((2, 2, 2)), "3 dimensions"),
+        (np.empty((0, 3)), "no samples"),
+        (np.empty((3, 0)), "no features"),
+        (np.array([["a", "b"]]), "not real numbers"),
+        (np.array([[1, "b"]], dtype=object), "object values"),
+        (np.array([[1j, 2]]), "complex"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), "datetime64"),
+        (np.ma.masked_equal([[1.0, 2.0]], 1), "masked"),
+        (pd.DataFrame({"g": [1.0], "label": ["x"]}), "column 1 .* labels"),
+        (pd.DataFrame({"g": pd.Categorical(["x"])}), "category"),
+        (pd.Series([1.0]), "Series"),
+        (sparse.coo_array(np.arange(3)), "1 dimension"),
+        (anndata.AnnData(obs=pd.DataFrame(index=["a"])), "no X"),
+        (zarr.array(np.arange(3), store=zarr.storage.MemoryStore()), "1 dimension"),
+        (da.zeros((3,)), "1 dimension"),
+        (da.zeros((4, 2))[da.zeros(4) < 1], "compute_chunk_sizes"),
+    ],
+)
+def test_values_that_are_no_cohort(X, message):
+    with pytest.raises(InputError, match=message):
+        as_source(X)
+
+
+@pytest.mark.parametrize("X", [None, 3, [[1, 2], [3, 4]], {"a": 1}, object()])
+def test_kinds_that_are_not_taken(X):
+    with pytest.raises(InputTypeError, match="cohort cannot be read"):
+        as_source(X)
+
+
+def test_integers_that_float64_would_merge_are_refused():
+    assert as_source(np.array([[2**53, -(2**53)]])).read(slice(None))[0, 0] == 2**53
+    for value in (2**53 + 1, -(2**53) - 1):
+        with pytest.raises(InputError, match=f"integer {value} is too large"):
+            as_source(np.array([[0, value]])).read(slice(None))
+    with pytest.raises(InputError, match="too large"):
+        as_source(np.array([[2**64 - 1]], dtype=np.uint64)).read(slice(None))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing.npy", "no file"),
+        ("table.csv", "read_expression"),
+        ("broken.npy", "cannot be read"),
+        ("folder", "Zarr"),
+    ],
+)
+def test_paths_that_hold_no_cohort(tmp_path, name, message):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=message):
+        as_source(tmp_path / name)
+
+
+def test_pickled_objects_in_files_are_never_run(tmp_path):
+    np.save(tmp_path / "X.npy", np.array([[object]]), allow_pickle=True)
+    np.savez(tmp_path / "X.npz", X=np.array([[object]]))
+    for name in ("X.npy", "X.npz"):
+        with pytest.raises(InputError, match="cannot be read"):
+            as_source(tmp_path / name)
+
+
+def test_an_archive_with_two_matrices_must_say_which(tmp_path):
+    np.savez(tmp_path / "two.npz", A=VALUES, B=VALUES)
+    with pytest.raises(InputError, match=r"A \(4, 3\), B \(4, 3\)"):
+        as_source(tmp_path / "two.npz")
+
+
+@pytest.mark.parametrize(("rows", "message"), [([4], "4 samples"), ([-5], "4 samples"), ([0.5], "positions")])
+def test_rows_outside_the_cohort(rows, message):
+    with pytest.raises(InputError, match=message):
+        as_source(VALUES).read(np.array(rows))
+
+
+def test_negative_positions_and_masks_select_rows():
+    source = as_source(VALUES)
+    np.testing.assert_array_equal(source.read([-1, 0]), VALUES[[3, 0]])
+    np.testing.assert_array_equal(source.read(np.array([True, False, False, True])), VALUES[[0, 3]])
+
+
+def test_feature_names_must_fit():
+    with pytest.raises(InputError, match="2 feature names for 3"):
+        Source(as_source(VALUES)._reader, features=["a", "b"])
+
+
+def test_parts_of_backed_objects_that_cannot_be_found_again(tmp_path):
+    with pytest.raises(InputError, match="backed='r'"):
+        as_source(saved(tmp_path, VALUES, "r+")[:2])
+
+
+# Digests -----------------------------------------------------------------------------------------------------------
+
+
+def test_digests_ignore_the_sign_of_zero_and_the_bits_of_nan():
+    odd_nan = np.array([[0xFFF8_0000_0000_0001, 0x8000_0000_0000_0000]], dtype=np.uint64).view(np.float64)
+    np.testing.assert_array_equal(sample_digests(odd_nan), sample_digests(np.array([[np.nan, 0.0]])))
+
+
+def test_digests_leave_the_block_alone():
+    block = np.array([[-0.0, np.nan]])
+    before = block.tobytes()
+    sample_digests(block)
+    assert block.tobytes() == before
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4)), elements=st.floats(width=32)))
+def test_digests_do_not_depend_on_container_or_grouping(X):
+    digests = sample_digests(X)
+    np.testing.assert_array_equal(digests, sample_digests(X.astype(np.float64)))
+    np.testing.assert_array_equal(digests, sample_digests(as_source(sparse.csr_matrix(X)).read(slice(None))))
+    np.testing.assert_array_equal(digests, np.concatenate([sample_digests(row[None]) for row in X]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrays(np.float64, (2, 3), elements=st.floats(allow_nan=False)))
+def test_digests_differ_where_values_differ(X):
+    first, second = sample_digests(X)
+    assert (first.tobytes() == second.tobytes()) == bool((X[0] == X[1]).all())
+
+
+def test_the_fingerprint_depends_on_order_and_width():
+    digests = sample_digests(VALUES)
+    prints = {
+        fingerprint(digests, 3),
+        fingerprint(digests[::-1], 3),
+        fingerprint(digests, 4),
+        fingerprint(digests[:3], 3),
+    }
+    assert len(prints) == 4
+    assert fingerprint(digests.copy(), 3) == fingerprint(digests, 3)
