@@ -1,9 +1,9 @@
 """Concordance of two orderings by counting inversions, O(n log n) a pair, exact in 64-bit integers with any ties.
 
-A sample is held as its *order* (positions of its features from the smallest value to the largest), its *codes* (the dense
-rank of each feature, equal for tied features) and the flags *tied* (the feature at this place of the order is tied with
-the one before it). Walking the codes of y in the order of x, a discordant pair is an inversion; pairs tied in x are kept
-from counting by sorting y inside each group of tied x, which also counts the pairs tied in both.
+A sample is held as its *order* (positions of its features from the smallest value to the largest), its *codes* (the
+dense rank of each feature, equal for tied features) and the flags *tied* (the feature at this place of the order is tied
+with the one before it). Walking the codes of y in the order of x, a discordant pair is an inversion; pairs tied in x are
+kept from counting by sorting y inside each group of tied x, which also counts the pairs tied in both.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def count_inversions(values, buffer):  # type: ignore[no-untyped-def]
 
 @compiled
 def _merge(source, target, start, middle, stop):  # type: ignore[no-untyped-def]
-    """Merge two sorted runs of ``source`` into ``target``; return how often a later value went before an earlier one."""
+    """Merge two sorted runs of ``source`` into ``target``; count how often a later value went before an earlier one."""
     count = np.int64(0)
     left, right, k = start, middle, start
     while left < middle and right < stop:
@@ -92,7 +92,9 @@ def _joint_ties(values, buffer, tied):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def concordance_tile(order, tied, untied_a, codes, untied_b, symmetric, concordance, joint):  # type: ignore[no-untyped-def]
+def concordance_tile(  # type: ignore[no-untyped-def]
+    order, tied, untied_a, codes, untied_b, symmetric, concordance, joint
+):
     """Fill S = n_c − n_d and the number of pairs tied in both, for every sample of a block A with every one of B.
 
     Parameters

@@ -7,7 +7,7 @@ not depend on the machine's vector width), and compiled code cached on disk wher
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -26,6 +26,6 @@ def compiled(function: Function) -> Function:
     3
     """
     try:
-        return numba.njit(nogil=True, cache=True, fastmath=False)(function)
+        return cast(Function, numba.njit(nogil=True, cache=True, fastmath=False)(function))
     except RuntimeError:  # numba finds no writable folder for its cache
-        return numba.njit(nogil=True, cache=False, fastmath=False)(function)
+        return cast(Function, numba.njit(nogil=True, cache=False, fastmath=False)(function))

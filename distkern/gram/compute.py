@@ -1,4 +1,4 @@
-"""From samples to a stored Gram matrix: plan, prepare, compute tiles, mark them done; and again from where it stopped."""
+"""From samples to a stored Gram matrix: plan, prepare, compute tiles, mark them done; and on from where it stopped."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def compute_gram(
     overwrite: bool = False,
     progress: Any = None,
 ) -> Gram:
-    """Compute K_ij = k(x_i, y_j) in tiles, on whatever computes, into a store; go on where an earlier call stopped.
+    """K_ij = k(x_i, y_j), computed in tiles, on whatever computes, into a store; goes on where an earlier call stopped.
 
     Parameters
     ----------
@@ -203,9 +203,7 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
             "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
         )
     marks = opened.marks(refresh=True).copy()
-    damaged = [
-        (i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(lambda i=i, j=j: opened.read_tile(i, j))
-    ]
+    damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
     for i, j in damaged:
         marks[i, j] = 0
     opened.write_marks(marks, {i for i, _ in damaged})
@@ -213,9 +211,9 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     return len(damaged)
 
 
-def _is_damaged(read: Callable[[], Any]) -> bool:
+def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
     try:
-        read()
+        read(*where)
     except CorruptTileError:
         return True
     return False
@@ -223,7 +221,7 @@ def _is_damaged(read: Callable[[], Any]) -> bool:
 
 def _unmark_damaged_samples(store: GramStore, side: str) -> bool:
     marks = store.prepared_marks(side)
-    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(lambda b=b: store.read_prepared(side, int(b)))]
+    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(store.read_prepared, side, int(b))]
     if damaged:
         marks[damaged] = 0
         store.write_prepared_marks(side, marks)
@@ -360,5 +358,5 @@ def _compute_tiles(
 
 
 def _version(store: GramStore) -> str:
-    """Digest of everything that shapes the store, by which a worker knows whether the one it has open is still this one."""
+    """Digest of all that shapes the store, by which a worker knows whether the one it has open is still this one."""
     return blake2b(json.dumps(store.meta, sort_keys=True).encode(), digest_size=8).hexdigest()

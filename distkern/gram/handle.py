@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -55,12 +55,12 @@ class Gram(BaseGram):
         return self._grid.symmetric
 
     @cached_property
-    def row_ids(self) -> tuple[str, ...]:  # type: ignore[override]
+    def row_ids(self) -> tuple[str, ...]:
         """Names of the row samples."""
         return self._store.ids("rows")
 
     @cached_property
-    def col_ids(self) -> tuple[str, ...]:  # type: ignore[override]
+    def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.ids("cols")
 
@@ -162,7 +162,7 @@ class Gram(BaseGram):
         if needed > share_of(None, 1):
             raise MemoryLimitError(
                 f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
-                f"{readable_bytes(needed)}: give fewer samples at a time, or compute_gram(kernel, new, Y=old, store=...)"
+                f"{readable_bytes(needed)}: give fewer at a time, or use compute_gram(kernel, new, Y=old, store=...)"
             )
         new = self.kernel.prepare(self.kernel.checked(source))
         values = np.empty((len(new), self.shape[1]))
@@ -189,17 +189,22 @@ class Gram(BaseGram):
             ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
         """
         listener = progress_listener(progress)
-        wrong = []
-        marks = self._store.marks(refresh=True)
-        done = [(i, j) for i, j in self._grid.tiles() if marks[i, j]]
-        blocks = [(side, b) for side in self._store.sides for b in np.flatnonzero(self._store.prepared_marks(side))]
-        for step, (what, where) in enumerate([*(("tile", t) for t in done), *(("prepared", b) for b in blocks)]):
-            listener(Progress("verify", step, len(done) + len(blocks)))
+        store, wrong = self._store, []
+        marks = store.marks(refresh=True)
+        reads: list[Callable[[], Any]] = [
+            *(partial(store.read_tile, i, j) for i, j in self._grid.tiles() if marks[i, j]),
+            *(
+                partial(store.read_prepared, s, int(b))
+                for s in store.sides
+                for b in np.flatnonzero(store.prepared_marks(s))
+            ),
+        ]
+        for step, read in enumerate(reads, start=1):
             try:
-                self._store.read_tile(*where) if what == "tile" else self._store.read_prepared(*where)
+                read()
             except CorruptTileError as error:
                 wrong.append(str(error))
-        listener(Progress("verify", len(done) + len(blocks), len(done) + len(blocks)))
+            listener(Progress("verify", step, len(reads)))
         return wrong
 
     def __repr__(self) -> str:

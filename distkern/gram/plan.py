@@ -191,7 +191,7 @@ def refuse_full_disk(plan: GramPlan, path: str) -> None:
     free = shutil.disk_usage(place).free
     if plan.bytes_stored > free:
         raise MemoryLimitError(
-            f"the store takes {readable_bytes(plan.bytes_stored)} and the disk of {path!r} has {readable_bytes(free)} free: "
+            f"the store takes {readable_bytes(plan.bytes_stored)} and the disk of {path!r} has {readable_bytes(free)}: "
             'give a path on a larger disk, or dtype="float32" for half the bytes'
         )
 

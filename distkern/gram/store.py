@@ -13,9 +13,9 @@
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed the matrix: when, on what, how long
 
-A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks at
-a time by whoever coordinates a run; two coordinators on one store both end with all marks, and equal ones, because each
-knows every tile that it read as done or had computed, and tiles are deterministic.
+A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
+at a time by whoever coordinates a run; two coordinators on one store both end with all marks, and equal ones, because
+each knows every tile that it read as done or had computed, and tiles are deterministic.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import google_crc32c
 import numpy as np
 import zarr
+from zarr.core.array_spec import ArrayConfigParams
 
 from distkern._version import __version__
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
@@ -48,7 +49,7 @@ DONE = 1 << 32
 STALE_SECONDS = 3600
 """A temporary file older than this was left by a writer that was killed."""
 
-_WRITTEN_WHOLE = {"write_empty_chunks": True}
+_WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
 
 
 def checksum(arrays: Iterable[Array]) -> int:
@@ -90,8 +91,8 @@ class GramStore:
         self.bytes_read = 0
         self._group = group
         self._arrays: dict[str, zarr.Array] = {}
-        self.meta: Spec = dict(group.attrs["distkern"])
-        self.grid = Grid(*self.meta["shape"], side=self.meta["tile"], symmetric=self.meta["symmetric"])
+        self.meta: Spec = cast(Spec, group.attrs["distkern"])
+        self.grid = grid_of(self.meta)
 
     # Opening and creating ------------------------------------------------------------------------------------
 
@@ -108,7 +109,8 @@ class GramStore:
         Parameters
         ----------
         path
-            Folder to create; folders above it are created too. Where another client has just made it, that one is opened.
+            Folder to create; folders above it are created too. Where another client has just made
+            it, that one is opened.
         meta
             The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
         sides
@@ -116,7 +118,7 @@ class GramStore:
         prepared
             The prepared arrays of one sample, whose types and shapes tell those of all.
         """
-        grid = Grid(*meta["shape"], side=meta["tile"], symmetric=meta["symmetric"])
+        grid = grid_of(meta)
         with _explained(path, "create the store"):
             os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
             building = f"{path}.{uuid4().hex}.new"
@@ -339,6 +341,12 @@ def _array(
     return group.create_array(
         name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=None, config=_WRITTEN_WHOLE
     )
+
+
+def grid_of(meta: Spec) -> Grid:
+    """Cut the matrix that a plan describes into its tiles."""
+    rows, cols = meta["shape"]
+    return Grid(rows, cols, meta["tile"], meta["symmetric"])
 
 
 def exists(path: str) -> bool:

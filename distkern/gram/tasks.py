@@ -1,4 +1,4 @@
-"""The two kinds of task that fill a store: prepare a block of samples, compute a tile. They run anywhere the path is."""
+"""The tasks that fill a store: prepare a block of samples, compute a tile. They run wherever the path is."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ def total_pairs(A: Prepared) -> int:
 class Kendall(OrderingKernel):
     """k(x, y) = (n_c − n_d) / C(n, 2), or tau-b: (n_c − n_d) / sqrt(t_x t_y).
 
-    n_c and n_d are the numbers of pairs of features that x and y order the same way and the opposite way; a pair tied in
-    either sample counts in neither. t_x is the number of pairs that x does not tie. Both forms are inner products of sign
-    vectors, hence positive semidefinite, with any ties.
+    n_c and n_d are the numbers of pairs of features that x and y order the same way and the opposite way; a pair tied
+    in either sample counts in neither. t_x is the number of pairs that x does not tie. Both forms are inner products of
+    sign vectors, hence positive semidefinite, with any ties.
 
     Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equations 2 and 3; the form with ties
     (section on ties) is what its experiments use.
@@ -66,8 +66,8 @@ class Kendall(OrderingKernel):
     Parameters
     ----------
     ties
-        ``"zero"``: tied pairs count zero and the divisor stays C(n, 2), so that k(x, x) < 1 for a sample with ties, and a
-        constant sample has k = 0 with every sample. ``"b"``: Kendall's tau-b, so that k(x, x) = 1.
+        ``"zero"``: tied pairs count zero and the divisor stays C(n, 2), so that k(x, x) < 1 for a sample with ties, and
+        a constant sample has k = 0 with every sample. ``"b"``: Kendall's tau-b, so that k(x, x) = 1.
 
     Raises
     ------

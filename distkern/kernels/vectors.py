@@ -143,8 +143,8 @@ class Gaussian(VectorKernel):
     Parameters
     ----------
     sigma
-        σ > 0, in the unit of the values; or ``"median"``: the median distance between two samples, over all pairs of the
-        cohort or, above 1,000 samples, over those of 1,000 drawn samples.
+        σ > 0, in the unit of the values; or ``"median"``: the median distance between two samples, over all pairs of
+        the cohort or, above 1,000 samples, over those of 1,000 drawn samples.
 
     Raises
     ------

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import psutil
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
-from distkern.core.typing import Array, Floats
+from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel
@@ -197,3 +198,36 @@ def read_matrix(gram: BaseGram) -> Floats:
             raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
         values[np.ix_(rows, cols)] = block
     return values
+
+
+def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
+    """Check labels and weights: labels and weights of the samples that count, and the positions of those."""
+    labels = refused_as_ours(column_or_1d, y, warn=True)
+    missing = _missing(labels)
+    if len(missing):
+        raise InputError(f"the label of sample {missing[0]} is missing (y contains NaN or None; {len(missing)} such)")
+    refused_as_ours(check_classification_targets, labels)
+    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(len(labels), float(weights))
+    for what, values in (("labels", labels), ("weights", weights)):
+        if values.shape != (samples,):
+            raise InputError(f"got {what} of shape {values.shape} for {samples} samples: give one for each")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InputError("sample_weight holds values that are negative or not finite: give 0 to leave a sample out")
+    kept = np.flatnonzero(weights)
+    if len(kept) == 0:
+        raise InputError("every sample weight is zero: no sample is left to train on")
+    classes = np.unique(labels[kept])
+    if len(classes) < 2:
+        raise InputError(f"got 1 class, {classes.item(0)!r}: a classifier needs samples of two or more")
+    return labels[kept], weights[kept], kept
+
+
+def _missing(labels: Array) -> Indices:
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(~np.isfinite(labels))
+    if labels.dtype.kind != "O":
+        return np.empty(0, dtype=np.intp)
+    absent = [value is None or type(value).__name__ in ("NAType", "NaTType") or value != value for value in labels]
+    return np.flatnonzero(absent)

@@ -116,7 +116,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         columns = header["columns"]
         prepared = _decode(columns["prepared"], arrays)
         return CohortPredictor(model, PreparedColumns(from_spec(columns["kernel"]), prepared, columns["ids"]))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -133,7 +133,16 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         kind, number = header["kind"], int(header["format"])
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
         raise InputError(f"{path} is not a model that save_model wrote, or it is damaged: {error}") from error
     if kind != KIND:
         raise InputError(f"{path} is a file of kind {kind!r}, not a {KIND}")
@@ -175,7 +184,9 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {type(value).__name__: [_encode(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]}
     if isinstance(value, dict):
         pairs = enumerate(value.items())
-        return {"dict": [[_encode(k, f"{name}.{i}k", arrays), _encode(v, f"{name}.{i}v", arrays)] for i, (k, v) in pairs]}
+        return {
+            "dict": [[_encode(k, f"{name}.{i}k", arrays), _encode(v, f"{name}.{i}v", arrays)] for i, (k, v) in pairs]
+        }
     if isinstance(value, Pipeline):
         return {"pipeline": [[step, _encode(part, f"{name}.{step}", arrays)] for step, part in value.steps]}
     if type(value).__name__ in ESTIMATORS and type(value) is ESTIMATORS[type(value).__name__]:
@@ -187,7 +198,7 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
 
 
 def _encode_array(value: Array, name: str, arrays: Arrays) -> dict[str, Any]:
-    text = value.dtype.kind == "O"
+    text = value.dtype.kind in "OT"
     if text and not all(isinstance(item, str) for item in value.flat):
         raise InputTypeError(f"{name} holds Python objects, which a file cannot: use labels that are text or numbers")
     arrays[name] = value.astype(np.str_) if text else value

@@ -84,7 +84,9 @@ class CohortPredictor:
 
     def _cross(self, X: Any) -> Iterator[BaseGram]:
         """Kernel values of some samples at a time, so that memory stays bounded for any number of them."""
-        source = as_source(X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X))
+        source = as_source(
+            X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X)
+        )
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
         if len(blocks) == 1:
             yield self.gram.cross(source)

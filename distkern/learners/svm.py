@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats
 from distkern.io.source import Source
 from distkern.learners.base import (
     KernelEstimator,
+    labels_and_weights,
     read_matrix,
     read_samples,
     refused_as_ours,
@@ -127,9 +127,11 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
             raise InputError(f"C must be a positive finite number; got {self.C!r}")
         if y is None:
-            raise InputError("KernelSVC requires y to be passed, but the target y is None: give a label for every sample")
+            raise InputError(
+                "KernelSVC requires y to be passed, but the target y is None: give a label for every sample"
+            )
         X = self._samples(X, reset=True) if self._takes_samples() else self._matrix(X, reset=True)
-        labels, weights, kept = _labels_and_weights(y, sample_weight, X.shape[0])
+        labels, weights, kept = labels_and_weights(y, sample_weight, X.shape[0])
         values, prepared = self._training_values(X)
         if len(kept) < len(values):  # SVC numbers its support vectors wrong otherwise (scikit-learn pull request 27763)
             values, prepared = values[np.ix_(kept, kept)], prepared and prepared.take(kept)
@@ -249,36 +251,3 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             if not np.isfinite(values).all():
                 raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
             yield values
-
-
-def _labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
-    """Check labels and weights: labels and weights of the samples that count, and the positions of those."""
-    labels = refused_as_ours(column_or_1d, y, warn=True)
-    missing = _missing(labels)
-    if len(missing):
-        raise InputError(f"the label of sample {missing[0]} is missing (y contains NaN or None; {len(missing)} such)")
-    refused_as_ours(check_classification_targets, labels)
-    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(len(labels), float(weights))
-    for what, values in (("labels", labels), ("weights", weights)):
-        if values.shape != (samples,):
-            raise InputError(f"got {what} of shape {values.shape} for {samples} samples: give one for each")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InputError("sample_weight holds values that are negative or not finite: give 0 to leave a sample out")
-    kept = np.flatnonzero(weights)
-    if len(kept) == 0:
-        raise InputError("every sample weight is zero: no sample is left to train on")
-    classes = np.unique(labels[kept])
-    if len(classes) < 2:
-        raise InputError(f"got 1 class, {classes.item(0)!r}: a classifier needs samples of two or more")
-    return labels[kept], weights[kept], kept
-
-
-def _missing(labels: Array) -> Indices:
-    if labels.dtype.kind == "f":
-        return np.flatnonzero(~np.isfinite(labels))
-    if labels.dtype.kind != "O":
-        return np.empty(0, dtype=np.intp)
-    absent = [value is None or type(value).__name__ in ("NAType", "NaTType") or value != value for value in labels]
-    return np.flatnonzero(absent)

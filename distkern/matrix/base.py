@@ -26,8 +26,8 @@ PASS_BYTES = 2**26
 class BaseGram(ABC):
     """A matrix of kernel values between two lists of samples, read only by blocks and by products with vectors.
 
-    ``block`` and ``matmat`` read; everything else composes lazily: ``gram[rows][:, cols]``, ``gram[np.ix_(rows, cols)]``
-    (scikit-learn's way), ``centered()`` and ``unit_norm()`` return views that read nothing until asked.
+    ``block`` and ``matmat`` read; everything else composes lazily: ``gram[rows][:, cols]`` and scikit-learn's
+    ``gram[np.ix_(rows, cols)]``, ``centered()`` and ``unit_norm()`` return views that read nothing until asked.
     """
 
     dtype = np.dtype(np.float64)
@@ -310,9 +310,10 @@ class SliceGram(BaseGram):
     """Some rows and some columns of another Gram matrix; indices compose and nothing is read."""
 
     def __init__(self, parent: BaseGram, rows: Indices, cols: Indices) -> None:
+        self._parent: BaseGram = parent
+        self._rows, self._cols = rows, cols
         if isinstance(parent, SliceGram):
-            parent, rows, cols = parent._parent, parent._rows[rows], parent._cols[cols]
-        self._parent, self._rows, self._cols = parent, rows, cols
+            self._parent, self._rows, self._cols = parent._parent, parent._rows[rows], parent._cols[cols]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -320,7 +321,7 @@ class SliceGram(BaseGram):
         return len(self._rows), len(self._cols)
 
     @cached_property
-    def is_symmetric(self) -> bool:  # type: ignore[override]
+    def is_symmetric(self) -> bool:
         """Whether rows and columns are the same samples in the same order."""
         return self._parent.is_symmetric and np.array_equal(self._rows, self._cols)
 

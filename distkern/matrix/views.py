@@ -95,8 +95,8 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
     """
     if not gram.is_symmetric:
         raise InputError(
-            "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices fit "
-            "a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
+            "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices "
+            "fit a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
         )
     samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples")
     if len(samples) == 0:
@@ -153,7 +153,7 @@ def norms(diagonal: Floats, ids: tuple[str, ...]) -> Floats:
     if null.any():
         first = ids[int(np.flatnonzero(null)[0])]
         raise InputError(
-            f"sample {first!r} has norm zero in feature space ({int(null.sum())} such in all): a constant sample, or one "
-            "equal to the mean after centring; leave it out, or do not scale to unit norm"
+            f"sample {first!r} has norm zero in feature space ({int(null.sum())} such in all): a constant sample, or "
+            "one equal to the mean after centring; leave it out, or do not scale to unit norm"
         )
     return np.sqrt(diagonal)

@@ -73,7 +73,7 @@ class Dask:
     def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt]:
         """Yield the receipts of all tasks as they finish; after a failure only those that were running still finish."""
         queue = iter(tasks)
-        given: dict[str, tuple[Task, int]] = {}
+        given: dict[Any, tuple[Task, int]] = {}
         failure: BaseException | None = None
 
         def submit(task: Task, deaths: int = 0) -> Any:

@@ -1,0 +1,373 @@
+"""Repeated nested cross-validation on a Gram matrix, as in the papers' comparisons of classifiers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.events import Listener, Progress, silent
+from distkern.core.typing import Array, Floats, Indices
+from distkern.learners.base import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC
+from distkern.matrix.base import ArrayGram, BaseGram
+
+METRICS = ("accuracy", "balanced_accuracy", "auc")
+
+TIE = 1e-12
+"""Mean inner accuracies closer than this are equal: what differs is the rounding of the mean."""
+
+Split = tuple[Indices, Indices]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores of every outer fold of a repeated nested cross-validation.
+
+    Parameters
+    ----------
+    repeat, fold, n_test
+        Which repeat, which of its folds, and how many samples were tested; (folds,) each.
+    accuracy
+        Fraction of the tested samples whose label was predicted right.
+    balanced_accuracy
+        The same within each class that was tested, averaged over those classes.
+    auc
+        Area under the ROC curve of the decision scores; for more than two classes the average over the classes of each one
+        against the rest. NaN where a fold tested one class only, which groups can bring about.
+    C
+        The value that the inner cross-validation chose; NaN where nothing was chosen.
+    classes
+        The labels, sorted.
+    settings
+        What was asked for.
+    seconds
+        Time it took.
+
+    Examples
+    --------
+    >>> columns = [np.array(values) for values in ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 1.0])]
+    >>> Evaluation(*columns, classes=("a", "b"), settings={}, seconds=0.1).mean("accuracy")
+    0.7
+    """
+
+    repeat: Array
+    fold: Array
+    n_test: Array
+    accuracy: Floats
+    balanced_accuracy: Floats
+    auc: Floats
+    C: Floats
+    classes: tuple[Any, ...]
+    settings: dict[str, Any]
+    seconds: float
+
+    def mean(self, metric: str = "accuracy") -> float:
+        """Mean over the repeats of each repeat's mean over its folds; folds where the metric is undefined do not count."""
+        return _mean(self._repeat_means(metric))
+
+    def std(self, metric: str = "accuracy", over: str = "repeats") -> float:
+        """Sample standard deviation (n − 1) of the repeats' means, or with ``over="folds"`` of all folds.
+
+        Neither is a standard error: folds and repeats share samples. NaN where there is only one value.
+        """
+        if over not in ("repeats", "folds"):
+            raise InputError(f'over must be "repeats" or "folds", not {over!r}')
+        values = self._repeat_means(metric) if over == "repeats" else self._column(metric)
+        values = values[~np.isnan(values)]
+        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values; an undefined number becomes None."""
+        out: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value = [None if item != item else item for item in value.tolist()]
+            out[field.name] = list(value) if isinstance(value, tuple) else value
+        return out
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Evaluation:
+        """Build the evaluation back from `to_dict`.
+
+        Raises
+        ------
+        InputError
+            If a field is missing or unknown.
+        """
+        names = {field.name for field in fields(cls)}
+        if set(values) != names:
+            raise InputError(f"an evaluation has the fields {sorted(names)}; got {sorted(values)}")
+        whole = {name: np.array(values[name], dtype=np.intp) for name in ("repeat", "fold", "n_test")}
+        real = {name: np.array(values[name], dtype=np.float64) for name in (*METRICS, "C")}  # None becomes NaN
+        return cls(**(values | whole | real | {"classes": tuple(values["classes"])}))
+
+    def _column(self, metric: str) -> Floats:
+        if metric not in METRICS:
+            raise InputError(f"no metric is called {metric!r}; there are {', '.join(METRICS)}")
+        return getattr(self, metric)
+
+    def _repeat_means(self, metric: str) -> Floats:
+        values = self._column(metric)
+        return np.array([_mean(values[self.repeat == number]) for number in np.unique(self.repeat)])
+
+
+def evaluate(
+    gram: Any,
+    y: Any,
+    *,
+    estimator: Any = None,
+    C: Sequence[float] | None = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3),
+    outer: int = 5,
+    repeats: int = 10,
+    inner: int = 5,
+    groups: Any = None,
+    seed: int = 0,
+    max_bytes: int | str | None = None,
+    on_event: Listener = silent,
+) -> Evaluation:
+    """Estimate accuracy by repeated nested cross-validation: folds of folds choose C, which the outer folds never see.
+
+    The protocol of Jiao and Vert, "The Kendall and Mallows kernels for permutations", IEEE TPAMI 40 (2018), section 5:
+    ``repeats`` times ``outer`` stratified folds; on each training part ``inner`` stratified folds choose C by mean
+    accuracy, the smallest among equals; everything, centring included, is fitted on training samples only.
+
+    Parameters
+    ----------
+    gram
+        Symmetric Gram matrix (m, m), or an array of its values.
+    y
+        Labels (m,).
+    estimator
+        Classifier that takes kernel values and has ``decision_function``, or a pipeline that ends in one; by default
+        ``make_pipeline(KernelStandardizer(), KernelSVC())``.
+    C
+        Values of the (last) estimator's parameter C to choose from; None leaves the estimator as it is.
+    outer, repeats, inner
+        Number of outer folds, of their repetitions, and of inner folds.
+    groups
+        A group for each sample, such as the patient, (m,). Samples of one group never fall on both sides of a split.
+    seed
+        Shuffles the folds: the same seed gives the same folds.
+    max_bytes
+        A matrix up to this size, in bytes or text such as ``"2GiB"``, is read into memory once; half of the memory
+        available when not given. A larger one is read piece by piece for every fit.
+    on_event
+        Is told about every finished outer fold.
+
+    Raises
+    ------
+    InputError
+        If a class has fewer samples (or groups) than folds; it is named.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0]] * 10 + [[1.0, 0.0]] * 10) + np.random.default_rng(0).normal(scale=0.1, size=(20, 2))
+    >>> evaluate(X @ X.T, ["a"] * 10 + ["b"] * 10, repeats=2).mean("accuracy")
+    1.0
+    """
+    started = time.perf_counter()
+    matrix = _symmetric_gram(gram)
+    labels = labels_and_weights(y, None, len(matrix))[0]
+    model = make_pipeline(KernelStandardizer(), KernelSVC()) if estimator is None else estimator
+    if not hasattr(model, "decision_function"):
+        raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
+    grid = _grid(model, C)
+    plan = _Folds(labels, None if groups is None else np.asarray(groups), inner if len(grid) > 1 else 0, seed)
+    splits = list(plan.outer(outer, repeats))
+    in_memory = matrix.nbytes <= memory_allowed(max_bytes)
+    if in_memory and not isinstance(matrix, ArrayGram):
+        matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
+    rows = []
+    for done, (train, test, inner_splits) in enumerate(splits, start=1):
+        part, known = matrix[np.ix_(train, train)], labels[train]
+        chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
+        fitted = _with_C(model, chosen).fit(part, known)
+        rows.append((len(test), *_scores(fitted, matrix[np.ix_(test, train)], labels[test]), chosen))
+        on_event(Progress("evaluate", done, len(splits)))
+    n_test, accuracy, balanced, auc, chosen_C = (np.array(column) for column in zip(*rows, strict=True))
+    number = np.arange(len(rows))
+    settings = {
+        "samples": len(labels),
+        "estimator": repr(model),
+        "C": None if C is None else list(map(float, grid)),
+        "outer": outer,
+        "repeats": repeats,
+        "inner": inner,
+        "grouped": groups is not None,
+        "seed": seed,
+    }
+    classes = tuple(np.unique(labels).tolist())
+    spent = time.perf_counter() - started
+    return Evaluation(
+        number // outer, number % outer, n_test, accuracy, balanced, auc, chosen_C, classes, settings, spent
+    )
+
+
+def best_C(
+    estimator: Any, gram: BaseGram, y: Array, grid: Sequence[float], splits: Sequence[Split], *, in_memory: bool = True
+) -> float:
+    """Choose C by mean accuracy over the splits, the smallest among equals, as GridSearchCV does on an ascending grid.
+
+    What comes before the classifier in a pipeline does not depend on C: it is fitted once for each split.
+
+    Parameters
+    ----------
+    estimator
+        Classifier with a parameter C, or a pipeline that ends in one.
+    gram
+        Symmetric Gram matrix (m, m).
+    y
+        Labels (m,).
+    grid
+        Values of C, ascending.
+    splits
+        Training and test positions.
+    in_memory
+        Bring each split's transformed blocks into memory once; else the classifier gets lazy views.
+
+    Examples
+    --------
+    >>> splits = [(np.array([0, 1, 2, 3]), np.array([4, 5]))]
+    >>> samples = np.array([-1.0, 1.0, -2.0, 2.0, -3.0, 3.0])
+    >>> best_C(KernelSVC(), ArrayGram(np.outer(samples, samples)), np.array([0, 1] * 3), [0.1, 1.0], splits)
+    0.1
+    """
+    accuracy = np.empty((len(grid), len(splits)))
+    for column, (train, test) in enumerate(splits):
+        head, tail = (clone(estimator[:-1]), estimator[-1]) if isinstance(estimator, Pipeline) else (None, estimator)
+        train_part, test_part = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        if head is not None and len(head):
+            train_part = head.fit_transform(train_part, y[train])
+            test_part = head.transform(test_part)
+        if in_memory:
+            train_part, test_part = _values(train_part), _values(test_part)
+        for row, value in enumerate(grid):
+            fitted = clone(tail).set_params(C=value).fit(train_part, y[train])
+            accuracy[row, column] = np.mean(fitted.predict(test_part) == y[test])
+    means = accuracy.mean(axis=1)
+    return float(grid[int(np.argmax(means >= means.max() - TIE))])
+
+
+# Folds -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """All splits, made and checked before anything is fitted."""
+
+    labels: Array
+    groups: Array | None
+    inner: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.groups is not None and self.groups.shape != self.labels.shape:
+            raise InputError(f"groups has shape {self.groups.shape} for {len(self.labels)} samples: give one for each")
+
+    def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
+        if repeats < 1:
+            raise InputError(f"repeats must be 1 or more, not {repeats}")
+        every = np.arange(len(self.labels))
+        for repeat in range(repeats):
+            for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):
+                seed = self.seed + repeat * count + fold
+                yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner else []
+
+    def _split(self, samples: Indices, count: int, seed: int, which: str) -> Iterator[Split]:
+        labels = self.labels[samples]
+        self._check(samples, count, which)
+        options = {"n_splits": count, "shuffle": True, "random_state": seed}
+        if self.groups is None:
+            yield from StratifiedKFold(**options).split(labels, labels)
+            return
+        for train, test in StratifiedGroupKFold(**options).split(labels, labels, self.groups[samples]):
+            absent = np.setdiff1d(labels, labels[train])
+            if len(absent) or len(test) == 0:
+                culprit = f"leave no sample of class {absent.item(0)!r} to train on" if len(absent) else "are empty"
+                raise InputError(
+                    f"some of the {count} {which} folds of groups {culprit}: use fewer folds or another seed"
+                )
+            yield train, test
+
+    def _check(self, samples: Indices, count: int, which: str) -> None:
+        if count < 2:
+            raise InputError(f"there must be 2 {which} folds or more, not {count}")
+        labels = self.labels[samples]
+        where = "" if which == "outer" else " of the training part of an outer fold"
+        for label in np.unique(labels):
+            of_class = labels == label
+            units, size = "samples", int(of_class.sum())
+            if self.groups is not None:
+                units, size = "groups", len(np.unique(self.groups[samples][of_class]))
+            if size < count:
+                raise InputError(
+                    f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: use "
+                    "fewer folds, or leave the class out"
+                )
+
+
+# Pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _symmetric_gram(gram: Any) -> BaseGram:
+    if isinstance(gram, BaseGram):
+        require_square(gram)
+        return gram
+    matrix = ArrayGram(gram)
+    require_square(matrix)
+    require_symmetric(matrix.to_numpy(matrix.nbytes))
+    return matrix
+
+
+def _grid(estimator: Any, C: Sequence[float] | None) -> list[float]:
+    if C is None:
+        return [float("nan")]
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if "C" not in last.get_params():
+        raise InputError(f"{type(last).__name__} has no parameter C to choose: pass C=None to evaluate it as it is")
+    grid = sorted({float(value) for value in C})
+    if not grid or not grid[0] > 0:
+        raise InputError(f"C must be positive numbers to choose from, not {C!r}")
+    return grid
+
+
+def _with_C(estimator: Any, value: float) -> Any:
+    model = clone(estimator)
+    if not np.isnan(value):
+        (model[-1] if isinstance(model, Pipeline) else model).set_params(C=value)
+    return model
+
+
+def _values(part: Any) -> Any:
+    return read_matrix(part) if isinstance(part, BaseGram) else part
+
+
+def _scores(model: Any, part: BaseGram, labels: Array) -> tuple[float, float, float]:
+    """Accuracy, balanced accuracy and area under the curve on the test part."""
+    right = model.predict(part) == labels
+    recalls = [right[labels == label].mean() for label in np.unique(labels)]
+    scores, classes = model.decision_function(part), model.classes_
+    if len(classes) == 2:
+        scores, classes = scores[:, None], classes[1:]
+    areas = [
+        roc_auc_score(labels == label, scores[:, column])
+        for column, label in enumerate(classes)
+        if 0 < (labels == label).sum() < len(labels)
+    ]
+    return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
+
+
+def _mean(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
