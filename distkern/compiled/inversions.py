@@ -1,9 +1,9 @@
 """Concordance of two orderings by counting inversions, O(n log n) a pair, exact in 64-bit integers with any ties.
 
 A sample is held as its *order* (positions of its features from the smallest value to the largest), its *codes* (the
-dense rank of each feature, equal for tied features) and the flags *tied* (the feature at this place of the order is tied
-with the one before it). Walking the codes of y in the order of x, a discordant pair is an inversion; pairs tied in x are
-kept from counting by sorting y inside each group of tied x, which also counts the pairs tied in both.
+dense rank of each feature, equal for tied features) and the flags *tied* (the feature at this place of the order is
+tied with the one before it). Walking the codes of y in the order of x, a discordant pair is an inversion; pairs tied in
+x are kept from counting by sorting y inside each group of tied x, which also counts the pairs tied in both.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _is_filler(entry: Any) -> bool:
 def _item(row: int, entry: Any) -> int | str:
     if isinstance(entry, str):
         return str(entry)
-    if isinstance(entry, (int, np.integer)) or (isinstance(entry, (float, np.floating)) and entry == int(entry)):
+    if isinstance(entry, (int, np.integer)) or (isinstance(entry, (float, np.floating)) and entry.is_integer()):
         return int(entry)
     raise InputError(f"ordering {row} holds {entry!r}, which is neither the name nor the position of an item")
 

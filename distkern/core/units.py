@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from numbers import Integral
 
 from distkern.core.errors import InputError, InputTypeError
 
@@ -31,12 +31,16 @@ def parse_bytes(amount: str | int) -> int:
     >>> parse_bytes(1024), parse_bytes("2GiB"), parse_bytes("500MB"), parse_bytes("1.5 kB")
     (1024, 2147483648, 500000000, 1500)
     """
-    if isinstance(amount, Integral) and not isinstance(amount, bool):
-        if amount < 0:
-            raise InputError(f"an amount of bytes cannot be negative; got {amount}")
-        return int(amount)
     if not isinstance(amount, str):
-        raise InputTypeError(f"an amount of bytes is a whole number or text such as '2GiB', not {amount!r}")
+        try:
+            count = operator.index(amount)
+        except TypeError:
+            raise InputTypeError(
+                f"an amount of bytes is a whole number or text such as '2GiB', not {amount!r}"
+            ) from None
+        if count < 0:
+            raise InputError(f"an amount of bytes cannot be negative; got {count}")
+        return count
     match = _AMOUNT.fullmatch(amount)
     if match is None or match[2].lower() not in _FACTORS:
         raise InputError(f"{amount!r} is not an amount of bytes: write a number and a unit, such as '2GiB' or '500MB'")

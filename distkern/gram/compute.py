@@ -74,15 +74,15 @@ def compute_gram(
     overwrite: bool = False,
     progress: Any = None,
 ) -> Gram:
-    """K_ij = k(x_i, y_j), computed in tiles, on whatever computes, into a store; goes on where an earlier call stopped.
+    """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
 
     Parameters
     ----------
     kernel
         A kernel, such as ``Kendall(ties="b")``.
     X
-        Samples in rows: a NumPy, pandas, SciPy sparse, dask or zarr array, an AnnData, `Rankings`, or the path of a file
-        that holds one.
+        Samples in rows: a NumPy, pandas, SciPy sparse, dask or zarr array, an AnnData, `Rankings`, or the path of a
+        file that holds one.
     Y
         Other samples, for a rectangular matrix (test × training); by default the symmetric matrix of X is computed, of
         which only the upper triangle is computed and stored.
@@ -317,9 +317,9 @@ def _fill(store: GramStore, job: _Job, pool: Executor, listener: Listener) -> No
 
 
 def _prepare_side(store: GramStore, side: str, job: _Job, pool: Executor, listener: Listener) -> list[Receipt]:
-    """Prepare the missing blocks of a side, on a cluster where it can read the samples by path, else in this process."""
+    """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here."""
     marks = store.prepared_marks(side)
-    source = job.sides[side].source
+    source = job.sides[side].source.nameless()
     version = _version(store)
     tasks = [PrepareTask(store.path, version, side, int(b), source) for b in np.flatnonzero(marks == 0)]
     receipts: list[Receipt] = []

@@ -166,8 +166,8 @@ class GramStore:
             try:
                 group = zarr.open_group(place, mode="r+", use_consolidated=False)
                 meta = group.attrs.get("distkern")
-            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
-                meta = None
+            except (FileNotFoundError, FileExistsError, NotADirectoryError, ValueError, KeyError):
+                meta = None  # a folder or file of something else
         if not isinstance(meta, dict) or "format" not in meta:
             raise StoreError(f"{place!r} is not a distkern store: give the path of one, or another path to make one")
         if meta["format"] != FORMAT:

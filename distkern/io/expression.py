@@ -91,7 +91,6 @@ def read_expression(
         raise InputError(f"there is no file {str(file)!r}: check the path")
     adata = _read(file, samples, own_label, sep)
     _check_names(file, "samples", list(adata.obs_names))
-    _check_names(file, "features", list(adata.var_names))
     _warn_of_spreadsheets(file, list(adata.var_names))
     _check_finite(file, adata)
     column = own_label

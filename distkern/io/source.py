@@ -124,9 +124,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     Parameters
     ----------
     X
-        A NumPy array or memory map, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or backed), Zarr array,
-        dask array, `Rankings`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of a Zarr array. A `Source` is
-        returned as it is.
+        A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
+        backed), Zarr array, dask array, `Rankings`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of a Zarr
+        array. A `Source` is returned as it is.
     ids
         Names of the samples; they replace those that the container brings.
 
@@ -242,12 +242,21 @@ def _reader(X: Any) -> Reader:
         return SparseReader(X)
     if _is(X, "zarr", "Array"):
         return _zarr_reader(X)
+    if isinstance(X, (list, tuple)):
+        return ArrayReader(_from_lists(X))
     if hasattr(X, "compute") and hasattr(X, "dask"):
         if hasattr(X, "columns"):
             raise InputTypeError("a dask DataFrame has no known length: give X.to_dask_array(lengths=True)")
         return DaskReader(X)
     hint = "give X.to_numpy()" if hasattr(X, "to_numpy") else "give numpy.asarray(X) if every row is a sample"
     raise InputTypeError(f"a cohort cannot be read from a {type(X).__module__}.{type(X).__qualname__}: {hint}")
+
+
+def _from_lists(X: Any) -> Array:
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise InputError("the lists of the cohort have unlike lengths: give every sample as many values") from error
 
 
 def _anndata_reader(adata: Any) -> Reader:
@@ -261,8 +270,8 @@ def _anndata_reader(adata: Any) -> Reader:
     if getattr(adata.file, "_filemode", None) != "r":
         if adata.is_view:
             raise InputError(
-                "this is a part of an AnnData object that is backed for writing: open the file with backed='r', or write "
-                "adata[...].to_memory()"
+                "this is a part of an AnnData object that is backed for writing: open the file with backed='r', or "
+                "write adata[...].to_memory()"
             )
         return BackedReader(adata)
     return _part_of_file(adata) if adata.is_view else H5ADReader(str(adata.filename))

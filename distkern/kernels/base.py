@@ -101,15 +101,13 @@ class Kernel:
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
         """Kernel matrix between the rows of X and those of Y (of X by default), computed in this process."""
-        source = as_source(X)
-        kernel = self.resolve(source)
-        A = kernel.prepare(kernel.checked(source))
-        B = A if Y is None else kernel.prepare(kernel.checked(as_source(Y)))
-        if Y is not None and source.shape[1] != as_source(Y).shape[1]:
-            raise InputError(
-                f"X has {source.shape[1]} features and Y has {as_source(Y).shape[1]}; they must be the same"
-            )
-        return kernel.tile(A, B)
+        rows = as_source(X)
+        cols = rows if Y is None else as_source(Y)
+        if rows.shape[1] != cols.shape[1]:
+            raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}: they must be the same")
+        kernel = self.resolve(cols)
+        A = kernel.prepare(kernel.checked(rows))
+        return kernel.tile(A, A if Y is None else kernel.prepare(kernel.checked(cols)))
 
     def checked(self, source: Any) -> Array:
         """Read a whole source and check its samples by their names."""

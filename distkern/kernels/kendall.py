@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -30,7 +31,7 @@ class OrderingKernel(Kernel):
 
     def cost(self, a: int, b: int, n: int) -> float:
         """Seconds of a × b merge sorts of n features."""
-        return 3e-9 * a * b * n * max(1.0, np.log2(n))
+        return 3e-9 * a * b * n * max(1.0, math.log2(n))
 
     def bytes_per_tile(self, a: int, b: int) -> int:
         """Bytes of the two integer counts, of the result, and of one intermediate of its size."""

@@ -32,7 +32,7 @@ Self = TypeVar("Self", bound="KernelEstimator")
 
 
 class KernelEstimator(BaseEstimator):
-    """An estimator with a parameter ``kernel``: ``"precomputed"`` (X holds kernel values) or a kernel (X holds samples).
+    """An estimator with a parameter ``kernel``: ``"precomputed"`` where X holds kernel values, or a kernel of samples.
 
     Kernels are immutable, so ``set_params(kernel__lam=0.1)`` puts a changed copy in the kernel's place.
     """
@@ -76,8 +76,8 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:
             raise InputError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
-                "input: a column of kernel values for every training sample"
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input: a column of kernel values for every training sample"
             )
         return X
 
@@ -85,8 +85,8 @@ class KernelEstimator(BaseEstimator):
         """View raw samples as a source and count their features; which values will do is the kernel's to say."""
         if isinstance(X, BaseGram):
             raise InputTypeError(
-                f"{type(self).__name__} with kernel={self.kernel!r} takes samples: for a Gram matrix leave the kernel at "
-                "'precomputed'"
+                f"{type(self).__name__} with kernel={self.kernel!r} takes samples: for a Gram matrix leave the kernel "
+                "at 'precomputed'"
             )
         plain: dict[str, Any] = {"reset": reset, "dtype": "numeric", "ensure_all_finite": False}
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
@@ -101,8 +101,8 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = source.shape[1]
         elif source.shape[1] != self.n_features_in_:
             raise InputError(
-                f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input"
+                f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
             )
         return source
 
@@ -154,7 +154,8 @@ def require_memory(needed: int, limit: int | str | None, what: str) -> None:
 def read_samples(kernel: Kernel, source: Source, rows: slice) -> Array:
     """Read some samples and let the kernel check them by their names."""
     X = source.read(rows)
-    kernel.check(X, None if source.ids is None else source.ids[rows], source.features)
+    names = map(str, range(rows.start, rows.stop)) if source.ids is None else source.ids[rows]
+    kernel.check(X, tuple(names), source.features)
     return X
 
 
@@ -166,8 +167,8 @@ def require_square(X: Any) -> None:
         )
     if isinstance(X, BaseGram) and not X.is_symmetric:
         raise InputError(
-            "the rows and the columns of the training matrix are not the same samples in the same order: slice both alike, "
-            "as in gram[np.ix_(train, train)]"
+            "the rows and the columns of the training matrix are not the same samples in the same order: slice both "
+            "alike, as in gram[np.ix_(train, train)]"
         )
 
 
@@ -179,8 +180,8 @@ def require_symmetric(values: Floats) -> None:
         asymmetry = max(asymmetry, float(np.abs(values[rows] - values[:, rows].T).max()))
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         raise InputError(
-            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {asymmetry:.3g}; average it with "
-            "its transpose if that is rounding, and check the kernel if it is not"
+            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {asymmetry:.3g}; average it "
+            "with its transpose if that is rounding, and check the kernel if it is not"
         )
 
 

@@ -129,7 +129,7 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         kind, number = header["kind"], int(header["format"])
@@ -148,8 +148,8 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
         raise InputError(f"{path} is a file of kind {kind!r}, not a {KIND}")
     if number > FORMAT:
         raise InputError(
-            f"{path} was written by distkern {header.get('distkern')} in format {number}; this is distkern {__version__}, "
-            f"which reads formats up to {FORMAT}: install that version or a later one"
+            f"{path} was written by distkern {header.get('distkern')} in format {number}; this is distkern "
+            f"{__version__}, which reads formats up to {FORMAT}: install that version or a later one"
         )
     return arrays, header
 

@@ -57,8 +57,8 @@ class CohortPredictor:
             raise InputError(f"{type(model).__name__} was fitted on raw samples: call its own predict")
         if model.n_features_in_ != gram.shape[1]:
             raise InputError(
-                f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} columns: "
-                "give the matrix it was fitted on, such as gram[np.ix_(train, train)]"
+                f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} "
+                "columns: give the matrix it was fitted on, such as gram[np.ix_(train, train)]"
             )
         self.model, self.gram = model, gram
 

@@ -42,8 +42,8 @@ class Evaluation:
     balanced_accuracy
         The same within each class that was tested, averaged over those classes.
     auc
-        Area under the ROC curve of the decision scores; for more than two classes the average over the classes of each one
-        against the rest. NaN where a fold tested one class only, which groups can bring about.
+        Area under the ROC curve of the decision scores; for more than two classes the average over the classes of each
+        one against the rest. NaN where a fold tested one class only, which groups can bring about.
     C
         The value that the inner cross-validation chose; NaN where nothing was chosen.
     classes
@@ -55,8 +55,8 @@ class Evaluation:
 
     Examples
     --------
-    >>> columns = [np.array(values) for values in ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 1.0])]
-    >>> Evaluation(*columns, classes=("a", "b"), settings={}, seconds=0.1).mean("accuracy")
+    >>> columns = ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 1.0])
+    >>> Evaluation(*map(np.array, columns), classes=("a", "b"), settings={}, seconds=0.1).mean("accuracy")
     0.7
     """
 
@@ -72,7 +72,7 @@ class Evaluation:
     seconds: float
 
     def mean(self, metric: str = "accuracy") -> float:
-        """Mean over the repeats of each repeat's mean over its folds; folds where the metric is undefined do not count."""
+        """Mean over the repeats of each repeat's mean over its folds; folds with an undefined value do not count."""
         return _mean(self._repeat_means(metric))
 
     def std(self, metric: str = "accuracy", over: str = "repeats") -> float:
@@ -138,7 +138,7 @@ def evaluate(
 ) -> Evaluation:
     """Estimate accuracy by repeated nested cross-validation: folds of folds choose C, which the outer folds never see.
 
-    The protocol of Jiao and Vert, "The Kendall and Mallows kernels for permutations", IEEE TPAMI 40 (2018), section 5:
+    The protocol of Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 6:
     ``repeats`` times ``outer`` stratified folds; on each training part ``inner`` stratified folds choose C by mean
     accuracy, the smallest among equals; everything, centring included, is fitted on training samples only.
 
@@ -160,8 +160,8 @@ def evaluate(
     seed
         Shuffles the folds: the same seed gives the same folds.
     max_bytes
-        A matrix up to this size, in bytes or text such as ``"2GiB"``, is read into memory once; half of the memory
-        available when not given. A larger one is read piece by piece for every fit.
+        A matrix up to this size, in bytes or text such as ``"2GiB"``, is read into memory once; a quarter of the memory
+        available when not given, for the folds need as much again. A larger one is read piece by piece for every fit.
     on_event
         Is told about every finished outer fold.
 
@@ -185,7 +185,7 @@ def evaluate(
     grid = _grid(model, C)
     plan = _Folds(labels, None if groups is None else np.asarray(groups), inner if len(grid) > 1 else 0, seed)
     splits = list(plan.outer(outer, repeats))
-    in_memory = matrix.nbytes <= memory_allowed(max_bytes)
+    in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
     rows = []
@@ -293,10 +293,10 @@ class _Folds:
             return
         for train, test in StratifiedGroupKFold(**options).split(labels, labels, self.groups[samples]):
             absent = np.setdiff1d(labels, labels[train])
-            if len(absent) or len(test) == 0:
-                culprit = f"leave no sample of class {absent.item(0)!r} to train on" if len(absent) else "are empty"
+            if len(absent):
                 raise InputError(
-                    f"some of the {count} {which} folds of groups {culprit}: use fewer folds or another seed"
+                    f"one of the {count} {which} folds of groups takes all samples of class {absent.item(0)!r}: "
+                    "use fewer folds, another seed or smaller groups"
                 )
             yield train, test
 
@@ -312,8 +312,8 @@ class _Folds:
                 units, size = "groups", len(np.unique(self.groups[samples][of_class]))
             if size < count:
                 raise InputError(
-                    f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: use "
-                    "fewer folds, or leave the class out"
+                    f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: "
+                    "use fewer folds, or leave the class out"
                 )
 
 

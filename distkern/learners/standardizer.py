@@ -34,8 +34,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         k_c(x, y) &= k(x, y) - \tfrac1m\sum_t k(x, t) - \tfrac1m\sum_t k(t, y) + \tfrac1{m^2}\sum_{t,u} k(t, u) \\
         k_s(x, y) &= k_c(x, y) \big/ \sqrt{k_c(x, x)\, k_c(y, y)}
 
-    with t and u over the m training samples, as in the experiments of Jiao and Vert, "The Kendall and Mallows kernels
-    for permutations", IEEE TPAMI 40 (2018), section 5.
+    with t and u over the m training samples, as in the experiments of Jiao & Vert, *The Kendall and Mallows kernels
+    for permutations*, section 6.
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         if rows is None and self.unit_norm:
             raise InputError(
                 "unit norm needs k(x, x) of the samples, which a bare array between them and the training samples does "
-                "not hold: pass diagonal= to transform or to KernelStandardizer (1.0 for kernels with k(x, x) = 1), give "
-                "a Gram matrix, which keeps it, or set unit_norm=False"
+                "not hold: pass diagonal= to transform or to KernelStandardizer (1.0 for kernels with k(x, x) = 1), "
+                "give a Gram matrix, which keeps it, or set unit_norm=False"
             )
         return _Rectangle(ArrayGram(X), rows, self.diagonal_)
 
@@ -243,7 +243,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         return gram
 
     def _require_norms(self, gram: BaseGram) -> None:
-        """Refuse samples whose norm is rounding beside the training samples' norms, and not only beside each other's."""
+        """Refuse samples whose norm is rounding beside the training samples' norms, not only beside each other's."""
         training = self.diagonal_
         if self.center:
             training = training - 2 * self.means_ + self.grand_mean_
@@ -251,8 +251,9 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         null = np.flatnonzero(~(gram.row_diag() > floor))
         if len(null):
             raise InputError(
-                f"sample {gram.row_ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant "
-                "sample, or one equal to the mean of the training samples; leave it out, or set unit_norm=False"
+                f"sample {gram.row_ids[null[0]]!r} has norm zero in feature space ({len(null)} such): "
+                "a constant sample, or one equal to the mean of the training samples; leave it out, or set "
+                "unit_norm=False"
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats
+from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import (
     KernelEstimator,
@@ -40,9 +39,9 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         \min_\alpha\ \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j) - \sum_i \alpha_i
         \quad\text{subject to}\quad 0 \le \alpha_i \le C\, w_i,\ \sum_i y_i \alpha_i = 0
 
-    with y = ±1 and w_i the product of the sample's and its class's weight; f(x) = Σ_i y_i α_i k(x_i, x) + b. Three classes
-    or more are decided by the votes of all pairs of classes. Cortes and Vapnik, "Support-vector networks", Machine
-    Learning 20 (1995); the solver is LIBSVM's, by Chang and Lin, ACM TIST 2 (2011), section 4.
+    with y = ±1 and w_i the product of the sample's and its class's weight; f(x) = Σ_i y_i α_i k(x_i, x) + b. Three
+    classes or more are decided by the votes of all pairs of classes. Cortes and Vapnik, "Support-vector networks",
+    Machine Learning 20 (1995); the solver is LIBSVM's, by Chang and Lin, ACM TIST 2 (2011), section 4.
 
     Parameters
     ----------
@@ -52,8 +51,8 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
         samples, and their kernel values are computed in this process.
     class_weight
-        Weights of the classes: a dict from label to weight, ``"balanced"`` for weights inverse to the class sizes, or all
-        equal when not given.
+        Weights of the classes: a dict from label to weight, ``"balanced"`` for weights inverse to the class sizes, or
+        all equal when not given.
     tol
         Largest violation of the optimality conditions at which the solver stops.
     max_iter
@@ -95,6 +94,10 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
     array(['low', 'high'], dtype='<U4')
     """
 
+    classes_: Array
+    support_: Indices
+    support_prepared_: Any
+
     def __init__(
         self,
         *,
@@ -124,7 +127,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         MemoryLimitError
             If the training matrix does not fit the memory allowed; raised before it is read or computed.
         """
-        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
+        if not (isinstance(self.C, (int, float, np.integer, np.floating)) and 0 < self.C < np.inf):
             raise InputError(f"C must be a positive finite number; got {self.C!r}")
         if y is None:
             raise InputError(
@@ -154,8 +157,8 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         Returns
         -------
         ndarray
-            Two classes: f(x), (samples,), positive for ``classes_[1]``. More: (samples, classes), the votes of each class
-            plus c / (3 (|c| + 1)), where c sums the scores of the pairs the class is in; scikit-learn's "ovr" shape.
+            Two classes: f(x), (samples,), positive for ``classes_[1]``. More: (samples, classes), the votes of each
+            class plus c / (3 (|c| + 1)), where c sums the scores of the pairs the class is in, as in scikit-learn.
 
         Raises
         ------
@@ -231,11 +234,11 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         return weights
 
     def _pair_scores(self, X: Any) -> Floats:
-        """f of each pair of classes, (samples, pairs); positive for the second of two classes, else for the first."""
+        """Return f of each pair of classes, (samples, pairs); positive for the second of two, else the first."""
         check_is_fitted(self)
         weights = self._pair_weights()
         parts = [block @ weights + self.intercept_ for block in self._support_columns(X)]
-        return np.concatenate(parts)
+        return np.concatenate([np.empty((0, weights.shape[1])), *parts])
 
     def _support_columns(self, X: Any) -> Iterator[Floats]:
         """Kernel values between the samples and the support vectors, some rows at a time."""

@@ -1,1 +1,33 @@
-"""Figures and one self-contained HTML page of results."""
+"""Figures and one self-contained HTML page of results; they need ``pip install 'distkern[report]'``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from distkern.core.errors import MissingExtraError
+
+_HOME_OF = {
+    "plot_gram": "distkern.report.figures",
+    "plot_kernel_pca": "distkern.report.figures",
+    "plot_accuracy": "distkern.report.scores",
+    "plot_chosen_C": "distkern.report.scores",
+    "write_report": "distkern.report.page",
+}
+
+__all__ = ["plot_accuracy", "plot_chosen_C", "plot_gram", "plot_kernel_pca", "write_report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        try:
+            return getattr(import_module(_HOME_OF[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != "matplotlib":
+                raise
+            raise MissingExtraError.of("The report", "report") from error
+    raise AttributeError(f"module 'distkern.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -159,7 +159,7 @@ def test_every_source_survives_pickle(container):
     source = as_source(X)
     source.read(slice(0, 1))  # opens files, whose handles must not travel
     if isinstance(X, anndata.AnnData) and X.isbacked and not portable:
-        pytest.skip("an object open for writing is spooled by its owner, never pickled")
+        return  # an object that is open for writing is spooled by its owner and never travels
     bare = source.nameless()
     assert bare.ids is None
     again = pickle.loads(pickle.dumps(source))
@@ -279,7 +279,7 @@ def test_values_that_are_no_cohort(X, message):
         as_source(X)
 
 
-@pytest.mark.parametrize("X", [None, 3, [[1, 2], [3, 4]], {"a": 1}, object()])
+@pytest.mark.parametrize("X", [None, 3, {"a": 1}, object()])
 def test_kinds_that_are_not_taken(X):
     with pytest.raises(InputTypeError, match="cohort cannot be read"):
         as_source(X)
@@ -388,3 +388,9 @@ def test_the_fingerprint_depends_on_order_and_width():
     }
     assert len(prints) == 4
     assert fingerprint(digests.copy(), 3) == fingerprint(digests, 3)
+
+
+def test_lists_of_numbers_are_rows_and_ragged_ones_are_refused():
+    np.testing.assert_array_equal(as_source([[1, 2], (3, 4)]).read(slice(None)), [[1, 2], [3, 4]])
+    with pytest.raises(InputError, match="unlike lengths"):
+        as_source([[1, 2], [3]])

@@ -27,7 +27,7 @@ def local_client(workers: int, memory_limit: int | None = None) -> Iterator[Clie
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             memory_limit=memory_limit or "auto",
             silence_logs="ERROR",
         ) as cluster,

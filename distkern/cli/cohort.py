@@ -1,0 +1,173 @@
+"""The samples that a command is given, and their labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from distkern.core.errors import InputError
+
+BLOCK_BYTES = 2**26
+"""Bytes of samples looked through at a time."""
+
+
+def read_cohort(
+    path: Path,
+    *,
+    samples: str | None = None,
+    labels: Path | None = None,
+    label: str | None = None,
+    sep: str | None = None,
+) -> Any:
+    """Read a text table, and labels where they are named; a binary file is only opened, for workers read it by path."""
+    from distkern.io.expression import read_expression
+
+    if is_text(path) or labels is not None or label is not None or samples == "columns":
+        return read_expression(path, samples=samples, labels=labels, label=label, sep=sep)  # type: ignore[arg-type]
+    from distkern.io.source import as_source
+
+    source = as_source(path)
+    _refuse_infinite(path, source)
+    return source
+
+
+def is_text(path: Path) -> bool:
+    """Whether the name is that of a text table."""
+    from distkern.io.expression import TEXT
+
+    return path.name.lower().removesuffix(".gz").endswith(TEXT) and not path.is_dir()
+
+
+def _refuse_infinite(path: Path, source: Any) -> None:
+    """Refuse infinite values as the readers of text tables do, although some kernels would take them."""
+    import numpy as np
+
+    rows, columns = source.shape
+    height = max(1, BLOCK_BYTES // (8 * columns))
+    for start in range(0, rows, height):
+        infinite = np.argwhere(np.isinf(source.read(slice(start, min(start + height, rows)))))
+        if len(infinite):
+            row, column = int(infinite[0, 0]) + start, int(infinite[0, 1])
+            sample = repr(source.ids[row]) if source.ids else f"number {row}"
+            feature = repr(source.features[column]) if source.features else f"number {column}"
+            raise InputError(
+                f"sample {sample} of {path.name!r} has an infinite value for feature {feature}: correct it, or make it "
+                "NaN if it was not measured"
+            )
+
+
+def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
+    """Whether a text table has a row or column of this name beside the samples."""
+    if label is None or samples is None or not is_text(path) or not path.is_file():
+        return False
+    from distkern.io.tables import read_names
+
+    rows, columns = read_names(path, sep)
+    return label in (columns if samples == "rows" else rows)
+
+
+# Labels ------------------------------------------------------------------------------------------------------------
+
+
+def read_column(
+    path: Path, column: str | None, ids: Sequence[str], *, samples: str | None = None, sep: str | None = None
+) -> tuple[str, list[str]]:
+    """Read one text for each sample from a file, matched by the samples' ids.
+
+    Parameters
+    ----------
+    path
+        A text table with the samples in its rows (or its columns, if ``samples`` says so), or a file of AnnData.
+    column
+        Name of the column (or row); it may be left out if there is only one.
+    ids
+        The samples, all of which must be in the file; it may hold more.
+
+    Returns
+    -------
+    The name of the column, and the texts in the order of ``ids``.
+
+    Raises
+    ------
+    InputError
+        If the column is not there, or a sample has no label.
+    """
+    from distkern.io.labels import check_labels
+
+    if not path.exists():
+        raise InputError(f"there is no file of labels {str(path)!r}: check the path")
+    if is_text(path):
+        columns = _columns_of_text(path, samples, sep)
+    else:
+        columns = _columns_of_obs(path, column)
+    if column is None and len(columns) == 1:
+        column = next(iter(columns))
+    if column not in columns:
+        listed = ", ".join(map(repr, list(columns)[:10])) or "none"
+        fault = f"no column {column!r}" if column is not None else "several columns"
+        raise InputError(f"{path.name!r} has {fault} to take labels from: name one of {listed} with --label")
+    known = columns[column]
+    _refuse_strangers(path, list(known), ids)
+    texts = [known[name] for name in ids]
+    check_labels(texts, ids, path.name)
+    return column, texts
+
+
+def _refuse_strangers(path: Path, known: list[str], ids: Sequence[str]) -> None:
+    strangers = sorted(set(ids) - set(known), key=list(ids).index)
+    if not strangers:
+        return
+    begin = f"its ids begin {_beginning(known)}; those of the store {_beginning(ids)}"
+    if len(strangers) == len(ids):
+        raise InputError(
+            f"none of the {len(ids)} samples of the store is in {path.name!r} ({begin}): give the labels of these "
+            "samples or, if the matrix was computed transposed, compute it again with the other of --samples rows and "
+            "--samples columns"
+        )
+    raise InputError(
+        f"sample {strangers[0]!r} has no label in {path.name!r}, nor have {len(strangers) - 1} others of {len(ids)} "
+        f"({begin}): add them to that file, or correct its ids"
+    )
+
+
+def _columns_of_text(path: Path, samples: str | None, sep: str | None) -> dict[str, dict[str, str]]:
+    from distkern.io.tables import read_texts
+
+    names, rows = read_texts(path, sep)
+    if samples == "columns":
+        return {label: dict(zip(names, cells, strict=True)) for label, cells in rows.items()}
+    return {name: {row: cells[place] for row, cells in rows.items()} for place, name in enumerate(names)}
+
+
+def _columns_of_obs(path: Path, column: str | None) -> dict[str, dict[str, str]]:
+    """Read the samples' own columns of a binary file; the values stay where they are if it is an .h5ad file."""
+    from distkern.io.expression import read_expression
+
+    if path.suffix == ".h5ad":
+        import anndata
+
+        try:
+            obs = anndata.read_h5ad(path, backed="r").obs
+        except (OSError, KeyError) as error:
+            raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
+    else:
+        obs = read_expression(path, label=column).obs
+    texts = obs.astype(object).where(obs.notna(), "").map(str)
+    return {str(name): dict(zip(map(str, obs.index), texts[name], strict=True)) for name in obs.columns}
+
+
+def _beginning(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+
+
+def count_classes(labels: Sequence[str]) -> str:
+    """Say how many samples each label has.
+
+    Examples
+    --------
+    >>> count_classes(["a", "b", "a"])
+    '2 a, 1 b'
+    """
+    return ", ".join(f"{count} {label}" for label, count in Counter(labels).most_common())

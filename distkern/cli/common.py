@@ -1,0 +1,204 @@
+"""What the subcommands share: options, who runs the tasks, and where words and numbers go."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from distkern.core.errors import InputError
+from distkern.core.events import Listener, Progress
+from distkern.core.units import parse_bytes
+
+PLAIN_SECONDS = 10.0
+"""Seconds between two lines of progress where no bar can be drawn."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Amount(click.ParamType):
+    """An amount of memory, such as 2GiB."""
+
+    name = "AMOUNT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Turn the text into bytes."""
+        try:
+            amount = parse_bytes(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        if amount < 1:
+            self.fail("must be more than nothing, such as 2GiB", param, ctx)
+        return amount
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Join options into one decorator that keeps their order in the help."""
+
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress; errors and warnings remain.")
+sep_option = click.option(
+    "--sep", metavar="TEXT", help="Separator of a text table's columns; found in its header by default. \\t is a tab."
+)
+samples_option = click.option(
+    "--samples",
+    type=click.Choice(["rows", "columns"]),
+    help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+)
+memory_option = click.option(
+    "--memory-limit", type=Amount(), help="Memory that each process may take, such as 2GiB; 60 % of what is free."
+)
+execution_options = options(
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Join the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786."
+    ),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Start a local Dask cluster of N processes."),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of this process; one a core."),
+    memory_option,
+)
+
+
+@contextmanager
+def executor_of(scheduler: str | None, workers: int | None, threads: int | None) -> Iterator[Any]:
+    """Choose who runs the tasks: a cluster that runs, one that is started and stopped here, or threads."""
+    given = {"--scheduler": scheduler, "--workers": workers, "--threads": threads}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other: choose one")
+    if scheduler is None and workers is None:
+        yield "threads" if threads is None else threads
+        return
+    from distkern.engine.dask.cluster import joined_client, local_client  # takes a second, and only these need it
+
+    with joined_client(scheduler) if scheduler is not None else local_client(workers or 1) as client:
+        yield client
+
+
+def separator_of(text: str | None) -> str | None:
+    r"""Take ``\t`` for a tab, and refuse what separates nothing."""
+    sep = None if text is None else text.replace("\\t", "\t")
+    if sep is not None and len(sep) != 1:
+        raise click.BadParameter(f"a separator is one character, not {text!r}", param_hint="'--sep'")
+    return sep
+
+
+# Output ------------------------------------------------------------------------------------------------------------
+
+
+def say(text: str, quiet: bool = False) -> None:
+    """Tell people on stderr how the work goes."""
+    if not quiet:
+        click.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a result for programs."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: list[tuple[str, str]]) -> None:
+    """Print names and values in two columns."""
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        click.echo(f"{name:<{width}}  {value}")
+
+
+def progress_of(quiet: bool) -> Listener:
+    """Choose who draws progress on stderr: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
+    if quiet:
+        return lambda event: None
+    if not sys.stderr.isatty():
+        return PlainLines()
+    from distkern.engine.progress import progress_listener
+
+    return progress_listener(True)
+
+
+class PlainLines:
+    """Writes the progress of long work as lines, for logs: at most one in ten seconds, and the end of each phase."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._written = time.monotonic()
+
+    def __call__(self, event: Progress) -> None:
+        """Write a line if it is time."""
+        if event.phase != self._phase:
+            self._phase, self._written = event.phase, time.monotonic()
+        if event.done >= event.total or time.monotonic() - self._written >= PLAIN_SECONDS:
+            self._written = time.monotonic()
+            say(f"{event.phase}: {event.done:,} of {event.total:,}")
+
+
+def open_store(store: Path) -> Any:
+    """Open a Gram matrix.
+
+    Raises
+    ------
+    InputError, StoreError
+        If there is none at the path.
+    """
+    if store.is_file():
+        raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
+    from distkern.gram.handle import open_gram  # loads numba and zarr, which takes a second
+
+    return open_gram(store)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a path at which nothing can be made, before the work that would go there.
+
+    Raises
+    ------
+    InputError
+        Names the part of the path that stands in the way.
+    """
+    place = path.absolute()
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise InputError(f"{str(path)!r} cannot be made: {place.name!r} is a file, not a folder; give another path")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"{str(path)!r} cannot be made: the folder {str(place)!r} is not writable; give another path")
+
+
+def refuse_existing(path: Path, overwrite: bool) -> None:
+    """Refuse to write over a file, before the work that would fill it.
+
+    Raises
+    ------
+    InputError
+        If it exists and may not be overwritten, or its folder cannot take it.
+    """
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: give the path of a file")
+    if path.exists() and not overwrite:
+        raise InputError(f"{str(path)!r} exists: pass --overwrite to replace it, or give another path")
+    refuse_unwritable(path.parent)
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into: make it first")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,163 @@
+"""How a command ends when it does not end well: one line on stderr, and an exit code that a script can act on."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import IO, Any, Never
+
+import click
+
+from distkern.core.errors import DistkernError, TaskError
+
+BUG, USAGE, BAD_INPUT, FAILED_TASKS, INTERRUPTED = 1, 2, 3, 4, 5
+
+EXIT_CODES = """\b
+Exit codes:
+  0  done
+  1  a bug in distkern, or a demo that went wrong
+  2  wrong usage: an option or argument is missing or unknown
+  3  bad input: a file, a sample, a label, a store, or a limit of memory or disk
+  4  tasks failed; what had finished is stored
+  5  interrupted; the same command goes on from where it stopped"""
+
+_IN_CLI_WORDS = [
+    (r"pass resume=True to complete it, overwrite=True", "leave out --no-resume to complete it, pass --overwrite"),
+    (r"\bresume=True", "no --no-resume"),
+    (r"\boverwrite=True", "--overwrite"),
+    (r"\bsamples='(rows|columns)'", r"--samples \1"),
+    (r"\blabels=(?=[:;,. ]|$)", "--labels FILE"),
+    (r"\blabel=('[^']*'|\"[^\"]*\")", r"--label \1"),
+    (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
+    (r"\bsep=(?=[:;,. ]|$)", "--sep"),
+    (r", or give others with ids=", ""),
+    (r"\bmax_bytes=\S*( to to_numpy\(\))?", "--memory-limit"),
+    (r"\bdtype=\"(float32|float64)\"", r"--dtype \1"),
+    (r"\bKendall\(ties=\"zero\"\)", "--kernel kendall --ties zero"),
+    (r"recompute it with repair_gram\([^)]*\), or ", "recompute it with "),
+    (r"\brepair_gram\(('[^']*')\)", r"`distkern verify --repair` on \1"),
+    (r"\brepair_gram\b", "`distkern verify --repair`"),
+    (r"compute_gram\(kernel, new, Y=old, store=\.\.\.\)", "`distkern gram NEW STORE --against OLD`"),
+    (r"\bcompute_gram\b", "`distkern gram`"),
+    (r"read text tables with distkern\.read_expression first", "text tables end in .csv, .tsv, .txt or .tab"),
+]
+"""What the library says to those who write Python, as those say it who type options."""
+
+
+class Failure(click.ClickException):
+    """A command that ends with one line and an exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(" ".join(message.split()))
+        self.exit_code = exit_code  # type: ignore[misc]
+
+
+def in_cli_words(message: str) -> str:
+    """Put the options of the command line in the place of Python's arguments.
+
+    Examples
+    --------
+    >>> in_cli_words("say which are the samples with samples='rows' or samples='columns'")
+    'say which are the samples with --samples rows or --samples columns'
+    """
+    for pattern, words in _IN_CLI_WORDS:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+def failure_of(error: Exception) -> Failure:
+    """Turn an exception into the line and the exit code that the user gets.
+
+    Examples
+    --------
+    >>> failure_of(FileNotFoundError(2, "No such file or directory", "x.csv")).message
+    "'x.csv': No such file or directory"
+    >>> failure_of(TaskError("a task failed")).exit_code
+    4
+    """
+    lost_cluster = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, TimeoutError)
+    if isinstance(error, TaskError) or (lost_cluster and not isinstance(error, DistkernError)):
+        said = str(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
+        return Failure(in_cli_words(said), FAILED_TASKS)
+    if isinstance(error, DistkernError):
+        return Failure(in_cli_words(str(error)), BAD_INPUT)
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        return Failure(f"{where}{error.strerror or _named(error)}", BAD_INPUT)
+    if isinstance(error, MemoryError):
+        return Failure(f"the memory does not suffice: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
+    return Failure(
+        f"this is a bug in distkern, please report it ({_named(error)}): `distkern --debug ...` shows the traceback",
+        BUG,
+    )
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+@contextmanager
+def one_line_ends(debug: bool = False) -> Iterator[None]:
+    """End errors, interruptions and warnings of the block in one line each; with ``debug`` also in a traceback."""
+    with _terminated_like_interrupted(), _one_line_warnings():
+        try:
+            yield
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            raise Failure(_what_interruption_means(), INTERRUPTED) from None
+        except Exception as error:
+            if debug:
+                click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+            raise failure_of(error) from None
+
+
+def _what_interruption_means() -> str:
+    context = click.get_current_context(silent=True)
+    advice = context.meta.get("distkern.interrupted") if context else None
+    return "interrupted: " + (advice or "run the same command again")
+
+
+def on_interruption(advice: str) -> None:
+    """State what to do if the command is interrupted from now on."""
+    click.get_current_context().meta["distkern.interrupted"] = advice
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Make SIGTERM, which batch systems send, end the work as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> Never:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    def show(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+    ) -> None:
+        stream: IO[str] = sys.stderr if file is None else file
+        click.echo(f"Warning: {in_cli_words(' '.join(str(message).split()))}", file=stream)
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before

@@ -1,0 +1,206 @@
+"""``distkern evaluate``: how well a Gram matrix tells classes apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkern.cli.cohort import count_classes, read_column
+from distkern.cli.common import (
+    json_option,
+    memory_option,
+    open_store,
+    options,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    refuse_existing,
+    sep_option,
+    separator_of,
+    write_text,
+)
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
+
+if TYPE_CHECKING:
+    from distkern.learners.selection import Evaluation
+
+GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
+METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
+
+EPILOG = """\b
+Examples:
+  distkern evaluate cohort.zarr --labels clinical.csv --label relapse --out result.json
+  distkern evaluate cohort.zarr --labels cohort.h5ad --label relapse --groups patient
+  distkern evaluate cohort.zarr --labels cohort.csv --samples columns --label relapse --C 0.1 --C 1 --repeats 3
+
+The classifier is a support vector machine on the kernel values, centred and scaled to unit norm on the training
+samples of each fold; inner folds choose its C. Labels are matched by the samples' ids."""
+
+label_options = options(
+    click.option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the file that holds the labels; it may be left out if there is only one.",
+    ),
+    click.option(
+        "--samples",
+        type=click.Choice(["rows", "columns"]),
+        default="rows",
+        show_default=True,
+        help="Which are the samples of the text table of labels.",
+    ),
+    sep_option,
+)
+_LABELS_HELP = (
+    "A text table whose first column holds the samples' ids (or see --samples), or an .h5ad, .npz or .zarr file."
+)
+
+
+@click.command(epilog=EPILOG, short_help="Cross-validate a classifier on a store.")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", required=True, help=_LABELS_HELP)
+@label_options
+@click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split may tear apart.")
+@click.option("--outer", type=click.IntRange(2), default=5, show_default=True, help="Folds that test.")
+@click.option(
+    "--repeats", type=click.IntRange(1), default=10, show_default=True, help="Repetitions of the outer folds."
+)
+@click.option("--inner", type=click.IntRange(2), default=5, show_default=True, help="Folds that choose C.")
+@click.option(
+    "--C",
+    "C",
+    type=click.FloatRange(0, min_open=True),
+    multiple=True,
+    help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Shuffles the folds.")
+@memory_option
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write every fold's scores as JSON.")
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@json_option
+@quiet_option
+def evaluate(
+    store: Path,
+    labels: Path,
+    label: str | None,
+    samples: str,
+    sep: str | None,
+    groups: str | None,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    memory_limit: int | None,
+    C: tuple[float, ...],
+    **protocol: int,
+) -> None:
+    """Estimate by repeated nested cross-validation how well the Gram matrix in STORE tells labels apart."""
+    if out is not None:
+        refuse_existing(out, overwrite)
+    separator = separator_of(sep)
+    gram = open_store(store)
+    _refuse_unusable(gram)
+    name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
+    grouped = None if groups is None else read_column(labels, groups, gram.ids, samples=samples, sep=separator)[1]
+    _refuse_one_class(y, name, labels)
+    from distkern.learners import selection
+
+    on_interruption("nothing was written; the same command starts again")
+    found = selection.evaluate(
+        gram, y, C=C or GRID, groups=grouped, max_bytes=memory_limit, on_event=progress_of(quiet), **protocol
+    )
+    about = {"store": store.name, "kernel": gram.info()["kernel"], "label": name, "groups": groups}
+    found = dataclasses.replace(found, settings=found.settings | about)
+    if out is not None:
+        write_evaluation(out, found)
+    if as_json:
+        print_json(
+            summary(found) | {"classes": dict(Counter(y).most_common()), "out": None if out is None else str(out)}
+        )
+        return
+    click.echo(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}")
+    print_table(scores_table(found))
+    if out is not None:
+        click.echo(f"written to {out}")
+
+
+def _refuse_unusable(gram: Any) -> None:
+    info = gram.info()
+    if not gram.is_symmetric:
+        raise InputError(
+            f"{gram.path!r} is a test × training matrix: cross-validation needs the matrix of one cohort, computed "
+            "without --against"
+        )
+    if not info["complete"]:
+        raise InputError(
+            f"{gram.path!r} is not complete ({info['tiles_done']} of {info['tiles']} tiles): run the same "
+            "`distkern gram` again, it goes on where it stopped"
+        )
+
+
+def _refuse_one_class(y: list[str], name: str, labels: Path) -> None:
+    if len(set(y)) < 2:
+        raise InputError(f"all samples have the {name!r} {y[0]!r} in {labels.name!r}: two classes or more are needed")
+
+
+# The result --------------------------------------------------------------------------------------------------------
+
+
+def summary(evaluation: Evaluation) -> dict[str, Any]:
+    """Mean and standard deviation of each score, and how they were found, JSON-ready."""
+    scores = {
+        metric: {"mean": _number(evaluation.mean(metric)), "sd": _number(evaluation.std(metric))} for metric in METRICS
+    }
+    return {**scores, "settings": evaluation.settings, "seconds": evaluation.seconds}
+
+
+def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Mean ± standard deviation over the repeats of each score, for people."""
+    rows = []
+    for metric, name in METRICS.items():
+        mean, sd = evaluation.mean(metric), evaluation.std(metric)
+        spread = "" if math.isnan(sd) else f" ± {sd:.4f}" if metric == "auc" else f" ± {sd:.2%}".replace("%", " %")
+        value = f"{mean:.4f}" if metric == "auc" else f"{mean:.2%}".replace("%", " %")
+        rows.append((name, value + spread))
+    how = evaluation.settings
+    rows.append(("protocol", f"{how['repeats']} × {how['outer']} folds, C chosen by {how['inner']} inner folds"))
+    rows.append(("time", f"{evaluation.seconds:.1f} s"))
+    return rows
+
+
+def write_evaluation(path: Path, evaluation: Evaluation) -> None:
+    """Write an evaluation as JSON."""
+    write_text(path, json.dumps(evaluation.to_dict(), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_evaluation(path: Path) -> Evaluation:
+    """Read the evaluation that `distkern evaluate --out` wrote.
+
+    Raises
+    ------
+    InputError
+        If the file holds something else.
+    """
+    from distkern.learners.selection import Evaluation
+
+    if not path.is_file():
+        raise InputError(f"there is no evaluation {str(path)!r}: make one with `distkern evaluate --out`")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise InputError("it is no JSON object")
+        return Evaluation.from_dict(values)
+    except ValueError as error:  # no JSON, no text, or another file's JSON
+        raise InputError(f"{path.name!r} is not what `distkern evaluate --out` writes: {error}") from error
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,208 @@
+"""``distkern gram``: compute a Gram matrix into a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.cohort import holds_label, read_cohort
+from distkern.cli.common import (
+    execution_options,
+    executor_of,
+    json_option,
+    open_store,
+    options,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    refuse_unwritable,
+    samples_option,
+    say,
+    sep_option,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+from distkern.cli.kernels import kernel_of, kernel_options
+from distkern.core.errors import StoreMismatchError
+
+gram_options = options(
+    kernel_options,
+    samples_option,
+    click.option(
+        "--labels",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A table of labels; here it is only checked that it knows the samples.",
+    ),
+    click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
+    sep_option,
+    click.option(
+        "--against",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Training samples: compute the matrix of INPUT (rows) against these (columns).",
+    ),
+    click.option("--tile", type=click.IntRange(1), metavar="N", help="Samples on a side of a tile; chosen by default."),
+    click.option(
+        "--dtype",
+        type=click.Choice(["float64", "float32"]),
+        default="float64",
+        show_default=True,
+        help="Type of the stored values.",
+    ),
+    execution_options,
+    click.option("--overwrite", is_flag=True, help="Delete an existing store first."),
+    json_option,
+    quiet_option,
+)
+
+EPILOG = """\b
+Examples:
+  distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
+  distkern gram cohort.h5ad cohort.zarr --kernel mallows --param lam=2 --param scaled=true --workers 4
+  distkern gram new.csv new.zarr --against cohort.csv --samples rows --kernel gaussian --param sigma=median
+  distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
+
+INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. A store of
+the same samples and kernel is completed: after an interruption run the same command again."""
+
+
+@click.command(epilog=EPILOG, short_help="Compute a Gram matrix into a store.")
+@click.argument("input", type=click.Path(path_type=Path))
+@click.argument("store", type=click.Path(path_type=Path))
+@gram_options
+@click.option("--no-resume", is_flag=True, help="Make it an error if the store exists.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, and compute nothing.")
+def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Compute the Gram matrix of the samples in INPUT into the folder STORE."""
+    if dry_run:
+        print_plan(store=store, as_json=as_json, **given)
+        return
+    from distkern.gram.compute import compute_gram
+
+    refuse_unwritable(store)
+    runs = [] if given["overwrite"] or no_resume else _runs_of(store)
+    kernel, X, Y = read_arguments(**given)
+    with executor_of(given["scheduler"], given["workers"], given["threads"]) as executor:
+        on_interruption(f"what had finished is in {str(store)!r}, and the same command goes on from there")
+        matrix = compute_gram(
+            kernel,
+            X,
+            Y,
+            store=store,
+            executor=executor,
+            memory_limit=given["memory_limit"],
+            dtype=given["dtype"],
+            tile=given["tile"],
+            resume=not no_resume,
+            overwrite=given["overwrite"],
+            progress=progress_of(quiet),
+        )
+    info = matrix.info()
+    if as_json:
+        print_json(info)
+        return
+    rows, cols = matrix.shape
+    click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
+    if len(info["runs"]) > len(runs):
+        run = info["runs"][-1]
+        say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
+    else:
+        say("it was complete before: nothing was computed", quiet)
+
+
+def read_arguments(
+    *,
+    input: Path,
+    kernel: str,
+    ties: str | None,
+    params: tuple[str, ...],
+    samples: str | None,
+    labels: Path | None,
+    label: str | None,
+    sep: str | None,
+    against: Path | None,
+    **execution: Any,
+) -> tuple[Any, Any, Any]:
+    """Build the kernel and read the samples of both sides."""
+    built = kernel_of(kernel, ties, params)
+    separator = separator_of(sep)
+    own = label
+    if against is not None and labels is None and not holds_label(input, label, samples, separator):
+        own = label if not holds_label(against, label, samples, separator) else None  # only the training file has it
+    X = read_cohort(input, samples=samples, labels=labels, label=own, sep=separator)
+    if against is None:
+        return built, X, None
+    other = label if holds_label(against, label, samples, separator) else None
+    return built, X, read_cohort(against, samples=samples, label=other, sep=separator)
+
+
+def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: Any) -> None:
+    """Print what ``distkern gram`` would do with the same arguments, and do none of it."""
+    from distkern.engine.executors import resolve_executor
+    from distkern.gram.compute import plan_gram
+    from distkern.gram.plan import readable_bytes, readable_seconds, refuse_full_disk
+
+    found = None if store is None or overwrite else _existing(store)
+    kernel, X, Y = read_arguments(**given)
+    with executor_of(given["scheduler"], given["workers"], given["threads"]) as executor:
+        pool = resolve_executor(executor)
+        plan = plan_gram(
+            kernel,
+            X,
+            Y,
+            executor=pool,
+            memory_limit=given["memory_limit"],
+            dtype=given["dtype"],
+            tile=found["tile"] if found else given["tile"],
+        )
+        runs_on, side_by_side = pool.describe(), pool.workers
+    if found:
+        _refuse_other(str(store), plan.identity(), found)
+    elif store is not None:
+        refuse_unwritable(store)
+        refuse_full_disk(plan, str(store))
+    done = found["tiles_done"] if found else 0
+    if as_json:
+        print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on, "tasks_side_by_side": side_by_side})
+        return
+    sides = "symmetric" if plan.symmetric else "test × training"
+    table = [
+        ("kernel", repr(kernel)),
+        (
+            "matrix",
+            f"{plan.shape[0]:,} × {plan.shape[1]:,} {plan.dtype}, {sides}",
+        ),
+        ("features", f"{plan.n_features:,}"),
+        ("samples from", plan.source),
+        ("tiles", f"{plan.tiles:,} of side {plan.tile:,}" + (f", {done:,} of them done" if found else "")),
+        ("on disk", readable_bytes(plan.bytes_stored)),
+        ("memory", f"{readable_bytes(plan.bytes_per_task)} a task, {side_by_side} side by side"),
+        ("time", f"about {readable_seconds(plan.seconds * (1 - done / plan.tiles))} on one core"),
+        ("runs on", runs_on),
+    ]
+    print_table(table)
+
+
+def _existing(store: Path) -> dict[str, Any] | None:
+    """Describe the store that lies at a path; None where nothing does."""
+    from distkern.gram.store import exists
+
+    return open_store(store).info() if exists(str(store)) else None
+
+
+def _runs_of(store: Path) -> list[Any]:
+    info = _existing(store)
+    return info["runs"] if info else []
+
+
+def _refuse_other(store: str, wanted: dict[str, Any], found: dict[str, Any]) -> None:
+    differing = [key for key in wanted if wanted[key] != found.get(key)]
+    if differing:
+        raise StoreMismatchError(
+            f"{store!r} holds another computation (another {' and '.join(differing)}): give another path, or "
+            "overwrite=True to replace it"
+        )

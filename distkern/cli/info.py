@@ -1,0 +1,51 @@
+"""``distkern info``: what a store holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.common import json_option, open_store, print_json, print_table
+
+EPILOG = """\b
+Examples:
+  distkern info cohort.zarr
+  distkern info cohort.zarr --json | jq .complete"""
+
+
+@click.command(epilog=EPILOG, short_help="Print what a store holds.")
+@click.argument("store", type=click.Path(path_type=Path))
+@json_option
+def info(store: Path, as_json: bool) -> None:
+    """Print what STORE holds: kernel, samples, tiles, how much is done, and its runs."""
+    gram = open_store(store)
+    found = gram.info()
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_table(gram, found))
+
+
+def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
+    from distkern.gram.plan import readable_bytes
+
+    rows, cols = gram.shape
+    ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")
+    state = "complete" if found["complete"] else "incomplete: the same `distkern gram` goes on where it stopped"
+    table = [
+        ("store", found["path"]),
+        ("kernel", repr(gram.kernel)),
+        ("matrix", f"{rows:,} × {cols:,} {found['dtype']}, {'symmetric' if gram.is_symmetric else 'test × training'}"),
+        ("features", f"{found['n_features']:,}"),
+        ("samples", f"{ids} (from {found['source']})"),
+        ("tiles", f"{found['tiles_done']:,} of {found['tiles']:,} done, side {found['tile']:,}; {state}"),
+        ("on disk", f"{readable_bytes(found['bytes_stored'])} when complete"),
+        *((f"fingerprint of {side}", digest) for side, digest in found["fingerprint"].items()),
+        ("written by", f"distkern {found['version']}, store format {found['format']}"),
+    ]
+    for number, run in enumerate(found["runs"], start=1):
+        done = f"{run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}"
+        table.append((f"run {number}", f"{run['started']}: {done}"))
+    return table

@@ -1,0 +1,55 @@
+"""The command ``distkern``: its subcommands, and how they end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from distkern._version import __version__
+from distkern.cli.demo import demo
+from distkern.cli.errors import EXIT_CODES, one_line_ends
+from distkern.cli.evaluate import evaluate
+from distkern.cli.gram import gram
+from distkern.cli.info import info
+from distkern.cli.plan import plan
+from distkern.cli.report import report
+from distkern.cli.verify import verify
+
+EPILOG = f"""\b
+Examples:
+  distkern demo
+  distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
+  distkern evaluate cohort.zarr --labels clinical.csv --label relapse --out result.json
+  distkern report cohort.zarr --evaluation result.json --out report.html
+
+{EXIT_CODES}
+
+Results go to stdout; progress, warnings and errors to stderr."""
+
+
+class Distkern(click.Group):
+    """Subcommands in the order of their use, each of which ends in one line when it fails."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the subcommands as they were added."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand, and turn what it raises into a line and an exit code."""
+        with one_line_ends(debug=ctx.params["debug"]):
+            return super().invoke(ctx)
+
+
+@click.group(cls=Distkern, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="distkern")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Compute kernel (Gram) matrices of rankings and expression cohorts in tiles, on threads or a Dask cluster.
+
+    A matrix lies in a store on disk, may be larger than memory, and goes on where an interrupted run stopped.
+    """
+
+
+for _command in (demo, plan, gram, info, verify, evaluate, report):
+    main.add_command(_command)

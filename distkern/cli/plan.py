@@ -1,0 +1,27 @@
+"""``distkern plan``: what a computation will take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.gram import gram_options, print_plan
+
+EPILOG = """\b
+Examples:
+  distkern plan cohort.csv --samples columns --kernel kendall
+  distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786 --json
+
+The arguments are those of `distkern gram`, and so is the answer of `distkern gram --dry-run`. With STORE also the disk
+and what is already there are looked at."""
+
+
+@click.command(epilog=EPILOG, short_help="Print what a computation will take.")
+@click.argument("input", type=click.Path(path_type=Path))
+@click.argument("store", type=click.Path(path_type=Path), required=False)
+@gram_options
+def plan(store: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Print what the Gram matrix of INPUT takes - tiles, disk, memory, time - and compute nothing."""
+    print_plan(store=store, as_json=as_json, **given)

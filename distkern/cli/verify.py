@@ -1,0 +1,52 @@
+"""``distkern verify``: compare all that a store holds with its checksums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from distkern.cli.common import json_option, open_store, print_json, progress_of, quiet_option, say
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import StoreError
+
+EPILOG = """\b
+Examples:
+  distkern verify cohort.zarr
+  distkern verify cohort.zarr --repair
+
+The exit code is 3 if something is damaged and was not repaired."""
+
+
+@click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--repair", is_flag=True, help="Recompute damaged tiles, from the samples prepared in the store.")
+@json_option
+@quiet_option
+def verify(store: Path, repair: bool, as_json: bool, quiet: bool) -> None:
+    """Read all of STORE and compare it with its checksums."""
+    from distkern.gram.compute import repair_gram
+
+    gram = open_store(store)
+    damage = [found.partition("checksum: ")[0] + "checksum" for found in gram.verify(progress=progress_of(quiet))]
+    on_interruption("run the same command again")
+    repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
+    left = gram.verify(progress=False) if repaired else damage
+    info = gram.info()
+    if as_json:
+        state = {"complete": info["complete"], "tiles_done": info["tiles_done"], "tiles": info["tiles"]}
+        print_json({"path": info["path"], "damage": damage, "repaired": repaired, "whole": not left} | state)
+    else:
+        for found in damage:
+            click.echo(found)
+        if repaired:
+            click.echo(f"{store}: recomputed {repaired:,} damaged tile{'s' if repaired > 1 else ''}")
+        if not left:
+            click.echo(
+                f"{store}: whole: {info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
+            )
+    if left:
+        number = f"{len(left):,} damaged part{'s' if len(left) > 1 else ''}"
+        raise StoreError(f"{str(store)!r} has {number}: run `distkern verify --repair {store}`")
+    if not info["complete"]:
+        say("the matrix is not complete: the same `distkern gram` goes on where it stopped", quiet)

@@ -1,0 +1,324 @@
+"""What the page says, as plain values that its template lays out."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distkern._version import __version__
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats, Spec
+from distkern.gram.handle import Gram
+from distkern.gram.plan import readable_bytes, readable_seconds
+from distkern.matrix.base import BaseGram
+from distkern.report.ordering import Classes, Drawn
+from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C, repeat_means
+from distkern.report.words import KernelWords, describe
+
+if TYPE_CHECKING:
+    from distkern.learners.selection import Evaluation
+
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "dask", "zarr", "matplotlib")
+"""Packages whose versions the page states."""
+
+PERCENT = ("accuracy", "balanced_accuracy")
+"""Metrics written in per cent; the area under the curve is written as a number up to 1."""
+
+Rows = list[tuple[str, str]]
+
+
+def title_of(gram: BaseGram, words: KernelWords | None) -> str:
+    """Title for a page that was given none."""
+    return f"{words.name if words else 'Gram matrix'} on {len(gram):,} samples"
+
+
+def kernel_words(gram: BaseGram) -> KernelWords | None:
+    """The kernel of a stored matrix in words; a bare matrix of values does not know its kernel."""
+    return describe(gram.kernel) if isinstance(gram, Gram) else None
+
+
+def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, labelled: bool) -> None:
+    """Refuse an evaluation of other samples or classes than those of the page.
+
+    Raises
+    ------
+    InputError
+        If their numbers or names differ.
+    """
+    if len(evaluation.accuracy) == 0:
+        raise InputError("the evaluation has no fold")
+    samples = evaluation.settings.get("samples", len(gram))
+    if samples != len(gram):
+        raise InputError(
+            f"the evaluation is of {samples} samples and the matrix of {len(gram)}: give those that belong"
+        )
+    names = tuple(map(str, evaluation.classes))
+    if labelled and set(names) != set(classes.names):
+        raise InputError(
+            f"the evaluation is of the classes {', '.join(names)} and labels has {', '.join(classes.names)}: give the "
+            "labels that were evaluated"
+        )
+
+
+# The result --------------------------------------------------------------------------------------------------------
+
+
+def headline(
+    evaluation: Evaluation, classes: Classes, labelled: bool, reference: float | None, reference_label: str | None
+) -> Spec:
+    """The mean accuracy, how far it spreads, the number to compare with, and what always giving one answer would score."""
+    mean, spread = 100 * evaluation.mean(), 100 * evaluation.std()
+    repeats = len(np.unique(evaluation.repeat))
+    said: Spec = {
+        "mean": f"{mean:.1f} %",
+        "spread": "" if np.isnan(spread) else f"± {spread:.1f}",
+        "spread_of": "" if np.isnan(spread) else f"standard deviation over {repeats} repeats",
+        "protocol": protocol(evaluation),
+        "classes": " or ".join(map(str, evaluation.classes)) if len(evaluation.classes) <= 4 else "",
+        "reference": None,
+        "baseline": None,
+    }
+    if reference is not None:
+        percent = as_percent(reference)
+        difference = round(mean, 1) - percent
+        side = "above" if difference > 0 else "below"
+        said["reference"] = {
+            "value": f"{percent:g} %",
+            "label": reference_label or "for comparison",
+            "difference": "the same to one decimal"
+            if abs(difference) < 0.05
+            else f"{abs(difference):.1f} points {side}",
+        }
+    if labelled:
+        largest = int(np.argmax(classes.counts))
+        share = 100 * classes.counts[largest] / sum(classes.counts)
+        said["baseline"] = {"value": f"{share:.1f} %", "label": f"always answering “{classes.names[largest]}”"}
+    return said
+
+
+def protocol(evaluation: Evaluation) -> str:
+    """How the scores were made, in a few words.
+
+    Examples
+    --------
+    >>> from distkern.learners.selection import Evaluation
+    >>> columns = ([0, 0, 1, 1], [0, 1, 0, 1], [5] * 4, [0.5] * 4, [0.5] * 4, [0.5] * 4, [1.0] * 4)
+    >>> protocol(Evaluation(*map(np.array, columns), classes=(), settings={}, seconds=0.1))
+    '2 repeats of 2-fold cross-validation'
+    """
+    repeats, folds = len(np.unique(evaluation.repeat)), len(np.unique(evaluation.fold))
+    return f"{repeats} repeat{'s' * (repeats != 1)} of {folds}-fold cross-validation"
+
+
+def score_rows(evaluation: Evaluation) -> list[list[str]]:
+    """Per metric: its name, mean, standard deviation over repeats and over folds, least and greatest fold."""
+    rows = []
+    for metric, name in METRIC_NAMES.items():
+        folds = np.asarray(getattr(evaluation, metric), dtype=np.float64)
+        folds = folds[~np.isnan(folds)]
+        ends = (folds.min(), folds.max()) if len(folds) else (np.nan, np.nan)
+        spreads = evaluation.std(metric), evaluation.std(metric, over="folds")
+        unit = " (%)" if metric in PERCENT else ""
+        rows.append([name + unit, *(_score(metric, value) for value in (evaluation.mean(metric), *spreads, *ends))])
+    return rows
+
+
+def repeat_rows(evaluation: Evaluation) -> list[list[str]]:
+    """Per repeat: its number, the mean of each metric over its folds, and the values of C chosen in them."""
+    numbers = np.unique(evaluation.repeat)
+    means = {metric: repeat_means(evaluation, metric) for metric in METRIC_NAMES}
+    return [
+        [
+            str(position + 1),
+            *(_score(metric, means[metric][position]) for metric in METRIC_NAMES),
+            ", ".join(f"{value:g}" for value in evaluation.C[evaluation.repeat == number] if value == value) or "–",
+        ]
+        for position, number in enumerate(numbers)
+    ]
+
+
+def _score(metric: str, value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return f"{100 * value:.1f}" if metric in PERCENT else f"{value:.3f}"
+
+
+def protocol_rows(evaluation: Evaluation) -> Rows:
+    """The settings of the evaluation, in words."""
+    settings, counts = evaluation.settings, chosen_C(evaluation)
+    rows = [("Outer folds", f"{protocol(evaluation)}, {_span(evaluation.n_test)} samples tested in each")]
+    if settings.get("C"):
+        grid = ", ".join(f"{value:g}" for value in settings["C"])
+        inner = f"{settings['inner']}-fold cross-validation on the training part of each outer fold"
+        rows.append(("C", f"{inner} chose among {grid}"))
+    if counts:
+        rows.append(("C chosen", ", ".join(f"{value:g}: {count} ×" for value, count in counts.items() if count)))
+    if settings.get("grouped"):
+        rows.append(("Groups", "samples of one group never fall on both sides of a split"))
+    if "estimator" in settings:
+        rows.append(("Classifier", str(settings["estimator"])))
+    if "seed" in settings:
+        rows.append(("Seed", str(settings["seed"])))
+    return [*rows, ("Time", readable_seconds(evaluation.seconds))]
+
+
+def _span(counts: Iterable[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+# The matrix and its samples ----------------------------------------------------------------------------------------
+
+
+def matrix_rows(gram: BaseGram, drawn: Drawn) -> Rows:
+    """Size and range of the matrix."""
+    where = " among the samples drawn" if drawn.is_part else ""
+    low, high = off_diagonal_range(drawn.values)
+    diagonal = gram.diag()
+    span = f"{diagonal.min():.4g}" + ("" if diagonal.min() == diagonal.max() else f" to {diagonal.max():.4g}")
+    return [
+        ("Matrix", f"{gram.shape[0]:,} × {gram.shape[1]:,} kernel values"),
+        ("Between two samples", f"{low:.4g} to {high:.4g}{where}" if len(drawn.values) > 1 else "–"),
+        ("Of a sample with itself", span),
+    ]
+
+
+def off_diagonal_range(values: Floats) -> tuple[float, float]:
+    """Least and greatest value between two different samples.
+
+    Examples
+    --------
+    >>> off_diagonal_range(np.array([[9.0, 2.0], [2.0, 9.0]]))
+    (2.0, 2.0)
+    """
+    off = values[~np.eye(len(values), dtype=bool)]
+    return (float(off.min()), float(off.max())) if len(off) else (float("nan"), float("nan"))
+
+
+def cohort_rows(gram: BaseGram) -> Rows:
+    """Where the samples came from, as far as the matrix knows."""
+    if not isinstance(gram, Gram):
+        return [("Samples", f"{len(gram):,}")]
+    info = gram.info()
+    return [
+        ("Source", str(info["source"])),
+        ("Samples × features", f"{len(gram):,} × {info['n_features']:,}"),
+        ("Fingerprint of the values", str(info["fingerprint"]["rows"])),
+    ]
+
+
+def class_rows(classes: Classes) -> list[list[str]]:
+    """Per class: its name, number of samples and share of them."""
+    total = sum(classes.counts)
+    pairs = zip(classes.names, classes.counts, strict=True)
+    return [[name, f"{count:,}", f"{100 * count / total:.1f} %"] for name, count in pairs]
+
+
+# Time, memory and software -----------------------------------------------------------------------------------------
+
+
+def store_rows(info: Spec) -> Rows:
+    """How the matrix is stored."""
+    tiles = f"{info['tiles_done']:,} of {info['tiles']:,} tiles of {info['tile']:,} × {info['tile']:,} samples"
+    half = ", upper triangle" if info["symmetric"] else ""
+    return [
+        ("Store", os.path.basename(os.path.normpath(info["path"]))),
+        ("Tiles", tiles + half),
+        ("On disk", f"{readable_bytes(info['bytes_stored'])} planned, values as {info['dtype']}"),
+        ("Memory of a task", f"{readable_bytes(info['bytes_per_task'])} planned"),
+    ]
+
+
+def run_rows(info: Spec) -> list[list[str]]:
+    """Per run that computed something: when, on what, how long, how much, by whom, and the largest process."""
+    return [
+        [
+            datetime.fromisoformat(run["started"]).strftime("%Y-%m-%d %H:%M UTC"),
+            str(run["executor"]),
+            readable_seconds(run["seconds"]),
+            readable_seconds(run["task_seconds"]),
+            f"{run['tiles_computed']:,}",
+            f"{run['workers']:,}",
+            readable_bytes(run["peak_bytes"]),
+        ]
+        for run in info["runs"]
+    ]
+
+
+def version_rows(gram: BaseGram) -> Rows:
+    """Versions of what made the matrix and the page."""
+    rows = [("distkern", __version__)]
+    if isinstance(gram, Gram) and gram.info()["version"] != __version__:
+        rows.append(("distkern that made the store", str(gram.info()["version"])))
+    rows.append(("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"))
+    for name in PACKAGES:
+        try:
+            rows.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return rows
+
+
+# How to reproduce --------------------------------------------------------------------------------------------------
+
+
+def snippet(
+    gram: BaseGram,
+    words: KernelWords | None,
+    evaluation: Evaluation | None,
+    labelled: bool,
+    loading: str | None,
+) -> str:
+    """Python that computes the same again."""
+    lines = ["import distkern as dk", ""]
+    needs_labels = labelled or evaluation is not None
+    if loading is not None:
+        lines += [*loading.strip().splitlines(), ""]
+    elif words is not None:
+        lines.append(f"X = ...  # the cohort: {' '.join(gram.info()['source'].split())}")  # type: ignore[attr-defined]
+    else:
+        lines.append("K = ...  # the kernel values")
+    if loading is None and needs_labels:
+        lines.append("y = ...  # the label of each sample")
+    if words is None:
+        lines.append("gram = dk.ArrayGram(K)")
+    else:
+        info = gram.info()  # type: ignore[attr-defined]
+        store = os.path.basename(os.path.normpath(info["path"]))
+        dtype = "" if info["dtype"] == "float64" else f", dtype={info['dtype']!r}"
+        lines.append(f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype})")
+    if evaluation is not None:
+        lines += [_evaluate_line(evaluation.settings), "print(evaluation.mean(), evaluation.std())"]
+    return "\n".join(lines)
+
+
+def _evaluate_line(settings: Spec) -> str:
+    asked = {name: settings[name] for name in ("C", "outer", "repeats", "inner", "seed") if name in settings}
+    if settings.get("C"):
+        asked["C"] = [float(f"{value:.12g}") for value in settings["C"]]
+    given = "".join(f", {name}={value!r}" for name, value in asked.items())
+    grouped = ", groups=groups" if settings.get("grouped") else ""
+    estimator = str(settings.get("estimator", ""))
+    plain = not estimator or estimator == _default_estimator()
+    note = "" if plain else f"model = ...  # {' '.join(estimator.split())}\n"
+    return f"{note}evaluation = dk.evaluate(gram, y{'' if plain else ', estimator=model'}{given}{grouped})"
+
+
+def _default_estimator() -> str:
+    from sklearn.pipeline import make_pipeline
+
+    from distkern.learners.standardizer import KernelStandardizer
+    from distkern.learners.svm import KernelSVC
+
+    return repr(make_pipeline(KernelStandardizer(), KernelSVC()))
+
+
+def today() -> str:
+    """The time now, for the foot of the page."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

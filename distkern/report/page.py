@@ -1,0 +1,243 @@
+"""One HTML page that states a result, what it was computed from and how; it needs no network and no script."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distkern.core.errors import InputError, InputTypeError, MissingExtraError
+from distkern.core.typing import Spec
+from distkern.gram.handle import Gram
+from distkern.matrix.base import BaseGram
+from distkern.report import content
+from distkern.report.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
+from distkern.report.summary import as_percent, chosen_C
+
+if TYPE_CHECKING:
+    from distkern.learners.selection import Evaluation
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    *,
+    gram: Any,
+    labels: Any = None,
+    evaluation: Evaluation | None = None,
+    reference: float | None = None,
+    reference_label: str | None = None,
+    title: str | None = None,
+    loading: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write one self-contained HTML page of a Gram matrix and, where there is one, of an evaluation on it.
+
+    The page needs no network, no script and no file beside it; it can be sent by mail, printed, and read on a phone, in
+    light or dark. Of the store's path it shows the last part only.
+
+    Parameters
+    ----------
+    path
+        File to write, such as ``"report.html"``; folders above it are made.
+    gram
+        Symmetric Gram matrix, or an array of its values, (m, m). What `compute_gram` returned knows its kernel, its
+        samples and its runs, and the page then states them.
+    labels
+        Class of each sample, (m,).
+    evaluation
+        What `distkern.evaluate` returned.
+    reference
+        Accuracy to compare with, in per cent as papers print it (85.78); a number up to 1 is taken as a fraction.
+    reference_label
+        What that number is, such as ``"SVMkdtALL in table 2 of Jiao & Vert (2015)"``.
+    title
+        Title of the page; by default the kernel and the number of samples.
+    loading
+        Lines of Python that load the samples as X and the labels as y, for the code that reproduces the result.
+    overwrite
+        Whether an existing file is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file exists and ``overwrite`` is false, if matrix, labels and evaluation do not belong together, or if
+        there is a reference and no evaluation to compare it with.
+    MissingExtraError
+        If matplotlib or Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(folder + "/report.html", gram=[[1.0, 0.2], [0.2, 1.0]], labels=["tumour", "normal"])
+    ...     page.name, "Gram matrix on 2 samples" in page.read_text(encoding="utf-8")
+    ('report.html', True)
+    """
+    place = Path(path)
+    _refuse_existing(place, overwrite)
+    matrix = as_symmetric(gram)
+    classes = as_classes(labels, matrix.ids)
+    _check(matrix, classes, labels is not None, evaluation, reference)
+    drawn = draw_samples(matrix, classes.codes)
+    said = _said(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
+    page = _rendered(said, drawn, classes, evaluation, reference, reference_label)
+    return _written(place, page, overwrite)
+
+
+def _refuse_existing(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: give the path of a file, such as {str(path / 'report.html')!r}")
+    if path.exists() and not overwrite:
+        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it")
+
+
+def _check(
+    matrix: BaseGram, classes: Classes, labelled: bool, evaluation: Evaluation | None, reference: float | None
+) -> None:
+    if evaluation is None:
+        if reference is not None:
+            raise InputError("there is a reference and no evaluation to compare it with: pass evaluation=")
+        return
+    from distkern.learners.selection import Evaluation  # scikit-learn is needed for pages of an evaluation only
+
+    if not isinstance(evaluation, Evaluation):
+        raise InputTypeError(f"evaluation is what distkern.evaluate returns, not {type(evaluation).__name__}")
+    if reference is not None:
+        as_percent(reference)
+    content.check_evaluation(evaluation, matrix, classes, labelled)
+
+
+def _said(
+    matrix: BaseGram,
+    drawn: Drawn,
+    classes: Classes,
+    labelled: bool,
+    evaluation: Evaluation | None,
+    reference: float | None,
+    reference_label: str | None,
+    title: str | None,
+    loading: str | None,
+) -> Spec:
+    """Everything that the page says in words and numbers."""
+    words = content.kernel_words(matrix)
+    info = matrix.info() if isinstance(matrix, Gram) else None
+    said: Spec = {
+        "title": title or content.title_of(matrix, words),
+        "kernel": words,
+        "matrix": content.matrix_rows(matrix, drawn),
+        "cohort": content.cohort_rows(matrix),
+        "classes": content.class_rows(classes) if labelled else [],
+        "samples": f"{len(matrix):,}",
+        "store": content.store_rows(info) if info else [],
+        "runs": content.run_rows(info) if info else [],
+        "versions": content.version_rows(matrix),
+        "code": content.snippet(matrix, words, evaluation, labelled, loading),
+        "made": content.today(),
+        "result": None,
+    }
+    if evaluation is not None:
+        said["result"] = content.headline(evaluation, classes, labelled, reference, reference_label)
+        said["scores"] = content.score_rows(evaluation)
+        said["repeats"] = content.repeat_rows(evaluation)
+        said["protocol"] = content.protocol_rows(evaluation)
+    return said
+
+
+def _rendered(
+    said: Spec,
+    drawn: Drawn,
+    classes: Classes,
+    evaluation: Evaluation | None,
+    reference: float | None,
+    reference_label: str | None,
+) -> str:
+    """Draw the pictures and lay everything out."""
+    try:
+        import jinja2
+        import markupsafe
+
+        from distkern.report import figures, scores
+        from distkern.report.pictures import picture
+    except ModuleNotFoundError as error:
+        raise MissingExtraError.of("The report", "report") from error
+    several = len(classes.names) > 1
+    order = f", ordered by class ({', '.join(classes.names[:8])})" if several else ""
+    pictures = {
+        "gram": picture(
+            lambda ax: figures.draw_gram(ax, drawn, classes),
+            name="gram",
+            alt=f"Heat map of the kernel values between {len(drawn.samples):,} samples{order}.",
+        )
+    }
+    if len(drawn.samples) >= 3:
+        pictures["pca"] = picture(
+            lambda ax: figures.draw_kernel_pca(ax, drawn, classes),
+            name="pca",
+            alt="Scatter of the samples on the first two kernel principal components"
+            + (", coloured by class." if several else "."),
+        )
+    if evaluation is not None and said["result"]:
+        compared = f"; {said['result']['reference']['label']}: {reference:g}" if reference is not None else ""
+        pictures["accuracy"] = picture(
+            lambda ax: scores.plot_accuracy(evaluation, reference=reference, reference_label=reference_label, ax=ax),
+            name="accuracy",
+            alt=f"Accuracy of every fold, repeat by repeat; mean {said['result']['mean']}{compared}.",
+            size=(4.8, 3.6),
+        )
+        counts = chosen_C(evaluation)
+        if counts:
+            listed = ", ".join(f"{value:g} in {count}" for value, count in counts.items())
+            pictures["C"] = picture(
+                lambda ax: scores.plot_chosen_C(evaluation, ax=ax),
+                name="C",
+                alt=f"How many outer folds chose each C: {listed}.",
+                size=(4.8, 3.6),
+            )
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("distkern.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["formula"] = lambda text: markupsafe.Markup(_subscripts(str(markupsafe.escape(text))))
+    return environment.get_template("report.html.j2").render(**said, pictures=pictures, note=_note(drawn, several))
+
+
+def _note(drawn: Drawn, several: bool) -> str:
+    """How the samples in the heat map are ordered and chosen."""
+    order = "Samples are ordered by class and, within a class," if several else "Samples are ordered"
+    some = ""
+    if drawn.is_part:
+        some = f" {len(drawn.samples):,} of the {drawn.total:,} samples are drawn, evenly spaced within each class."
+    return f"{order} by the leading eigenvector of the centred values, so that alike samples lie side by side.{some}"
+
+
+def _subscripts(text: str) -> str:
+    """Set n_c as n with a low c, and x^d as x with a high d, in text that is escaped already.
+
+    Examples
+    --------
+    >>> _subscripts("(n_c − n_d)^2")
+    '(n<sub>c</sub> − n<sub>d</sub>)<sup>2</sup>'
+    """
+    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", re.sub(r"(\w)_(\w+)", r"\1<sub>\2</sub>", text))
+
+
+def _written(path: Path, page: str, overwrite: bool) -> Path:
+    """Write the file; another one that came to lie there meanwhile stays, unless it may be replaced."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w" if overwrite else "x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+    except FileExistsError as error:
+        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it") from error
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    return path

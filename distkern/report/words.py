@@ -1,0 +1,126 @@
+"""A kernel in words: its name, formula, parameters and source, from its class and its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import distkern
+from distkern.kernels.base import Kernel
+from distkern.kernels.registry import KERNELS
+
+PAIRS = "n_c and n_d count the pairs of features that x and y order the same way and opposite ways"
+UNTIED = "t_x counts the pairs that x does not tie"
+
+
+@dataclass(frozen=True)
+class KernelWords:
+    """What a reader needs to know of a kernel.
+
+    Parameters
+    ----------
+    name
+        What people call it.
+    formula
+        k(x, y), with every parameter that has a number as that number where the formula is short enough.
+    meaning
+        What the symbols are.
+    source
+        Where it was published, as its docstring states.
+    code
+        Python that makes it, with ``import distkern as dk``.
+    operands
+        For a sum, product, multiple or power, what it is made of.
+    """
+
+    name: str
+    formula: str
+    meaning: str
+    source: str
+    code: str
+    operands: tuple[KernelWords, ...] = ()
+
+
+def describe(kernel: Kernel) -> KernelWords:
+    """Put a kernel into words.
+
+    Examples
+    --------
+    >>> from distkern import Kendall, Linear
+    >>> words = describe(Kendall(ties="b"))
+    >>> words.name, words.formula, words.code
+    ('Kendall kernel (tau-b)', 'k(x, y) = (n_c − n_d) / √(t_x t_y)', "dk.Kendall(ties='b')")
+    >>> [operand.code for operand in describe(Linear() + Kendall()).operands]
+    ['dk.Linear()', "dk.Kendall(ties='zero')"]
+    """
+    params = kernel.get_params(deep=False)
+    operands = tuple(describe(value) for value in params.values() if isinstance(value, Kernel))
+    lines = (inspect.getdoc(type(kernel)) or "").splitlines()
+    own = _OWN_WORDS.get(kernel.name)
+    name, formula, meaning = own(params) if own else _from_docstring(kernel, params, lines)
+    return KernelWords(name, formula, meaning, _source(lines), code(kernel), operands)
+
+
+def code(kernel: Kernel) -> str:
+    """Python that makes the kernel, with ``import distkern as dk``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> code(Linear()), code(Linear() ** 2)
+    ('dk.Linear()', "dk.from_spec({'kernel': 'power', 'base': {'kernel': 'linear'}, 'exponent': 2})")
+    """
+    plain = not any(isinstance(value, Kernel) for value in kernel.get_params().values())
+    if plain and type(kernel).__name__ in distkern.__all__:
+        return f"dk.{kernel!r}"
+    return f"dk.from_spec({kernel.spec()!r})" if kernel.name in KERNELS else repr(kernel)
+
+
+def _kendall(params: dict[str, Any]) -> tuple[str, str, str]:
+    if params["ties"] == "b":
+        meaning = f"{PAIRS}; {UNTIED}. Values lie between −1 and 1, and k(x, x) = 1."
+        return "Kendall kernel (tau-b)", "k(x, y) = (n_c − n_d) / √(t_x t_y)", meaning
+    meaning = f"{PAIRS}, of all n (n − 1) / 2 pairs; a tied pair counts in neither. Values lie between −1 and 1."
+    return "Kendall kernel", "k(x, y) = (n_c − n_d) / (n (n − 1) / 2)", meaning
+
+
+def _mallows(params: dict[str, Any]) -> tuple[str, str, str]:
+    tied = "1/2" if params["ties"] == "kemeny" else "1/4"
+    share = " as a share of all pairs" if params["scaled"] else ""
+    meaning = (
+        f"d(x, y) is the number of pairs of features that x and y order in opposite ways{share}; a pair tied in just "
+        f"one of them counts {tied}. Values lie between 0 and 1."
+    )
+    return "Mallows kernel", f"k(x, y) = exp(−{params['lam']:g} · d(x, y))", meaning
+
+
+_OWN_WORDS: dict[str, Callable[[dict[str, Any]], tuple[str, str, str]]] = {"kendall": _kendall, "mallows": _mallows}
+
+
+def _from_docstring(kernel: Kernel, params: dict[str, Any], lines: list[str]) -> tuple[str, str, str]:
+    first = lines[0].partition(";")[0].rstrip(".") if lines else ""
+    values = (f"{name} = {_number(value)}" for name, value in params.items() if not isinstance(value, Kernel))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(kernel).__name__)
+    return f"{name} kernel", _plain(first) if first.startswith("k(") else "", ", ".join(values)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _source(lines: list[str]) -> str:
+    """Take the sentence that begins with ``Source:`` out of a docstring, up to the end of its paragraph."""
+    starts = [position for position, line in enumerate(lines) if line.startswith("Source:")]
+    if not starts:
+        return ""
+    paragraph = lines[starts[0] :]
+    stop = next((position for position, line in enumerate(paragraph) if not line.strip()), len(paragraph))
+    return _plain(" ".join(paragraph[:stop]).removeprefix("Source:").strip())
+
+
+def _plain(text: str) -> str:
+    """Drop the marks of emphasis and of code."""
+    return re.sub(r"[*`]", "", text)

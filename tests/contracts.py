@@ -1,0 +1,146 @@
+"""Tests that every implementation of a contract inherits."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import any_cohort, finite_cohort
+
+from distkern import DistkernError, InputError, SampleError, TaskError, from_spec
+
+
+class KernelContract:
+    """A kernel equals its naive twin, is symmetric and positive semidefinite, and has the same bits in every tile.
+
+    A subclass gives ``kernel`` and ``naive(x, y)``, and says whether the kernel sees orderings only.
+    """
+
+    kernel = None
+    orderings = False
+    tolerance = 1e-12
+    refuses_constant = False
+
+    def naive(self, x, y):
+        raise AssertionError("every kernel has a naive twin")
+
+    def usable(self, X):
+        """Replace what the kernel rightly refuses."""
+        X = X.copy()
+        if self.refuses_constant:
+            X[X.min(axis=1) == X.max(axis=1), :2] = [0.0, 1.0]
+        return X
+
+    @given(st.data())
+    def test_equals_the_naive_double_loop(self, data):
+        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        expected = np.array([[self.naive(list(x), list(y)) for y in X] for x in X])
+        np.testing.assert_allclose(self.kernel(X), expected, rtol=self.tolerance, atol=self.tolerance)
+        np.testing.assert_allclose(self.kernel(X[:1], X), expected[:1], rtol=self.tolerance, atol=self.tolerance)
+
+    @given(st.data())
+    def test_symmetric_and_positive_semidefinite_with_ties_and_duplicates(self, data):
+        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        K = self.kernel(X)
+        np.testing.assert_array_equal(K, K.T)
+        assert np.linalg.eigvalsh(K).min() >= -1e-9 * max(1.0, np.abs(K).max())
+
+    @given(st.data(), st.integers(1, 7))
+    def test_a_tile_has_the_same_bits_wherever_its_borders_fall(self, data, side):
+        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        whole, kernel = self.kernel(X), self.kernel
+        blocks = [kernel.prepare(X[start : start + side], start) for start in range(0, len(X), side)]
+        for i, A in enumerate(blocks):
+            for j, B in enumerate(blocks[i:], start=i):
+                tile = kernel.tile(A, A if i == j else B)
+                np.testing.assert_array_equal(tile, whole[i * side : (i + 1) * side, j * side : (j + 1) * side])
+
+    def test_diagonal_is_that_of_the_matrix(self):
+        X = self.usable(np.random.default_rng(0).integers(0, 4, (9, 30)).astype(float))
+        np.testing.assert_allclose(self.kernel.diagonal(self.kernel.prepare(X)), np.diag(self.kernel(X)), rtol=1e-14)
+
+    def test_spec_is_json_and_builds_the_kernel_back(self):
+        assert from_spec(json.loads(json.dumps(self.kernel.spec()))) == self.kernel
+
+    def test_pickles_compares_and_hashes_as_a_value(self):
+        copy = pickle.loads(pickle.dumps(self.kernel))
+        assert copy == self.kernel
+        assert hash(copy) == hash(self.kernel)
+
+    def test_parameters_round_trip_and_set_params_leaves_the_kernel_alone(self):
+        params = self.kernel.get_params(deep=False)
+        assert self.kernel.set_params(**params) == self.kernel
+        with pytest.raises(InputError, match="no parameter 'nonsense'"):
+            self.kernel.set_params(nonsense=1)
+
+    def test_nan_is_refused_by_name(self):
+        X = self.usable(np.arange(12.0).reshape(3, 4))
+        X[1, 2] = np.nan
+        with pytest.raises(SampleError, match=r"sample number 1 .*NaN.* feature number 2"):
+            self.kernel(X)
+
+    def test_unlike_numbers_of_features_are_refused(self):
+        with pytest.raises(InputError, match="3 features and Y has 4"):
+            self.kernel(np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4))
+
+    def test_plan_figures_are_positive_and_grow(self):
+        assert 0 < self.kernel.bytes_per_tile(10, 10) < self.kernel.bytes_per_tile(100, 100)
+        assert 0 < self.kernel.cost(10, 10, 100) < self.kernel.cost(100, 100, 1000)
+
+
+def square(number):
+    return number * number
+
+
+def fail_at_three(number):
+    if number == 3:
+        raise OSError("no space left")
+    return number
+
+
+def refuse_at_three(number):
+    if number == 3:
+        raise SampleError("sample 'x' is bad", 3)
+    return number
+
+
+class ExecutorContract:
+    """An executor runs every task once and hands over every receipt; a subclass gives the fixture ``executor``."""
+
+    @pytest.mark.parametrize("count", [0, 1, 50])
+    def test_every_task_gives_its_receipt(self, executor, count):
+        assert sorted(executor.map(square, range(count))) == [n * n for n in range(count)]
+
+    def test_takes_tasks_as_it_goes_and_not_all_at_once(self, executor):
+        taken = []
+
+        def tasks():
+            for n in range(1000):
+                taken.append(n)
+                yield n
+
+        receipts = executor.map(square, tasks())
+        next(receipts)
+        assert len(taken) <= 4 * executor.workers + 1
+        receipts.close()
+
+    def test_a_failed_task_is_named_and_finished_ones_are_handed_over(self, executor):
+        receipts = []
+        with pytest.raises(TaskError, match="OSError: no space left"):
+            receipts.extend(executor.map(fail_at_three, range(1000)))
+        assert {0, 1, 2} <= set(receipts)
+        assert len(receipts) < 100
+
+    def test_an_error_of_our_own_comes_through_as_it_is(self, executor):
+        with pytest.raises(SampleError, match="sample 'x' is bad") as caught:
+            list(executor.map(refuse_at_three, range(10)))
+        assert caught.value.row == 3
+        assert isinstance(caught.value, DistkernError)
+
+    def test_says_what_it_is_and_what_a_task_may_take(self, executor):
+        assert executor.workers >= 1
+        assert str(executor.workers if executor.workers > 1 else "one") in executor.describe()
+        assert executor.memory_per_task(10**9) <= 10**9
+        assert executor.memory_per_task(None) > 0

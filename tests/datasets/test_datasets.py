@@ -1,0 +1,71 @@
+"""The data sets that ship with the package are the published ones."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from distkern.datasets import load_apa, load_colon
+
+
+def test_colon_is_the_cohort_of_alon():
+    X, y = load_colon(return_X_y=True)
+    assert X.shape == (62, 2000)
+    assert X.dtype == np.float64
+    assert not np.isnan(X).any()
+    assert X.min() == pytest.approx(5.816, abs=5e-4)
+    assert X.max() == pytest.approx(20903.18, abs=5e-3)
+    assert {word: int((y == word).sum()) for word in set(y)} == {"tumour": 40, "normal": 22}
+    # Alon's file alternates tumour and normal tissue of the same patients, and begins with a tumour
+    assert y[:4].tolist() == ["tumour", "normal", "tumour", "normal"]
+
+
+def test_colon_as_anndata_holds_the_same():
+    X, y = load_colon(return_X_y=True)
+    adata = load_colon()
+    np.testing.assert_array_equal(adata.X, X)
+    assert list(adata.obs["tissue"]) == list(y)
+    assert adata.obs_names.is_unique
+    assert adata.var_names.is_unique
+    assert adata.uns["distkern"]["label"] == "tissue"
+    assert "Alon" in adata.uns["distkern"]["citation"]
+
+
+def test_plain_arrays_need_neither_anndata_nor_pandas():
+    script = (
+        "import sys; from distkern.datasets import load_colon, load_apa; load_colon(return_X_y=True); load_apa();"
+        "print({'anndata', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_apa_full_ballots_have_diaconis_marginals():
+    votes = load_apa()
+    assert (len(votes), votes.n_items, int(votes.counts.sum())) == (120, 5, 5738)
+    assert set(votes.kind) == {"total"}
+    assert {tuple(row) for row in votes.values} == set(itertools.permutations(range(1, 6)))
+    first_place = votes.counts @ (votes.values == votes.values.max(axis=1, keepdims=True))
+    assert (100 * first_place / 5738).round().tolist() == [18, 14, 28, 20, 20]
+
+
+def test_apa_with_partial_ballots_has_them_all():
+    votes = load_apa(partial=True)
+    assert (len(votes), int(votes.counts.sum()), set(votes.kind)) == (205, 15449, {"top"})
+    named = (~np.isnan(votes.values)).sum(axis=1)
+    assert {int(k): int(votes.counts[named == k].sum()) for k in set(named)} == {1: 5141, 2: 2462, 3: 2108, 5: 5738}
+    assert (np.nanmax(votes.values, axis=1) == 5).all()
+    assert len(votes.distinct()[0]) == 205
+
+
+@pytest.mark.parametrize("name", ["colon_alon.npz", "apa_ballots.csv"])
+def test_the_files_are_those_of_the_provenance(name):
+    folder = files("distkern.datasets").joinpath("data")
+    digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
+    assert digest in folder.joinpath("PROVENANCE.md").read_text(encoding="utf-8")

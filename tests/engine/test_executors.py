@@ -1,0 +1,82 @@
+import threading
+import time
+
+import pytest
+from contracts import ExecutorContract
+
+from distkern import InputError, InputTypeError, Serial, Threads
+from distkern.core.events import Progress
+from distkern.engine.dask.executor import Dask
+from distkern.engine.executors import resolve_executor
+from distkern.engine.run import run
+
+
+class TestSerial(ExecutorContract):
+    @pytest.fixture
+    def executor(self):
+        return Serial()
+
+
+class TestThreads(ExecutorContract):
+    @pytest.fixture
+    def executor(self):
+        return Threads(3)
+
+
+class TestDask(ExecutorContract):
+    @pytest.fixture
+    def executor(self, client):
+        return Dask(client)
+
+
+def test_threads_run_side_by_side():
+    meeting = threading.Barrier(2, timeout=20)
+    assert len(list(Threads(2).map(lambda _: meeting.wait(), range(2)))) == 2
+
+
+def test_closing_the_receipts_stops_the_rest():
+    started = []
+
+    def slow(n):
+        started.append(n)
+        time.sleep(0.01)
+        return n
+
+    receipts = Threads(2).map(slow, range(1000))
+    next(receipts)
+    receipts.close()
+    assert len(started) < 20
+
+
+def test_run_counts_on_from_what_was_done():
+    events, receipts = [], []
+    run(Serial(), abs, [-1, -2], receipts.append, phase="work", listener=events.append, done=3)
+    assert receipts == [1, 2]
+    assert events == [Progress("work", 3, 5), Progress("work", 4, 5), Progress("work", 5, 5)]
+
+
+class TestChoice:
+    def test_threads_where_there_is_no_client(self):
+        assert isinstance(resolve_executor(None), Threads)
+
+    def test_the_client_that_the_user_made(self, client):
+        chosen = resolve_executor(None)
+        assert isinstance(chosen, Dask)
+        assert chosen.client is client
+        assert resolve_executor(client).client is client
+
+    def test_by_name_number_or_object(self):
+        assert isinstance(resolve_executor("serial"), Serial)
+        assert isinstance(resolve_executor("threads"), Threads)
+        assert resolve_executor(3).workers == 3
+        mine = Serial()
+        assert resolve_executor(mine) is mine
+
+    @pytest.mark.parametrize("wrong", ["cluster", 1.5, object()])
+    def test_anything_else_is_refused(self, wrong):
+        with pytest.raises(InputTypeError, match="executor must be"):
+            resolve_executor(wrong)
+
+    def test_no_threads_are_refused(self):
+        with pytest.raises(InputError, match="1 or more"):
+            Threads(0)

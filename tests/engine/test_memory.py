@@ -1,0 +1,26 @@
+import psutil
+import pytest
+
+from distkern.engine import memory
+from distkern.engine.memory import available_memory, share_of
+
+
+def test_no_more_than_the_machine_has():
+    assert 0 < available_memory() <= psutil.virtual_memory().total
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("1000", 400), ("max", None)])
+def test_a_container_may_have_less(tmp_path, monkeypatch, limit, expected):
+    (tmp_path / "max").write_text(limit + "\n")
+    (tmp_path / "current").write_text("600\n")
+    monkeypatch.setattr(memory, "_CGROUP_FILES", ((tmp_path / "max", tmp_path / "current"),))
+    if expected is None:
+        assert available_memory() > 1000
+    else:
+        assert available_memory() == expected
+
+
+def test_a_limit_is_shared_among_the_tasks_that_run_side_by_side(monkeypatch):
+    assert share_of(1000, 4) == 250
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    assert share_of(None, 2) == 300

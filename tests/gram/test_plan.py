@@ -1,0 +1,59 @@
+import shutil
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+from distkern import Gaussian, InputError, Kendall, MemoryLimitError, compute_gram, plan_gram
+
+X = np.random.default_rng(0).normal(size=(40, 100))
+
+
+def test_states_what_the_computation_takes(tmp_path):
+    plan = plan_gram(Kendall(ties="b"), X, executor="serial", tile=16)
+    assert (plan.tiles, plan.tile, plan.shape, plan.n_features) == (6, 16, (40, 40), 100)
+    assert plan.kernel == {"kernel": "kendall", "ties": "b"}
+    assert "6 tiles of side 16, upper triangle" in str(plan)
+    compute_gram(Kendall(ties="b"), X, store=tmp_path / "k.zarr", executor="serial", tile=16)
+    chunks = [file.stat().st_size for file in (tmp_path / "k.zarr").rglob("c/**/*") if file.is_file()]
+    assert sum(chunks) == pytest.approx(plan.bytes_stored, rel=0.2)
+
+
+def test_resolves_what_the_kernel_takes_from_the_data():
+    assert plan_gram(Gaussian("median"), X).kernel["sigma"] == Gaussian("median").resolve(X).sigma
+
+
+def test_there_are_tiles_for_every_worker():
+    assert plan_gram(Kendall(), X, executor=4).tiles >= 4
+
+
+def test_memory_limits_the_tile_side():
+    roomy = plan_gram(Kendall(), X, executor="serial")
+    tight = plan_gram(Kendall(), X, executor="serial", memory_limit=30_000)
+    assert tight.tile < roomy.tile
+    assert tight.bytes_per_task <= 30_000
+    assert plan_gram(Kendall(), X, executor=2, memory_limit=120_000).bytes_per_task <= 60_000
+
+
+def test_what_cannot_fit_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(MemoryLimitError, match="give the tasks more memory"):
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit="1kB")
+    with pytest.raises(MemoryLimitError, match=r"largest tile that fits is [1-9]"):
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit=60_000, executor="serial", tile=40)
+    assert not (tmp_path / "k.zarr").exists()
+
+
+def test_a_full_disk_is_refused_before_anything_is_made(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
+    with pytest.raises(MemoryLimitError, match=r"the disk of .* has 1000 B"):
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
+    assert not (tmp_path / "k.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("params", "said"), [({"tile": 0}, "tile"), ({"tile": 2.5}, "tile"), ({"dtype": "int8"}, "dtype")]
+)
+def test_bad_parameters_are_refused(params, said):
+    with pytest.raises(InputError, match=said):
+        plan_gram(Kendall(), X, **params)

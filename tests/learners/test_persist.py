@@ -1,0 +1,226 @@
+"""Saved models: the same answers after loading, no pickle, and a clear refusal of every other file."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KernelCenterer
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.gram.compute import compute_gram
+from distkern.kernels.kendall import Kendall
+from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.persist import load_model, save_model
+from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC
+from distkern.matrix.base import ArrayGram, SliceGram
+
+
+@pytest.fixture
+def cohort():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(30, 7)), np.array(["no", "yes", "maybe"])[np.arange(30) % 3]
+    X[np.arange(30), np.arange(30) % 3] += 1.5
+    return X, y
+
+
+@pytest.fixture
+def gram(cohort, tmp_path):
+    return compute_gram(Kendall("b"), cohort[0], store=tmp_path / "cohort.zarr", tile=10, progress=False)
+
+
+@pytest.fixture
+def saved(cohort, gram, tmp_path):
+    model = make_pipeline(KernelStandardizer(), KernelSVC(class_weight={"no": 2.0, "yes": 1.0, "maybe": 1.0}))
+    return model.fit(gram, cohort[1]), save_model(model, tmp_path / "model.npz", gram)
+
+
+def test_with_the_gram_the_loaded_model_takes_raw_samples(cohort, gram, saved):
+    model, path = saved
+    new = cohort[0] + 0.1
+    loaded = load_model(path)
+    assert isinstance(loaded, CohortPredictor)
+    expected = CohortPredictor(model, gram)
+    np.testing.assert_array_equal(loaded.decision_function(new), expected.decision_function(new))
+    np.testing.assert_array_equal(loaded.predict(new), expected.predict(new))
+    assert loaded.gram.col_ids == gram.col_ids
+    assert loaded.gram.kernel == Kendall("b")
+
+
+def test_a_loaded_predictor_saves_again(cohort, saved, tmp_path):
+    once = load_model(saved[1])
+    twice = load_model(save_model(once, tmp_path / "again.npz"))
+    np.testing.assert_array_equal(twice.decision_function(cohort[0]), once.decision_function(cohort[0]))
+
+
+def test_without_the_gram_the_estimator_comes_back(cohort, gram, saved, tmp_path):
+    model = saved[0]
+    loaded = load_model(save_model(model, tmp_path / "alone.npz"))
+    assert [type(step) for _, step in loaded.steps] == [KernelStandardizer, KernelSVC]
+    assert [name for name, _ in loaded.steps] == ["kernelstandardizer", "kernelsvc"]
+    np.testing.assert_array_equal(loaded.decision_function(gram), model.decision_function(gram))
+    assert loaded.get_params()["kernelsvc__class_weight"] == {"no": 2.0, "yes": 1.0, "maybe": 1.0}
+
+
+@pytest.mark.skipif(not hasattr(SliceGram, "prepared_columns"), reason="slices do not pass their samples through yet")
+def test_a_slice_of_the_gram(cohort, gram, tmp_path):
+    X, y = cohort
+    train = np.arange(0, 30, 2)
+    model = KernelSVC().fit(gram[np.ix_(train, train)], y[train])
+    loaded = load_model(save_model(model, tmp_path / "slice.npz", gram[np.ix_(train, train)]))
+    test = np.arange(1, 30, 2)
+    np.testing.assert_allclose(
+        loaded.decision_function(X[test]), model.decision_function(gram[np.ix_(test, train)]), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "kernel", [Kendall("b"), Gaussian("median"), Linear() + 2.0 * Kendall(), (Linear() ** 2).normalized()]
+)
+def test_estimators_of_raw_samples_come_back_themselves(cohort, kernel, tmp_path):
+    X, y = cohort
+    for number, model in enumerate(
+        (KernelSVC(kernel=kernel), make_pipeline(KernelStandardizer(kernel=kernel), KernelSVC()))
+    ):
+        loaded = load_model(save_model(model.fit(X, y), tmp_path / f"{number}.npz"))
+        assert type(loaded) is type(model)
+        np.testing.assert_array_equal(loaded.predict(X + 0.1), model.predict(X + 0.1))
+        np.testing.assert_array_equal(loaded.decision_function(X + 0.1), model.decision_function(X + 0.1))
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([0, 1] * 3), np.array([True, False] * 3), np.array(["a", "b"] * 3, dtype=object)]
+)
+def test_labels_keep_their_type(labels, tmp_path):
+    model = KernelSVC(C=np.float32(2.0)).fit(np.eye(6), labels)
+    loaded = load_model(save_model(model, tmp_path / "model.npz"))
+    assert loaded.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(loaded.predict(np.eye(6)), model.predict(np.eye(6)))
+    assert vars(loaded).keys() == vars(model).keys()
+
+
+def test_parameters_that_are_lists_and_arrays(tmp_path):
+    for number, diagonal in enumerate(([1.0, 2.0], (1.0, 2.0), np.array([1.0, 2.0]))):
+        model = KernelStandardizer(diagonal=diagonal).fit(np.eye(3))
+        loaded = load_model(save_model(model, tmp_path / f"{number}.npz"))
+        assert type(loaded.diagonal) is type(diagonal)
+        np.testing.assert_array_equal(loaded.transform(np.eye(2, 3)), model.transform(np.eye(2, 3)))
+
+
+def test_a_finished_search_is_saved_by_its_best_estimator(cohort, tmp_path):
+    search = GridSearchCV(KernelSVC(kernel=Linear()), {"C": [1.0, 2.0]}, cv=3).fit(*cohort)
+    with pytest.raises(InputTypeError, match="best_estimator_"):
+        save_model(search, tmp_path / "search.npz")
+    assert load_model(save_model(search.best_estimator_, tmp_path / "best.npz")).C == search.best_params_["C"]
+
+
+def test_an_existing_file_is_kept(saved):
+    model, path = saved
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="overwrite=True"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    save_model(model, path, overwrite=True)
+    assert path.read_bytes() != before
+    assert [entry.name for entry in path.parent.iterdir() if "part" in entry.name] == []
+
+
+def test_what_cannot_be_saved_is_refused_and_leaves_no_file(cohort, gram, tmp_path):
+    X, y = cohort
+    target = tmp_path / "model.npz"
+    with pytest.raises(NotFittedError):
+        save_model(KernelSVC(), target)
+    with pytest.raises(InputTypeError, match="KernelCenterer"):
+        save_model(make_pipeline(KernelCenterer(), KernelSVC()).fit(gram.to_numpy(), y), target)
+    with pytest.raises(InputError, match="kernel values only"):
+        save_model(KernelSVC().fit(gram, y), target, ArrayGram(gram.to_numpy()))
+    model = KernelSVC(kernel=Linear()).fit(X, y)
+    model.classes_ = np.array([("a",), ("b",), 3], dtype=object)
+    with pytest.raises(InputTypeError, match="Python objects"):
+        save_model(model, target)
+    assert not target.exists()
+
+
+# Other files ---------------------------------------------------------------------------------------------------------
+
+
+def rewritten(path, change):
+    """Write the file again with another header."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays["header"].tobytes())
+    change(header, arrays)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, **arrays)
+    return path
+
+
+def estimators(header):
+    return [part for _, part in header["model"]["pipeline"]]
+
+
+CHANGES = {
+    "later format": (lambda h, a: h.update(format=2), "install that version"),
+    "other kind": (lambda h, a: h.update(kind="picture"), "'picture'"),
+    "no format": (lambda h, a: h.pop("format"), "damaged"),
+    "unknown class": (lambda h, a: estimators(h)[0].update(estimator="os.system"), "no estimator"),
+    "private name": (lambda h, a: estimators(h)[0]["fitted"].update(__class__={"value": 1}), "no fitted attribute"),
+    "unknown parameter": (lambda h, a: estimators(h)[0]["params"].update(other={"value": 1}), "damaged"),
+    "unknown kernel": (lambda h, a: h["columns"].update(kernel={"kernel": "magic"}), "magic"),
+    "array gone": (lambda h, a: a.pop("model.kernelsvc.dual_coef_"), "damaged"),
+    "no model": (lambda h, a: h.pop("model"), "damaged"),
+    "names gone": (lambda h, a: h["columns"].update(ids=["one"]), "names"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changed_headers_are_refused(saved, name):
+    change, message = CHANGES[name]
+    with pytest.raises(InputError, match=message):
+        load_model(rewritten(saved[1], change))
+
+
+def test_a_flipped_byte_is_noticed(saved):
+    path = saved[1]
+    with zipfile.ZipFile(path) as archive:
+        largest = max(archive.infolist(), key=lambda member: member.file_size)
+    content = bytearray(path.read_bytes())
+    content[largest.header_offset + largest.file_size // 2 + 100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\x03\x04broken"])
+def test_foreign_files_are_refused(content, tmp_path):
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        load_model(path)
+
+
+def test_arrays_of_others_and_cut_files_are_refused(saved, tmp_path):
+    np.savez(tmp_path / "arrays.npz", x=np.eye(2))
+    np.save(tmp_path / "array.npy", np.eye(2))
+    np.savez(tmp_path / "objects.npz", header=np.array([{}], dtype=object))
+    for name in ("arrays.npz", "array.npy", "objects.npz"):
+        with pytest.raises(InputError, match="damaged"):
+            load_model(tmp_path / name)
+    saved[1].write_bytes(saved[1].read_bytes()[:-50])
+    with pytest.raises(InputError, match="damaged"):
+        load_model(saved[1])
+    with pytest.raises(InputError, match="no file"):
+        load_model(tmp_path / "absent.npz")
+
+
+def test_prepared_columns_can_be_given_in_place_of_a_gram(cohort, tmp_path):
+    X, y = cohort
+    kernel = Linear()
+    model = KernelSVC().fit(kernel(X), y)
+    loaded = load_model(save_model(model, tmp_path / "m.npz", PreparedColumns(kernel, kernel.prepare(X))))
+    np.testing.assert_allclose(loaded.decision_function(X[:3]), model.decision_function(kernel(X[:3], X)), atol=1e-10)

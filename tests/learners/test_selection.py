@@ -1,0 +1,279 @@
+"""Nested cross-validation against GridSearchCV, step by step, and the arithmetic of its summary."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.gram.compute import compute_gram
+from distkern.kernels.kendall import Kendall
+from distkern.learners.selection import Evaluation, best_C, evaluate
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC
+from distkern.matrix.base import ArrayGram
+
+GRID = (0.01, 0.1, 1.0, 10.0)
+
+
+def cohort(classes=2, count=40, seed=0, shift=0.8):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(count, 12)), np.arange(count) % classes
+    X[np.arange(count), y] += shift
+    return X, np.array(["ctl", "one", "two"])[y]
+
+
+def model():
+    return make_pipeline(KernelStandardizer(), KernelSVC())
+
+
+def by_scikit_learn(gram, y, splits, inner_of):
+    """The same protocol from scikit-learn's parts: accuracy, balanced accuracy and C of every fold."""
+    rows = []
+    for train, test in splits:
+        search = GridSearchCV(model(), {"kernelsvc__C": GRID}, cv=inner_of(train, len(rows)))
+        search.fit(gram[np.ix_(train, train)], y[train])
+        best = np.flatnonzero(search.cv_results_["mean_test_score"] >= search.best_score_ - 1e-12)[0]
+        best_model = clone(model()).set_params(kernelsvc__C=GRID[best]).fit(gram[np.ix_(train, train)], y[train])
+        predicted = best_model.predict(gram[np.ix_(test, train)])
+        rows.append((np.mean(predicted == y[test]), balanced_accuracy_score(y[test], predicted), GRID[best]))
+    return np.array(rows).T
+
+
+# Equal to scikit-learn's parts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_the_inner_search_equals_grid_search(seed, in_memory):
+    X, y = cohort(classes=2 + seed % 2, count=36, seed=seed, shift=0.4)
+    gram = ArrayGram(Kendall("b")(X))
+    folds = StratifiedKFold(4, shuffle=True, random_state=seed)
+    search = GridSearchCV(model(), {"kernelsvc__C": GRID}, cv=folds).fit(gram, y)
+    means = search.cv_results_["mean_test_score"]
+    expected = GRID[int(np.argmax(means >= means.max() - 1e-12))]
+    found = best_C(model(), gram, y, GRID, list(folds.split(y, y)), in_memory=in_memory)
+    assert found == expected
+    if np.sum(np.abs(means - means.max()) < 1e-12) == 1:
+        assert found == search.best_params_["kernelsvc__C"]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_equals_nested_grid_search(classes):
+    X, y = cohort(classes)
+    gram = ArrayGram(Kendall("b")(X))
+    found = evaluate(gram, y, C=GRID, outer=4, repeats=2, inner=3, seed=7)
+    outer = [split for r in (7, 8) for split in StratifiedKFold(4, shuffle=True, random_state=r).split(y, y)]
+    accuracy, balanced, chosen = by_scikit_learn(
+        gram, y, outer, lambda train, fold: StratifiedKFold(3, shuffle=True, random_state=7 + fold)
+    )
+    np.testing.assert_array_equal(found.accuracy, accuracy)
+    np.testing.assert_allclose(found.balanced_accuracy, balanced, atol=1e-15)
+    np.testing.assert_array_equal(found.C, chosen)
+    np.testing.assert_array_equal(found.n_test, [len(test) for _, test in outer])
+    np.testing.assert_array_equal(found.repeat, [0, 0, 0, 0, 1, 1, 1, 1])
+    np.testing.assert_array_equal(found.fold, [0, 1, 2, 3] * 2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_groups_never_fall_on_both_sides(classes):
+    X, y = cohort(classes, count=60)
+    groups = np.array([f"patient {i // (2 * classes)}" for i in range(60)])
+    gram = ArrayGram(Kendall("b")(X))
+    found = evaluate(gram, y, C=GRID, outer=3, repeats=1, inner=2, groups=groups, seed=1)
+    outer = list(StratifiedGroupKFold(3, shuffle=True, random_state=1).split(y, y, groups))
+    inner = [
+        list(StratifiedGroupKFold(2, shuffle=True, random_state=1 + fold).split(train, y[train], groups[train]))
+        for fold, (train, _) in enumerate(outer)
+    ]
+    accuracy, _, chosen = by_scikit_learn(gram, y, outer, lambda train, fold: inner[fold])
+    np.testing.assert_array_equal(found.accuracy, accuracy)
+    np.testing.assert_array_equal(found.C, chosen)
+    assert found.settings["grouped"]
+
+
+def test_area_under_the_curve():
+    for classes in (2, 3):
+        X, y = cohort(classes)
+        gram = ArrayGram(Kendall("b")(X))
+        found = evaluate(gram, y, C=[1.0], outer=3, repeats=1, seed=2)
+        for area, (train, test) in zip(
+            found.auc, StratifiedKFold(3, shuffle=True, random_state=2).split(y, y), strict=True
+        ):
+            scores = model().fit(gram[np.ix_(train, train)], y[train]).decision_function(gram[np.ix_(test, train)])
+            if classes == 2:
+                expected = roc_auc_score(y[test] == "one", scores)
+            else:
+                expected = np.mean([roc_auc_score(y[test] == c, scores[:, k]) for k, c in enumerate(np.unique(y))])
+            assert area == pytest.approx(expected, abs=1e-14)
+
+
+def test_without_a_choice_of_C_it_is_cross_validation():
+    X, y = cohort()
+    gram = ArrayGram(Kendall("b")(X))
+    for C, estimator in ((None, make_pipeline(KernelStandardizer(), KernelSVC(C=3.0))), ([3.0], None)):
+        found = evaluate(gram, y, estimator=estimator, C=C, outer=5, repeats=1, seed=3)
+        folds = StratifiedKFold(5, shuffle=True, random_state=3)
+        expected = cross_val_score(make_pipeline(KernelStandardizer(), KernelSVC(C=3.0)), gram, y, cv=folds)
+        np.testing.assert_array_equal(found.accuracy, expected)
+        assert np.isnan(found.C).all() == (C is None)
+
+
+def test_a_bare_classifier_and_an_array():
+    X, y = cohort()
+    found = evaluate(X @ X.T, y, estimator=KernelSVC(), C=GRID, outer=3, repeats=1, inner=3)
+    lazy = evaluate(ArrayGram(X @ X.T)[:][:], y, estimator=KernelSVC(), C=GRID, outer=3, repeats=1, inner=3)
+    np.testing.assert_array_equal(found.accuracy, lazy.accuracy)
+    np.testing.assert_array_equal(found.auc, lazy.auc)
+
+
+# Where the matrix lies -----------------------------------------------------------------------------------------------
+
+
+def test_a_stored_gram_is_read_once_or_piece_by_piece_with_the_same_scores(tmp_path):
+    X, y = cohort(count=24)
+    options = {"C": GRID, "outer": 3, "repeats": 1, "inner": 2}
+    expected = evaluate(Kendall("b")(X), y, **options)
+    for max_bytes in (None, 24 * 24 * 8, "1kB"):
+        gram = compute_gram(Kendall("b"), X, store=tmp_path / f"{max_bytes}.zarr", tile=8, progress=False)
+        found = evaluate(gram, y, max_bytes=max_bytes, **options)
+        for name in ("accuracy", "C"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_allclose(found.auc, expected.auc, atol=1e-12)
+        one_pass = 3 * 8 * 8 * 8 + 3 * 8 * 8 * 8  # six tiles of 8 × 8 in the upper triangle
+        assert (gram.bytes_read() <= one_pass) == (max_bytes != "1kB")
+
+
+def test_progress_and_the_same_seed():
+    X, y = cohort()
+    events = []
+    first = evaluate(X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5, on_event=events.append)
+    assert [(event.phase, event.done, event.total) for event in events] == [("evaluate", i, 4) for i in (1, 2, 3, 4)]
+    again = evaluate(X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5).to_dict()
+    assert {**again, "seconds": 0} == {**first.to_dict(), "seconds": 0}
+
+
+def test_the_paper_protocol_on_62_samples_takes_seconds():
+    X, y = cohort(count=62)
+    started = time.perf_counter()
+    found = evaluate(Kendall("b")(X), y)
+    assert len(found.accuracy) == 50
+    assert time.perf_counter() - started < 60
+
+
+def test_repeats_are_shuffled_differently():
+    _, y = cohort()
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    found = evaluate(X @ X.T, y, C=[1.0], outer=4, repeats=3)
+    assert len({tuple(found.auc[found.repeat == r]) for r in range(3)}) == 3
+    assert RepeatedStratifiedKFold(n_splits=4, n_repeats=3).get_n_splits() == len(found.accuracy)
+
+
+# Summary -------------------------------------------------------------------------------------------------------------
+
+
+def summary(accuracy, auc):
+    number = np.arange(len(accuracy))
+    filler = np.ones(len(accuracy))
+    return Evaluation(
+        number // 2, number % 2, np.full(len(accuracy), 5), np.array(accuracy), filler, np.array(auc), filler,
+        ("a", "b"), {"outer": 2}, 1.5,
+    )  # fmt: skip
+
+
+def test_means_and_deviations_by_hand():
+    found = summary([0.6, 0.8, 1.0, 0.6], [np.nan, 0.5, 0.9, 0.7])
+    assert found.mean() == pytest.approx(0.75)
+    assert found.std() == pytest.approx(np.std([0.7, 0.8], ddof=1))
+    assert found.std("accuracy", over="folds") == pytest.approx(np.std([0.6, 0.8, 1.0, 0.6], ddof=1))
+    assert found.mean("auc") == pytest.approx((0.5 + 0.8) / 2)
+    assert found.std("auc", over="folds") == pytest.approx(np.std([0.5, 0.9, 0.7], ddof=1))
+    one = summary([0.5, 0.7], [np.nan, np.nan])
+    assert np.isnan([one.std(), one.mean("auc"), one.std("auc", over="folds")]).all()
+    with pytest.raises(InputError, match="no metric"):
+        found.mean("f1")
+    with pytest.raises(InputError, match="over must be"):
+        found.std(over="samples")
+
+
+def test_json_and_back():
+    found = summary([0.6, 0.8], [np.nan, 0.5])
+    text = json.dumps(found.to_dict(), allow_nan=False)
+    back = Evaluation.from_dict(json.loads(text))
+    assert back.to_dict() == found.to_dict()
+    assert np.isnan(back.auc[0])
+    assert back.classes == ("a", "b")
+    with pytest.raises(InputError, match="fields"):
+        Evaluation.from_dict({"accuracy": [1.0]})
+
+
+def test_a_whole_evaluation_is_json_ready():
+    X, y = cohort()
+    found = evaluate(X @ X.T, (y == "one").astype(int), C=None, outer=2, repeats=1)
+    text = json.dumps(found.to_dict(), allow_nan=False)
+    assert Evaluation.from_dict(json.loads(text)).classes == (0, 1)
+    assert found.settings["samples"] == 40
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outer": 6}, "class 'rare' has 5 samples, too few for 6 outer folds"),
+        ({"outer": 5, "inner": 5}, "class 'rare' has 4 samples of the training part"),
+        ({"outer": 1}, "2 outer folds or more"),
+        ({"repeats": 0}, "repeats"),
+        ({"inner": 1}, "2 inner folds or more"),
+        ({"C": []}, "C must be"),
+        ({"C": [-1.0]}, "C must be"),
+        ({"groups": [0, 1]}, "groups has shape"),
+        ({"groups": [0] * 15 + [1, 2, 3, 4, 5], "outer": 3}, "class 'many' has 1 groups, too few for 3 outer"),
+        ({"estimator": make_pipeline(KernelStandardizer())}, "decision_function"),
+        ({"estimator": make_pipeline(FunctionTransformer(), KernelStandardizer())}, "decision_function"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_first(options, message):
+    X, _ = cohort(count=20)
+    y = np.array(["many"] * 15 + ["rare"] * 5)
+    with pytest.raises((InputError, InputTypeError), match=message):
+        evaluate(X @ X.T, y, **{"outer": 4, "inner": 3, "repeats": 1, **options}, on_event=pytest.fail)
+
+
+def test_a_fold_of_groups_that_takes_a_whole_class_is_refused():
+    y, groups = [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 1, 2]  # drawn: each class lies in two groups, and still
+    with pytest.raises(InputError, match="takes all samples of class"):
+        evaluate(np.eye(6), y, groups=groups, outer=2, repeats=1, C=[1.0])
+
+
+def test_unfit_matrices_and_labels_are_refused():
+    with pytest.raises(InputError, match="square"):
+        evaluate(np.ones((3, 4)), [0, 1, 0])
+    with pytest.raises(InputError, match="not symmetric"):
+        evaluate(np.arange(16.0).reshape(4, 4), [0, 1, 0, 1])
+    with pytest.raises(InputError, match="same samples"):
+        evaluate(ArrayGram(np.eye(4))[:2][:, 2:], [0, 1])
+    with pytest.raises(InputError, match="1 class"):
+        evaluate(np.eye(4), [0, 0, 0, 0])
+
+
+def test_an_estimator_without_C_is_refused():
+    class Other(KernelSVC):
+        def __init__(self):
+            pass
+
+    with pytest.raises(InputError, match="no parameter C"):
+        evaluate(np.eye(20), [0, 1] * 10, estimator=Other())

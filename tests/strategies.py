@@ -1,0 +1,30 @@
+"""What hypothesis draws: samples with and without ties, grids, data that break floating point."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+tied_values = st.integers(-2, 2).map(float)
+ordered_values = st.floats(allow_nan=False, allow_infinity=True, width=32)
+finite_values = st.floats(-100, 100, allow_subnormal=False, width=32)
+
+
+@st.composite
+def cohorts(draw, values=tied_values, max_samples=6, min_features=2, max_features=12):
+    """A block of samples (m, n), some of which may be equal."""
+    m, n = draw(st.integers(1, max_samples)), draw(st.integers(min_features, max_features))
+    X = draw(arrays(np.float64, (m, n), elements=values))
+    if draw(st.booleans()):
+        X = np.vstack([X, X[:1]])
+    return X
+
+
+any_cohort = st.one_of(cohorts(tied_values), cohorts(ordered_values))
+finite_cohort = st.one_of(cohorts(tied_values), cohorts(finite_values))
+
+
+@st.composite
+def grids(draw):
+    """Rows, columns, side and symmetry of a matrix cut into tiles."""
+    rows, symmetric = draw(st.integers(1, 30)), draw(st.booleans())
+    return rows, rows if symmetric else draw(st.integers(1, 30)), draw(st.integers(1, 12)), symmetric
