@@ -23,6 +23,9 @@ MARKER = ".distkern-demo"
 TILE = 16
 """Ten tiles of the 62 samples, so that both workers have work."""
 
+REPEATS = 10
+"""Repetitions of the five outer folds, as in the paper."""
+
 RANGE = (82.0, 90.0)
 """Mean accuracies in per cent beyond which something is wrong: the repeats differ by a per cent or two."""
 
@@ -89,7 +92,7 @@ class Outputs:
 )
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("--overwrite", is_flag=True, help="Compute the matrix again, even if it is complete.")
-@click.option("--repeats", type=click.IntRange(1), default=10, hidden=True)
+@click.option("--repeats", type=click.IntRange(1), default=REPEATS, hidden=True)
 @json_option
 @quiet_option
 def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, quiet: bool) -> None:
@@ -125,11 +128,13 @@ def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, 
         reference=paper["kendall"],
         reference_label="Jiao & Vert, Kendall kernel",
         title="Colon tumours with the Kendall kernel",
+        loading="from distkern.datasets import load_colon\n\nX, y = load_colon(return_X_y=True)",
         overwrite=True,
     )
     seconds = time.perf_counter() - began
     _print_summary(found, outputs, paper, seconds, as_json)
-    _judge(100 * found.mean("accuracy"), paper["kendall"])
+    if repeats == REPEATS:  # fewer say too little
+        _judge(100 * found.mean("accuracy"), paper["kendall"])
 
 
 def _computed(colon: Any, outputs: Outputs, workers: int, overwrite: bool, quiet: bool) -> Any:

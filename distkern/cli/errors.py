@@ -39,6 +39,7 @@ _IN_CLI_WORDS = [
     (r"\bsep=(?=[:;,. ]|$)", "--sep"),
     (r", or give others with ids=", ""),
     (r"\bmax_bytes=\S*( to to_numpy\(\))?", "--memory-limit"),
+    (r"\bevaluation=(?=[:;,. ]|$)", "--evaluation FILE"),
     (r"\bdtype=\"(float32|float64)\"", r"--dtype \1"),
     (r"\bKendall\(ties=\"zero\"\)", "--kernel kendall --ties zero"),
     (r"recompute it with repair_gram\([^)]*\), or ", "recompute it with "),

@@ -53,6 +53,8 @@ def report(
         raise click.UsageError("--label names a column of the file of --labels: give that file too")
     if reference_label is not None and reference is None:
         raise click.UsageError("--reference-label says whose --reference it is: give that accuracy too")
+    if reference is not None and evaluation is None:
+        raise click.UsageError("--reference is compared with an --evaluation: give that file too")
     refuse_existing(out, overwrite)
     separator = separator_of(sep)
     gram = open_store(store)

@@ -20,10 +20,7 @@ from distkern.learners.base import (
     require_symmetric,
 )
 from distkern.matrix.base import ArrayGram, BaseGram
-from distkern.matrix.views import NULL_NORM, CenteredGram, _View
-
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""A centred squared norm below this fraction of the largest k(x, x) is what rounding leaves of zero."""
+from distkern.matrix.views import CenteredGram, _View
 
 
 class KernelStandardizer(TransformerMixin, KernelEstimator):
@@ -238,23 +235,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
                 means = gram.matmat(np.full(gram.shape[1], 1 / gram.shape[1]))
             gram = CenteredGram(gram, means, self.means_, self.grand_mean_)
         if self.unit_norm:
-            self._require_norms(gram)
             gram = gram.unit_norm()
         return gram
-
-    def _require_norms(self, gram: BaseGram) -> None:
-        """Refuse samples whose norm is rounding beside the training samples' norms, not only beside each other's."""
-        training = self.diagonal_
-        if self.center:
-            training = training - 2 * self.means_ + self.grand_mean_
-        floor = max(ROUNDING * self.diagonal_.max(), NULL_NORM * training.max())
-        null = np.flatnonzero(~(gram.row_diag() > floor))
-        if len(null):
-            raise InputError(
-                f"sample {gram.row_ids[null[0]]!r} has norm zero in feature space ({len(null)} such): "
-                "a constant sample, or one equal to the mean of the training samples; leave it out, or set "
-                "unit_norm=False"
-            )
 
 
 class _Rectangle(_View):

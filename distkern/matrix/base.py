@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ASARRAY_LIMIT = 2**30
 """``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
 
+NULL_NORM = 1e-12
+"""A squared norm below this fraction of the largest one is rounding, not a direction."""
+
 PASS_BYTES = 2**26
 """Bytes of one block when a pass over the matrix is not given by stored tiles."""
 
@@ -78,10 +81,23 @@ class BaseGram(ABC):
         InputError
             If this matrix does not know the samples it was computed from.
         """
-        raise InputError(
-            "this Gram matrix holds kernel values only, not the samples they came from: compute the kernel between the "
-            "new samples and the training samples, or use a Gram matrix from compute_gram"
-        )
+        raise _without_samples()
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that the values are of; an error where the matrix does not know it."""
+        raise _without_samples()
+
+    def prepared_columns(self) -> Any:
+        """What the kernel prepared of the column samples; an error where the matrix does not know them."""
+        raise _without_samples()
+
+    def norm_floor(self) -> float:
+        """Squared norms up to this are rounding, not a direction in feature space."""
+        return NULL_NORM * self._largest_norm()
+
+    def _largest_norm(self) -> float:
+        return float(max(self.row_diag().max(initial=0.0), self.col_diag().max(initial=0.0)))
 
     # What all share --------------------------------------------------------------------------------------------
 
@@ -191,6 +207,13 @@ class BaseGram(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}>"
+
+
+def _without_samples() -> InputError:
+    return InputError(
+        "this Gram matrix holds kernel values only, not the samples they came from: compute the kernel between the new "
+        "samples and the training samples, or use a Gram matrix from compute_gram"
+    )
 
 
 def name_samples(count: int) -> tuple[str, ...]:
@@ -365,3 +388,12 @@ class SliceGram(BaseGram):
     def cross(self, X: Any) -> BaseGram:
         """Kernel between new raw samples (rows) and the column samples of this part."""
         return self._parent.cross(X)[:, self._cols]
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that the values are of."""
+        return self._parent.kernel
+
+    def prepared_columns(self) -> Any:
+        """What the kernel prepared of the column samples of this part."""
+        return self._parent.prepared_columns().take(self._cols)

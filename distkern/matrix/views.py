@@ -11,8 +11,8 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
 from distkern.matrix.indexing import as_indices
 
-NULL_NORM = 1e-12
-"""A squared norm below this fraction of the largest one is rounding, not a direction."""
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""A squared distance from the centre below this fraction of the largest k(x, x) is what rounding leaves of zero."""
 
 
 class _View(BaseGram):
@@ -84,6 +84,10 @@ class CenteredGram(_View):
         """Squared distance of each column sample from the centre."""
         return self._parent.col_diag() - 2 * self.col_means + self.grand_mean
 
+    def norm_floor(self) -> float:
+        """Squared distances from the centre up to this are rounding."""
+        return max(super().norm_floor(), ROUNDING * self._parent._largest_norm())
+
 
 def center(gram: BaseGram, on: Any = None) -> CenteredGram:
     """Centre a symmetric Gram matrix on the mean of the samples ``on``; all of them by default.
@@ -117,8 +121,9 @@ class UnitNormGram(_View):
 
     def __init__(self, parent: BaseGram) -> None:
         super().__init__(parent)
-        self.row_norms = norms(parent.row_diag(), parent.row_ids)
-        self.col_norms = self.row_norms if parent.is_symmetric else norms(parent.col_diag(), parent.col_ids)
+        floor = parent.norm_floor()
+        self.row_norms = _norms(parent.row_diag(), parent.row_ids, floor)
+        self.col_norms = self.row_norms if parent.is_symmetric else _norms(parent.col_diag(), parent.col_ids, floor)
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         values = self._parent._block(rows, cols) / np.multiply.outer(self.row_norms[rows], self.col_norms[cols])
@@ -141,19 +146,11 @@ class UnitNormGram(_View):
         return np.ones(self.shape[1])
 
 
-def norms(diagonal: Floats, ids: tuple[str, ...]) -> Floats:
-    """Norms in feature space from k(x, x).
-
-    Raises
-    ------
-    InputError
-        If a sample has norm zero (a constant sample, or one equal to the mean after centring); the first is named.
-    """
-    null = ~(diagonal > NULL_NORM * max(diagonal.max(initial=0.0), 0.0))
-    if null.any():
-        first = ids[int(np.flatnonzero(null)[0])]
+def _norms(diagonal: Floats, ids: tuple[str, ...], floor: float) -> Floats:
+    null = np.flatnonzero(~(diagonal > floor))
+    if len(null):
         raise InputError(
-            f"sample {first!r} has norm zero in feature space ({int(null.sum())} such in all): a constant sample, or "
-            "one equal to the mean after centring; leave it out, or do not scale to unit norm"
+            f"sample {ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant sample, or "
+            "one equal to the mean after centring; leave it out, or do without unit norm"
         )
     return np.sqrt(diagonal)

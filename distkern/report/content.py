@@ -72,7 +72,7 @@ def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, l
 def headline(
     evaluation: Evaluation, classes: Classes, labelled: bool, reference: float | None, reference_label: str | None
 ) -> Spec:
-    """The mean accuracy, how far it spreads, the number to compare with, and what always giving one answer would score."""
+    """The mean accuracy, its spread, the number to compare with, and what always giving one answer would score."""
     mean, spread = 100 * evaluation.mean(), 100 * evaluation.std()
     repeats = len(np.unique(evaluation.repeat))
     said: Spec = {

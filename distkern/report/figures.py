@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.collections import LineCollection
-from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
@@ -144,18 +143,15 @@ def _mark_classes(ax: Axes, codes: Indices, classes: Classes) -> None:
     """Draw a strip of class colours on the left and on top, lines between classes, and the names of the classes."""
     colours = class_colours(len(classes.names))
     left, top = ax.inset_axes((-0.045, 0, 0.03, 1)), ax.inset_axes((0, 1.015, 1, 0.03))
-    for strip, shape in ((left, (-1, 1)), (top, (1, -1))):
-        strip.imshow(
-            codes.reshape(shape),
-            cmap=ListedColormap(colours),
-            vmin=-0.5,
-            vmax=len(colours) - 0.5,
-            aspect="auto",
-            interpolation="none",
-        )
-        strip.spines[:].set_visible(False)
-    top.set(xticks=[], yticks=[])
     edges = np.array([0, *(np.flatnonzero(np.diff(codes)) + 1), len(codes)]) - 0.5
+    for start, stop in pairwise(edges):
+        colour = colours[codes[int(start + 0.5)]]
+        left.axhspan(start, stop, color=colour, linewidth=0)
+        top.axvspan(start, stop, color=colour, linewidth=0)
+    left.set(xlim=(0, 1), ylim=(edges[-1], edges[0]), xticks=[], yticks=[])
+    top.set(ylim=(0, 1), xlim=(edges[0], edges[-1]), xticks=[], yticks=[])
+    for strip in (left, top):
+        strip.spines[:].set_visible(False)
     lines = [[(edge, -0.5), (edge, len(codes) - 0.5)] for edge in edges[1:-1]]
     lines += [[(y, x) for x, y in line] for line in lines]
     for colour, width in (("white", 2.0), ("black", 0.7)):  # seen on any colour
@@ -164,11 +160,9 @@ def _mark_classes(ax: Axes, codes: Indices, classes: Classes) -> None:
     if min(np.diff(edges)) >= LABELLED_SHARE * len(codes):
         shown = [names[codes[int(start + 0.5)]] for start in edges[:-1]]
         middles = [(start + stop) / 2 for start, stop in pairwise(edges)]
-        left.set(xticks=[])
         left.set_yticks(middles, shown, rotation=90, va="center", parse_math=False)
         left.tick_params(length=0)
         return
-    left.set(xticks=[], yticks=[])
     if len(names) <= NAMED_CLASSES:
         _class_legend(ax, [Patch(color=colour) for colour in colours], names, below=0.08)
 
@@ -190,7 +184,7 @@ def draw_kernel_pca(ax: Axes, drawn: Drawn, classes: Classes) -> None:
                 s=size,
                 color=colour,
                 marker=MARKERS[code % len(MARKERS)],
-                edgecolors="white",
+                edgecolors=ax.get_facecolor(),
                 linewidths=0.4,
                 alpha=0.85,
             )

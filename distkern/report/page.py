@@ -79,6 +79,7 @@ def write_report(
     ...     page.name, "Gram matrix on 2 samples" in page.read_text(encoding="utf-8")
     ('report.html', True)
     """
+    _require_extras()
     place = Path(path)
     _refuse_existing(place, overwrite)
     matrix = as_symmetric(gram)
@@ -88,6 +89,14 @@ def write_report(
     said = _said(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
     page = _rendered(said, drawn, classes, evaluation, reference, reference_label)
     return _written(place, page, overwrite)
+
+
+def _require_extras() -> None:
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError.of("The report", "report") from error
 
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
@@ -158,14 +167,12 @@ def _rendered(
     reference_label: str | None,
 ) -> str:
     """Draw the pictures and lay everything out."""
-    try:
-        import jinja2
-        import markupsafe
+    import jinja2
+    import markupsafe
 
-        from distkern.report import figures, scores
-        from distkern.report.pictures import picture
-    except ModuleNotFoundError as error:
-        raise MissingExtraError.of("The report", "report") from error
+    from distkern.report import figures, scores
+    from distkern.report.pictures import picture
+
     several = len(classes.names) > 1
     order = f", ordered by class ({', '.join(classes.names[:8])})" if several else ""
     pictures = {
@@ -188,7 +195,6 @@ def _rendered(
             lambda ax: scores.plot_accuracy(evaluation, reference=reference, reference_label=reference_label, ax=ax),
             name="accuracy",
             alt=f"Accuracy of every fold, repeat by repeat; mean {said['result']['mean']}{compared}.",
-            size=(4.8, 3.6),
         )
         counts = chosen_C(evaluation)
         if counts:

@@ -61,7 +61,7 @@ def plot_accuracy(
     numbers, place = np.unique(evaluation.repeat, return_inverse=True)
     x = np.arange(1, len(numbers) + 1)
     means = 100 * repeat_means(evaluation, metric)
-    (dots,) = ax.plot(x[place] + _offsets(place), scores, "o", color=OKABE_ITO[0], alpha=0.6, markersize=4, mew=0)
+    (dots,) = ax.plot(x[place] + _offsets(place), scores, "o", color=OKABE_ITO[0], alpha=0.75, markersize=4, mew=0)
     bars = ax.hlines(means, x - 0.4, x + 0.4, color=ink(), linewidth=1.4)
     handles = [dots, bars, ax.axhline(mean, color=OKABE_ITO[0], linewidth=1.4)]
     names = ["a fold", "mean of a repeat", f"mean of all: {mean:.1f} %"]
@@ -73,7 +73,7 @@ def plot_accuracy(
     plain_legend(ax, handles, names, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=1)
     ax.set(xlabel="repeat", ylabel=f"{METRIC_NAMES[metric]} of a fold (%)", xlim=(0.4, len(numbers) + 0.6))
     ax.set_ylim(max(-2.0, min(shown, default=0.0) - 5), 102)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12, steps=[1, 2, 5, 10]))
     open_frame(ax)
     return ax
 
@@ -105,7 +105,7 @@ def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
     if not counts:
         raise InputError("the evaluation chose no C: it was made with C=None")
     ax = new_or_given(ax)
-    bars = ax.bar(np.arange(len(counts)), list(counts.values()), color=OKABE_ITO[0], width=0.7)
+    bars = ax.bar(np.arange(len(counts)), list(counts.values()), color=OKABE_ITO[0], width=0.6)
     ax.bar_label(bars, padding=2)
     ax.set_xticks(np.arange(len(counts)), [f"{value:g}" for value in counts])
     ax.set(xlabel="C chosen by the inner cross-validation", ylabel="outer folds")

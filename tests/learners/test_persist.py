@@ -18,7 +18,7 @@ from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram, SliceGram
+from distkern.matrix.base import ArrayGram
 
 
 @pytest.fixture
@@ -67,7 +67,6 @@ def test_without_the_gram_the_estimator_comes_back(cohort, gram, saved, tmp_path
     assert loaded.get_params()["kernelsvc__class_weight"] == {"no": 2.0, "yes": 1.0, "maybe": 1.0}
 
 
-@pytest.mark.skipif(not hasattr(SliceGram, "prepared_columns"), reason="slices do not pass their samples through yet")
 def test_a_slice_of_the_gram(cohort, gram, tmp_path):
     X, y = cohort
     train = np.arange(0, 30, 2)

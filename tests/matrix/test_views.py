@@ -94,6 +94,10 @@ def test_what_cannot_be_done_is_said():
         ArrayGram([[1.0, 0.0], [0.0, 0.0]]).unit_norm()
     with pytest.raises(InputError, match="'0' has norm zero"):
         ArrayGram(np.ones((3, 3))).centered().unit_norm()
+    with pytest.raises(InputError, match="'0' has norm zero"):
+        ArrayGram(np.full((7, 7), 0.1)).centered().unit_norm()  # what is left of the diagonal is rounding, not 0
+    with pytest.raises(InputError, match="'2' has norm zero"):
+        ArrayGram(np.outer([-1.0, 1.0, 0.0], [-1.0, 1.0, 0.0])).centered(on=[0, 1])[[2]].unit_norm()
     with pytest.raises(InputError, match="KernelStandardizer"):
         GRAM[TEST][:, TRAIN].centered()
     with pytest.raises(InputError, match="no sample to centre on"):
