@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
@@ -154,9 +153,8 @@ def leading_components(values: Floats, count: int) -> tuple[Floats, Floats]:
     """
     means = values.mean(axis=0)
     centred = values - np.add.outer(means, means) + means.mean()
-    m = len(centred)
-    eigenvalues, vectors = eigh(centred, subset_by_index=(max(0, m - count), m - 1))
-    eigenvalues, vectors = np.clip(eigenvalues[::-1], 0, None), vectors[:, ::-1]
+    eigenvalues, vectors = np.linalg.eigh(centred)  # all of them: LAPACK's subset loses equal eigenvalues
+    eigenvalues, vectors = np.clip(eigenvalues[: -count - 1 : -1], 0, None), vectors[:, : -count - 1 : -1]
     total = max(float(np.trace(centred)), np.finfo(float).tiny)
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return eigenvalues / total, vectors * np.where(largest < 0, -1, 1) * np.sqrt(eigenvalues)

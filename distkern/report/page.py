@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from distkern.core.errors import InputError, InputTypeError, MissingExtraError
 from distkern.core.typing import Spec
@@ -237,13 +238,16 @@ def _subscripts(text: str) -> str:
 
 
 def _written(path: Path, page: str, overwrite: bool) -> Path:
-    """Write the file; another one that came to lie there meanwhile stays, unless it may be replaced."""
+    """Write the file whole or not at all; another one that came to lie there meanwhile stays, unless it may go."""
+    building = path.with_name(f".{path.name}.{uuid4().hex}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w" if overwrite else "x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-    except FileExistsError as error:
-        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it") from error
+        building.write_text(page, encoding="utf-8", newline="\n")
+        _refuse_existing(path, overwrite)
+        building.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    finally:
+        if building.parent.is_dir():
+            building.unlink(missing_ok=True)
     return path

@@ -163,7 +163,10 @@ def test_the_chosen_C_are_counted_over_the_whole_grid():
 
 
 def test_the_state_of_pyplot_is_not_touched():
-    code = "import sys; from distkern.report import plot_gram; ax = plot_gram([[1, 0], [0, 1]]); print(type(ax.figure).__name__, 'matplotlib.pyplot' in sys.modules)"
+    code = (
+        "import sys; from distkern.report import plot_gram; ax = plot_gram([[1, 0], [0, 1]]); "
+        "print(type(ax.figure).__name__, 'matplotlib.pyplot' in sys.modules)"
+    )
     assert fresh(code).split() == ["Figure", "False"]
 
 
@@ -176,7 +179,7 @@ def test_whoever_uses_pyplot_gets_a_figure_of_pyplot():
 
 
 def test_the_package_loads_nothing_before_it_draws():
-    code = "import sys, distkern.report; print('matplotlib' in sys.modules, 'sklearn' in sys.modules, 'jinja2' in sys.modules)"
+    code = "import sys, distkern.report; print(*(name in sys.modules for name in ('matplotlib', 'sklearn', 'jinja2')))"
     assert fresh(code).split() == ["False", "False", "False"]
 
 

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,12 +68,12 @@ def test_pixels_are_means_that_never_mix_classes():
     assert most == 3
     assert pixel_codes.tolist() == [0, 0, 1, 1]
     edges = [0, 3, 5, 8, 11]
-    expected = [[values[a:b, c:d].mean() for c, d in zip(edges, edges[1:])] for a, b in zip(edges, edges[1:])]  # noqa: B905, RUF007
+    expected = [[values[a:b, c:d].mean() for c, d in pairwise(edges)] for a, b in pairwise(edges)]
     np.testing.assert_allclose(means, expected)
 
 
 def test_a_small_matrix_keeps_its_entries():
-    values, codes, most = to_pixels(np.eye(3), np.array([0, 0, 1]))
+    values, _, most = to_pixels(np.eye(3), np.array([0, 0, 1]))
     assert most == 1
     assert values.tolist() == np.eye(3).tolist()
 

@@ -1,0 +1,73 @@
+"""A small cohort in the files that people have, and the command line that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from distkern.cli.main import main
+
+Run = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Cohort:
+    folder: Path
+    X: np.ndarray
+    ids: list[str]
+    genes: list[str]
+    relapse: list[str]
+
+    def __truediv__(self, name: str) -> Path:
+        return self.folder / name
+
+    def write(self, name: str, X: np.ndarray, ids: Sequence[str] | None = None) -> Path:
+        """Write samples in rows."""
+        return write_table(self.folder / name, X.tolist(), self.ids[: len(X)] if ids is None else ids, self.genes)
+
+
+def write_table(path: Path, cells: Sequence[Sequence[object]], rows: Sequence[str], columns: Sequence[str]) -> Path:
+    lines = [["id", *columns], *([row, *line] for row, line in zip(rows, cells, strict=True))]
+    path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def cohort(tmp_path: Path) -> Cohort:
+    relapse = ["yes", "no"] * 12
+    X = np.random.default_rng(0).normal(size=(24, 15)).round(2)
+    X[::2, :3] += 2
+    ids = [f"p{number:02d}" for number in range(24)]
+    genes = [f"g{number}" for number in range(15)]
+    made = Cohort(tmp_path, X, ids, genes, relapse)
+    made.write("rows.csv", X)
+    write_table(tmp_path / "columns.csv", [*X.T.tolist(), relapse], [*genes, "relapse"], ids)
+    clinical = [[label, f"centre{number // 3}"] for number, label in enumerate(relapse)]
+    write_table(tmp_path / "clinical.csv", clinical, ids, ["relapse", "centre"])
+    np.save(tmp_path / "X.npy", X)
+    np.savez(tmp_path / "cohort.npz", X=X, samples=ids, features=genes, relapse=relapse)
+    return made
+
+
+@pytest.fixture
+def run() -> Run:
+    def invoke(*words: object) -> Result:
+        result = CliRunner().invoke(main, list(map(str, words)))
+        assert "Traceback" not in result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def store(cohort: Cohort, run: Run) -> Path:
+    path = cohort / "cohort.zarr"
+    words = ("gram", cohort / "rows.csv", path, "--samples", "rows", "--kernel", "kendall", "--ties", "b")
+    assert run(*words, "--tile", 10).exit_code == 0
+    return path

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from distkern.cli.demo import Outputs, _judge
+from distkern.cli.errors import Failure
+from distkern.core.errors import InputError
+
+
+def test_demo_writes_and_resumes(tmp_path):
+    def run():
+        words = [sys.executable, "-m", "distkern", "demo", "--out", str(tmp_path / "demo"), "--repeats", "1", "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    first, progress = run()
+    assert 0.75 < first["accuracy"]["mean"] < 1
+    assert first["paper_accuracy_percent"] == {"kendall": 85.78, "linear": 86.73}
+    assert "compute tiles: 10 of 10" in progress
+    held = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert held == {".distkern-demo", "gram.zarr", "labels.csv", "evaluation.json", "report.html"}
+    again, progress = run()
+    assert again["accuracy"] == first["accuracy"]
+    assert "compute tiles" not in progress
+
+
+def test_a_folder_of_someone_else_stays(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="was not made by the demo"):
+        Outputs(tmp_path).claim()
+    with pytest.raises(InputError, match="was not made by the demo"):
+        Outputs(tmp_path / "thesis.txt").claim()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_accuracy_out_of_range_is_a_failure():
+    _judge(85.0, 85.78)
+    for accuracy in (81.9, 90.1, float("nan")):
+        with pytest.raises(Failure, match="outside 82-90 %"):
+            _judge(accuracy, 85.78)

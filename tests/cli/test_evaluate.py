@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from distkern import evaluate, open_gram
+from distkern.cli.cohort import read_column
+from distkern.cli.evaluate import read_evaluation
+from distkern.core.errors import InputError
+
+FAST = ("--repeats", 1, "--C", 0.1, "--C", 1, "--quiet")
+
+
+def test_scores_are_those_of_the_library(cohort, run, store):
+    out = cohort / "result.json"
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--seed", 3, *FAST)
+    result = run(*words, "--out", out)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    expected = evaluate(open_gram(store), cohort.relapse, repeats=1, C=(0.1, 1), seed=3)
+    assert f"accuracy           {100 * expected.mean():.2f} %" in result.stdout
+    assert "24 samples" in result.stdout
+    found = read_evaluation(out)
+    assert np.array_equal(found.accuracy, expected.accuracy)
+    assert found.settings["label"] == "relapse"
+
+
+def test_a_result_is_never_overwritten_unless_asked(cohort, run, store):
+    out = cohort / "result.json"
+    out.write_text("precious")
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--out", out, *FAST)
+    refused = run(*words)
+    assert refused.exit_code == 3
+    assert "--overwrite" in refused.stderr
+    assert out.read_text() == "precious"
+    printed = json.loads(run(*words, "--overwrite", "--json").stdout)
+    assert printed["accuracy"]["sd"] is None
+    assert printed["classes"] == {"yes": 12, "no": 12}
+    assert read_evaluation(out).mean() == printed["accuracy"]["mean"]
+
+
+def test_groups_stay_together(cohort, run, store):
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--inner", 2, *FAST)
+    result = run(*words, "--outer", 2, "--groups", "centre", "--json")
+    assert json.loads(result.stdout)["settings"]["grouped"] is True
+
+
+def test_labels_from_any_file(cohort):
+    pandas, anndata = pytest.importorskip("pandas"), pytest.importorskip("anndata")
+    obs = pandas.DataFrame({"relapse": pandas.Categorical(cohort.relapse)}, index=cohort.ids)
+    anndata.AnnData(cohort.X, obs=obs).write_h5ad(cohort / "cohort.h5ad")
+    ids = cohort.ids[::-1]
+    for name, options in [
+        ("clinical.csv", {}),
+        ("columns.csv", {"samples": "columns"}),
+        ("cohort.npz", {}),
+        ("cohort.h5ad", {}),
+    ]:
+        assert read_column(cohort / name, "relapse", ids, **options) == ("relapse", cohort.relapse[::-1])
+    assert read_column(cohort / "cohort.h5ad", None, ids)[0] == "relapse"
+
+
+def test_labels_that_do_not_fit(cohort, run, store):
+    def said(file, *words):
+        result = run("evaluate", store, "--labels", file, *FAST, *words)
+        assert result.exit_code == 3
+        return result.stderr
+
+    clinical = cohort / "clinical.csv"
+    assert "several columns" in said(clinical)
+    assert "no column 'tumour'" in said(clinical, "--label", "tumour")
+    assert "no column 'site'" in said(clinical, "--label", "relapse", "--groups", "site")
+    assert "no file of labels" in said(cohort / "no.csv")
+    lines = clinical.read_text().splitlines()
+    (cohort / "part.csv").write_text("\n".join(lines[:-2]))
+    assert "sample 'p22' has no label in 'part.csv', nor have 1 others" in said(
+        cohort / "part.csv", "--label", "relapse"
+    )
+    (cohort / "gap.csv").write_text("\n".join([*lines[:-1], "p23,NA,x"]))
+    assert "'p23'" in said(cohort / "gap.csv", "--label", "relapse")
+    (cohort / "one.csv").write_text("\n".join(["id,relapse", *(f"{name},yes" for name in cohort.ids)]))
+    assert "two classes or more" in said(cohort / "one.csv")
+
+
+def test_only_a_cohort_against_itself_is_evaluated(cohort, run):
+    words = ("--against", cohort / "rows.csv", "--samples", "rows", "--kernel", "linear")
+    assert run("gram", cohort / "rows.csv", cohort / "x.zarr", *words).exit_code == 0
+    result = run("evaluate", cohort / "x.zarr", "--labels", cohort / "clinical.csv", "--label", "relapse")
+    assert result.exit_code == 3
+    assert "test × training" in result.stderr
+
+
+def test_an_evaluation_that_is_none(tmp_path):
+    file = tmp_path / "result.json"
+    for text in ("{", "[]", '{"accuracy": 1}'):
+        file.write_text(text)
+        with pytest.raises(InputError, match="not what `distkern evaluate --out` writes"):
+            read_evaluation(file)
+    with pytest.raises(InputError, match="there is no evaluation"):
+        read_evaluation(tmp_path / "no.json")
+
+
+def test_report(cohort, run, store):
+    result, page = cohort / "result.json", cohort / "page.html"
+    labels = ("--labels", cohort / "clinical.csv", "--label", "relapse")
+    assert run("evaluate", store, *labels, "--out", result, *FAST).exit_code == 0
+    words = ("report", store, "--evaluation", result, "--out", page, *labels)
+    assert run(*words, "--reference", 85.78, "--reference-label", "the paper").exit_code == 0
+    assert "85.78" in page.read_text(encoding="utf-8")
+    assert run(*words).exit_code == 3
+    assert json.loads(run(*words, "--overwrite", "--json").stdout)["bytes"] == page.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "words", [("--label", "x"), ("--reference-label", "x"), ("--reference", 80), ("--reference", 180)]
+)
+def test_report_options_that_need_others(run, words):
+    assert run("report", "x.zarr", "--out", "page.html", *words).exit_code == 2

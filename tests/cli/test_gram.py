@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+
+import click
+import numpy as np
+import pytest
+
+from distkern import Gaussian, Kendall, Linear, Mallows, open_gram
+from distkern.cli.kernels import kernel_of
+
+
+def test_values_are_the_kernels_whatever_the_file(cohort, run):
+    inputs = [
+        ("rows.csv", "--samples", "rows"),
+        ("columns.csv", "--samples", "columns", "--label", "relapse"),
+        ("cohort.npz",),
+        ("X.npy",),
+    ]
+    for name, *options in inputs:
+        result = run("gram", cohort / name, cohort / f"{name}.zarr", "--kernel", "kendall", "--ties", "b", *options)
+        assert result.exit_code == 0
+        gram = open_gram(cohort / f"{name}.zarr")
+        assert np.array_equal(gram.to_numpy(), Kendall(ties="b")(cohort.X))
+        assert name == "X.npy" or list(gram.ids) == cohort.ids
+
+
+def test_results_on_stdout_and_progress_on_stderr(cohort, run):
+    words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "linear", "--tile", 10)
+    loud = run(*words)
+    assert "complete 24 × 24 Gram matrix of Linear(), 6 tiles" in loud.stdout
+    assert "compute tiles: 6 of 6" in loud.stderr
+    quiet = run(*words, "--overwrite", "--quiet")
+    assert quiet.stdout == loud.stdout
+    assert quiet.stderr == ""
+
+
+def test_json_and_resuming(cohort, run, store):
+    words = ("gram", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--ties", "b")
+    again = run(*words)
+    assert "nothing was computed" in again.stderr
+    info = json.loads(run(*words, "--json").stdout)
+    assert info["complete"]
+    assert len(info["runs"]) == 1
+    refused = run(*words, "--no-resume")
+    assert refused.exit_code == 3
+    assert "leave out --no-resume" in refused.stderr
+
+
+def test_against_training_samples(cohort, run):
+    new = cohort.write("new.csv", cohort.X[:3] + 1, ["a", "b", "c"])
+    words = ("--against", cohort / "rows.csv", "--samples", "rows", "--kernel", "gaussian", "--param", "sigma=2")
+    assert run("gram", new, cohort / "new.zarr", *words).exit_code == 0
+    gram = open_gram(cohort / "new.zarr")
+    assert gram.shape == (3, 24)
+    assert np.array_equal(gram.to_numpy(), Gaussian(sigma=2)(cohort.X[:3] + 1, cohort.X))
+    assert "test × training" in run("info", cohort / "new.zarr").stdout
+
+
+def test_against_training_samples_with_a_column_of_labels(cohort, run):
+    lines = (cohort / "rows.csv").read_text().splitlines()
+    labelled = [f"{line},{label}" for line, label in zip(lines, ["relapse", *cohort.relapse], strict=True)]
+    (cohort / "labelled.csv").write_text("\n".join(labelled) + "\n")
+    words = ("--samples", "rows", "--kernel", "linear", "--label", "relapse")
+    assert (
+        run("gram", cohort / "rows.csv", cohort / "1.zarr", "--against", cohort / "labelled.csv", *words).exit_code == 0
+    )
+    assert (
+        run("gram", cohort / "labelled.csv", cohort / "2.zarr", "--against", cohort / "rows.csv", *words).exit_code == 0
+    )
+    both = [open_gram(cohort / f"{number}.zarr").to_numpy() for number in (1, 2)]
+    assert np.array_equal(*both)
+
+
+def test_a_local_cluster_gives_the_same_bits(cohort, run, store):
+    words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--ties", "b", "--tile", 5)
+    assert run(*words, "--workers", 1).exit_code == 0
+    assert np.array_equal(open_gram(cohort / "x.zarr").to_numpy(), open_gram(store).to_numpy())
+    assert "Dask cluster" in open_gram(cohort / "x.zarr").info()["runs"][0]["executor"]
+
+
+def test_the_plan_computes_nothing(cohort, run):
+    words = (cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--tile", 10)
+    dry, planned = run("gram", *words, "--dry-run"), run("plan", *words)
+    assert dry.exit_code == 0
+    assert dry.stdout == planned.stdout
+    assert "6 of side 10" in dry.stdout
+    assert not (cohort / "x.zarr").exists()
+    plan = json.loads(run("plan", *words, "--json").stdout)
+    assert (plan["tiles"], plan["tiles_done"], plan["shape"]) == (6, 0, [24, 24])
+
+
+def test_the_plan_looks_at_what_is_there(cohort, run, store):
+    words = ("plan", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--tile", 7)
+    assert "6 of side 10, 6 of them done" in run(*words, "--ties", "b").stdout
+    other = run(*words)
+    assert other.exit_code == 3
+    assert "holds another computation (another kernel)" in other.stderr
+    assert "10 of side 7" in run(*words, "--overwrite").stdout
+
+
+def test_kernels_from_words():
+    assert kernel_of("kendall", "b", ()) == Kendall(ties="b")
+    assert kernel_of("mallows", None, ("lam=2", "scaled=True")) == Mallows(lam=2, scaled=True)
+    assert kernel_of('{"kernel": "sum", "left": {"kernel": "linear"}, "right": {"kernel": "kendall"}}', None, ()) == (
+        Linear() + Kendall()
+    )
+    assert kernel_of("gaussian", None, ("sigma=median",)) == Gaussian(sigma="median")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("kendal", None, ()), "there are gaussian, kendall,"),
+        (("kendall", "c", ()), 'ties must be "zero" or "b"'),
+        (("linear", "b", ()), "has no parameter 'ties'; it has none"),
+        (("mallows", None, ("lambda=2",)), "it has lam, scaled, ties"),
+        (("mallows", None, ("scaled=yes",)), "is true or false, not 'yes'"),
+        (("mallows", None, ("lam=two",)), "is a number, not 'two'"),
+        (("mallows", None, ("lam",)), "write NAME=VALUE"),
+        (("{kernel: kendall}", None, ()), "cannot be read"),
+        (('{"ties": "b"}', None, ()), "needs the name of the kernel"),
+    ],
+)
+def test_wrong_kernels_are_explained(words, said):
+    with pytest.raises(click.BadParameter) as raised:
+        kernel_of(*words)
+    assert said in raised.value.message

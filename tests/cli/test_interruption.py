@@ -1,0 +1,45 @@
+"""A run that is interrupted ends with exit code 5, and the same command completes it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from distkern import Kendall, open_gram
+
+# background jobs of a shell ignore SIGINT, and hand that on to what they start
+_START = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from distkern.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_and_resumed(tmp_path, run, number):
+    X = np.random.default_rng(0).normal(size=(90, 20))
+    np.save(tmp_path / "X.npy", X)
+    store = tmp_path / "x.zarr"
+    words = ["gram", str(tmp_path / "X.npy"), str(store), "--kernel", "kendall", "--tile", "4", "--threads", "1"]
+    working = subprocess.Popen([sys.executable, "-c", _START, *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (store.exists() and open_gram(store).info()["tiles_done"] > 2) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    working.send_signal(number)
+    _, said = working.communicate(timeout=60)
+    assert working.returncode == 5
+    assert f"Error: interrupted: what had finished is in '{store}'" in said
+    assert "Traceback" not in said
+    info = open_gram(store).info()
+    assert 0 < info["tiles_done"] < info["tiles"]
+    assert "incomplete" in run("info", store).stdout
+    assert run("evaluate", store, "--labels", tmp_path / "no.csv").exit_code == 3
+    assert run(*words).exit_code == 0
+    assert np.array_equal(open_gram(store).to_numpy(), Kendall()(X))
+    assert len(open_gram(store).info()["runs"]) == 1

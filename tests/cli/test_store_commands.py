@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from distkern import open_gram
+
+
+def _flip(path):
+    held = bytearray(path.read_bytes())
+    held[30] ^= 1
+    path.write_bytes(held)
+
+
+def test_info(run, store):
+    table = run("info", store).stdout
+    for text in ("Kendall(ties='b')", "24 × 24 float64, symmetric", "p00, p01, p02, …", "6 of 6 done", "run 1"):
+        assert text in table
+    assert json.loads(run("info", store, "--json").stdout)["tiles_done"] == 6
+
+
+def test_a_whole_store(run, store):
+    result = run("verify", store)
+    assert result.exit_code == 0
+    assert "6 of 6 tiles done, all match" in result.stdout
+    assert json.loads(run("verify", store, "--json").stdout)["whole"] is True
+
+
+def test_a_damaged_tile_is_found_and_recomputed(run, store):
+    before = open_gram(store).to_numpy()
+    _flip(store / "gram" / "c" / "0" / "2")
+    found = run("verify", store)
+    assert found.exit_code == 3
+    assert "tile (0, 2)" in found.stdout
+    assert f"`distkern verify --repair {store}`" in found.stderr
+    assert run("verify", store, "--json").exit_code == 3
+    repaired = run("verify", store, "--repair", "--json")
+    assert repaired.exit_code == 0
+    assert json.loads(repaired.stdout)["repaired"] == 1
+    assert run("verify", store).exit_code == 0
+    assert np.array_equal(open_gram(store).to_numpy(), before)
+
+
+def test_damaged_samples_come_back_from_the_data(cohort, run, store):
+    _flip(next(file for file in (store / "rows" / "prepared" / "codes" / "c").rglob("*") if file.is_file()))
+    refused = run("verify", store, "--repair")
+    assert refused.exit_code == 3
+    assert "run `distkern gram` with the same kernel and data again" in refused.stderr
+    words = ("gram", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--ties", "b")
+    assert run(*words).exit_code == 0
+    assert run("verify", store).exit_code == 0

@@ -1,0 +1,258 @@
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import distkern as dk
+from distkern.core.errors import InputError, InputTypeError
+from distkern.report import write_report
+from distkern.reproduce import citation, published
+
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Collects what a reader gets: text by element, every tag with its attributes, and whether the tags nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.open = [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open and "svg" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def cohort(classes=("a", "b"), each=6, n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.array(classes), each)
+    X = rng.normal(size=(len(labels), n))
+    for k, name in enumerate(classes):
+        X[labels == name, k] += 3
+    return X, labels
+
+
+@pytest.fixture
+def stored(tmp_path):
+    X, labels = cohort()
+    gram = dk.compute_gram(dk.Kendall(ties="b"), X, store=tmp_path / "few.zarr", executor="serial", progress=False)
+    return gram, labels
+
+
+def made(tmp_path, **given):
+    path = write_report(tmp_path / "out" / "report.html", **given)
+    text = path.read_text(encoding="utf-8")
+    return Page(text), text
+
+
+def evaluated(gram, labels, **given):
+    return dk.evaluate(gram, labels, **({"outer": 2, "inner": 2, "repeats": 3, "C": [0.1, 1.0]} | given))
+
+
+def test_the_result_stands_beside_the_published_number(tmp_path, stored):
+    gram, labels = stored
+    evaluation = evaluated(gram, labels)
+    reference = published("CT", "SVMkdtALL")
+    page, _ = made(
+        tmp_path,
+        gram=gram,
+        labels=labels,
+        evaluation=evaluation,
+        reference=reference,
+        reference_label=citation("SVMkdtALL"),
+    )
+    mean, spread = 100 * evaluation.mean(), 100 * evaluation.std()
+    assert (
+        f"Mean accuracy {mean:.1f} % ± {spread:.1f} over 3 repeats of 2-fold cross-validation on 12 samples (a or b), "
+        "with the Kendall kernel (tau-b); SVMkdtALL in table 2 of Jiao & Vert (2015): 85.78 % ."
+    ) in page.text
+    side = "above" if mean > 85.78 else "below"
+    assert f"ours is {abs(round(mean, 1) - 85.78):.1f} points {side}" in page.text
+    assert "50.0 % always answering “a”" in page.text
+
+
+def test_the_page_states_what_was_computed_from_what_and_how(tmp_path, stored):
+    gram, labels = stored
+    evaluation = evaluated(gram, labels)
+    page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluation)
+    info = gram.info()
+    for words in (
+        "k(x, y) = (n c − n d ) / √(t x t y )",
+        "Jiao & Vert",
+        "NumPy array 12 × 20",
+        info["fingerprint"]["rows"],
+        "a 6 50.0 %",
+        f"{info['tiles']} of {info['tiles']} tiles",
+        "few.zarr",
+        f"{dk.__version__}",
+        "gram = dk.compute_gram(dk.Kendall(ties='b'), X, store='few.zarr')",
+        "evaluation = dk.evaluate(gram, y, C=[0.1, 1.0], outer=2, repeats=3, inner=2, seed=0)",
+    ):
+        assert words in page.text, words
+    assert "<sub>c</sub>" in text
+    assert str(tmp_path) not in text
+    for metric in ("accuracy", "balanced_accuracy"):
+        folds = 100 * getattr(evaluation, metric)
+        assert f"{100 * evaluation.mean(metric):.1f} {100 * evaluation.std(metric):.1f}" in page.text
+        assert f"{folds.min():.1f} {folds.max():.1f}" in page.text
+    assert f"Area under the ROC curve {evaluation.mean('auc'):.3f}" in page.text
+
+
+def test_the_page_needs_nothing_beside_it_and_can_be_heard(tmp_path, stored):
+    gram, labels = stored
+    page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluated(gram, labels))
+    assert page.all("html")[0]["lang"] == "en"
+    assert not [tag for tag, _ in page.tags if tag in ("script", "link", "iframe", "object", "embed", "img")]
+    for tag, attrs in page.tags:
+        for name, value in attrs.items():
+            if name in ("src", "href", "xlink:href", "data", "action", "poster", "srcset"):
+                assert value.startswith(("#", "data:image/png;base64,")), (tag, name)
+    assert "@import" not in text
+    assert "url(http" not in text
+    pictures = page.all("svg")
+    assert len(pictures) == 4
+    for attrs in pictures:
+        assert attrs["role"] == "img"
+        assert len(attrs["aria-label"]) > 30
+    for attrs in page.all("th"):
+        assert attrs["scope"] in ("row", "col")
+    assert len(page.all("caption")) == len(page.all("table")) >= 4
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert len(text) < 1_500_000
+
+
+def test_names_are_text_wherever_they_appear(tmp_path):
+    nasty = '<b onclick="x">$x$</b> & id="y"'
+    X, labels = cohort(classes=(nasty, "</svg><script>alert(1)</script>"))
+    evaluation = evaluated(dk.Kendall()(X), labels)
+    page, text = made(
+        tmp_path,
+        gram=dk.ArrayGram(dk.Kendall()(X)),
+        labels=labels,
+        evaluation=evaluation,
+        reference=50.0,
+        reference_label="<i>they</i>",
+        title="<u>T</u>",
+        loading="y = '<s>'",
+    )
+    assert not [tag for tag, _ in page.tags if tag in ("b", "script", "i", "u", "s")]
+    assert nasty in page.text
+    assert "<i>they</i>" in page.text
+    assert "<u>T</u>" in page.text
+    assert "&lt;b onclick=" in text
+
+
+def test_a_matrix_without_evaluation_or_labels(tmp_path, stored):
+    page, _ = made(tmp_path, gram=stored[0])
+    assert "The Gram matrix of 12 × 12 values of the Kendall kernel (tau-b)." in page.text
+    assert "Mean accuracy" not in page.text
+    assert len(page.all("svg")) == 2
+    assert "dk.evaluate" not in page.text
+
+
+def test_bare_values(tmp_path):
+    page, _ = made(tmp_path, gram=np.eye(2), labels=["a", "b"])
+    assert "Gram matrix on 2 samples" in page.text
+    assert "gram = dk.ArrayGram(K)" in page.text
+    assert len(page.all("svg")) == 1  # two samples span no plane
+
+
+def test_many_classes(tmp_path):
+    X, labels = cohort(classes=tuple(f"class {k:02d}" for k in range(9)), each=4)
+    gram = dk.ArrayGram(dk.Linear()(X))
+    page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluated(gram, labels))
+    assert "class 08 4 11.1 %" in page.text
+    assert "class 08 (4)" in text
+
+
+def test_the_snippet_runs_and_gives_the_same(tmp_path, stored):
+    gram, labels = stored
+    evaluation = evaluated(gram, labels, C=None)
+    np.savez(tmp_path / "few.npz", y=labels)
+    np.save(tmp_path / "few.npy", cohort()[0])
+    loading = "import numpy as np\nX, y = 'few.npy', np.load('few.npz')['y']"
+    page, _ = made(tmp_path, gram=gram, labels=labels, evaluation=evaluation, loading=loading)
+    assert len(page.all("svg")) == 3  # no C was chosen
+    code = (
+        "".join(page.words)
+        .split("How to reproduce it")[1]
+        .split("Software versions")[0]
+        .replace("few.zarr", "new.zarr")
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(evaluation.mean()), str(evaluation.std())]
+
+
+def test_an_existing_file_is_kept_unless_it_may_go(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match=r"exists.*overwrite=True"):
+        write_report(path, gram=np.eye(3))
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert write_report(path, gram=np.eye(3), overwrite=True) == path
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with pytest.raises(InputError, match="is a folder"):
+        write_report(tmp_path, gram=np.eye(3), overwrite=True)
+    with pytest.raises(InputError, match="cannot write"):
+        write_report(path / "inner.html", gram=np.eye(3))
+    assert [left.name for left in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path, stored):
+    gram, labels = stored
+    evaluation = evaluated(gram, labels)
+    path = tmp_path / "report.html"
+    with pytest.raises(InputError, match=r"\(11,\) for 12 samples"):
+        write_report(path, gram=gram, labels=labels[:-1])
+    with pytest.raises(InputError, match="evaluation is of 12 samples and the matrix of 3"):
+        write_report(path, gram=np.eye(3), evaluation=evaluation)
+    with pytest.raises(InputError, match="classes a, b and labels has a, c"):
+        write_report(path, gram=gram, labels=np.where(labels == "b", "c", "a"), evaluation=evaluation)
+    with pytest.raises(InputError, match="no evaluation to compare"):
+        write_report(path, gram=gram, reference=85.78)
+    with pytest.raises(InputError, match="between 0 and 100"):
+        write_report(path, gram=gram, evaluation=evaluation, reference=-1)
+    with pytest.raises(InputTypeError, match="not dict"):
+        write_report(path, gram=gram, evaluation=evaluation.to_dict())
+    with pytest.raises(InputError, match="different samples"):
+        write_report(path, gram=gram[:, :4])
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_a_missing_extra_is_named_before_anything_is_read(module, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(dk.MissingExtraError, match=r"pip install 'distkern\[report\]'"):
+        write_report(tmp_path / "report.html", gram="nothing")
+
+
+def test_the_users_style_is_left_alone(tmp_path):
+    import matplotlib as mpl
+
+    with mpl.rc_context({"text.color": "#ff0000", "font.size": 30.0}):
+        _, text = made(tmp_path, gram=np.eye(3))
+        assert mpl.rcParams["text.color"] == "#ff0000"
+        assert "#ff0000" not in text
