@@ -25,7 +25,7 @@ The exit code is 3 if something is damaged and was not repaired."""
 @quiet_option
 def verify(store: Path, repair: bool, as_json: bool, quiet: bool) -> None:
     """Read all of STORE and compare it with its checksums."""
-    from distkern.gram.compute import repair_gram
+    from distkern.gram.repair import repair_gram
 
     gram = open_store(store)
     damage = [found.partition("checksum: ")[0] + "checksum" for found in gram.verify(progress=progress_of(quiet))]

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import CorruptTileError, InputError, StoreError, StoreMismatchError
-from distkern.core.events import Listener
+from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Executor
 from distkern.core.units import parse_bytes
-from distkern.engine.executors import Threads, resolve_executor
+from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
-from distkern.engine.run import run
+from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore, exists, remove
-from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, prepare_block
 from distkern.io.source import Source, as_source, fingerprint, sample_digests
 from distkern.kernels.base import Kernel, Prepared
 from distkern.matrix.base import name_samples
@@ -151,7 +145,8 @@ def compute_gram(
         opened = GramStore.create(path, plan.to_dict(), sides, job.sample.arrays)
     _refuse_mismatch(opened, plan)
     opened.sweep()
-    _fill(opened, job, pool, listener)
+    sources = {name: side.source for name, side in job.sides.items()}
+    fill(opened, sources, pool, listener)
     return Gram(opened)
 
 
@@ -179,53 +174,6 @@ def plan_gram(
     3
     """
     return _plan(_inspect(kernel, X, Y, None), resolve_executor(executor), memory_limit, dtype, tile)
-
-
-def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress: Any = None) -> int:
-    """Recompute the tiles that do not match their checksums, from the stored prepared samples.
-
-    Returns
-    -------
-    int
-        Number of tiles recomputed.
-
-    Raises
-    ------
-    StoreError
-        If prepared samples are damaged too: they can only come from the data, by `compute_gram` with the same data.
-    """
-    opened = GramStore.opened(store)
-    listener = progress_listener(progress)
-    lost = [side for side in opened.sides if _unmark_damaged_samples(opened, side)]
-    if lost:
-        raise StoreError(
-            f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
-            "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
-        )
-    marks = opened.marks(refresh=True).copy()
-    damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
-    for i, j in damaged:
-        marks[i, j] = 0
-    opened.write_marks(marks, {i for i, _ in damaged})
-    _compute_tiles(opened, resolve_executor(executor), listener, damaged)
-    return len(damaged)
-
-
-def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
-    try:
-        read(*where)
-    except CorruptTileError:
-        return True
-    return False
-
-
-def _unmark_damaged_samples(store: GramStore, side: str) -> bool:
-    marks = store.prepared_marks(side)
-    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(store.read_prepared, side, int(b))]
-    if damaged:
-        marks[damaged] = 0
-        store.write_prepared_marks(side, marks)
-    return bool(damaged)
 
 
 # Before the work ---------------------------------------------------------------------------------------------------
@@ -289,74 +237,3 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan) -> None:
 
 def _short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-# The work ----------------------------------------------------------------------------------------------------------
-
-
-def _fill(store: GramStore, job: _Job, pool: Executor, listener: Listener) -> None:
-    """Prepare the blocks and compute the tiles that are missing, and log the run if there were any."""
-    began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    prepared = [receipt for side in store.sides for receipt in _prepare_side(store, side, job, pool, listener)]
-    marks = store.marks(refresh=True)
-    pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
-    computed = _compute_tiles(store, pool, listener, pending) if pending else []
-    if prepared or computed:
-        store.log_run(
-            {
-                "started": when,
-                "executor": pool.describe(),
-                "seconds": round(time.perf_counter() - began, 3),
-                "blocks_prepared": len(prepared),
-                "tiles_computed": len(computed),
-                "task_seconds": round(sum(receipt.seconds for receipt in prepared + computed), 3),
-                "peak_bytes": max(receipt.peak_bytes for receipt in prepared + computed),
-                "workers": len({receipt.worker for receipt in prepared + computed}),
-            }
-        )
-
-
-def _prepare_side(store: GramStore, side: str, job: _Job, pool: Executor, listener: Listener) -> list[Receipt]:
-    """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here."""
-    marks = store.prepared_marks(side)
-    source = job.sides[side].source.nameless()
-    version = _version(store)
-    tasks = [PrepareTask(store.path, version, side, int(b), source) for b in np.flatnonzero(marks == 0)]
-    receipts: list[Receipt] = []
-
-    def done(receipt: Receipt) -> None:
-        receipts.append(receipt)
-        marks[receipt.i] = receipt.mark
-        store.write_prepared_marks(side, marks)
-
-    if tasks:
-        runner = pool if source.portable or not pool.remote else Threads()
-        run(
-            runner, prepare_block, tasks, done, phase=f"prepare {side}", listener=listener, done=len(marks) - len(tasks)
-        )
-    return receipts
-
-
-def _compute_tiles(
-    store: GramStore, pool: Executor, listener: Listener, pending: list[tuple[int, int]]
-) -> list[Receipt]:
-    """Compute some tiles, and mark each one as soon as its bytes are stored."""
-    marks = store.marks(refresh=True).copy()
-    rows, cols = store.prepared_marks("rows"), store.prepared_marks(store.col_side)
-    version = _version(store)
-    tasks = [TileTask(store.path, version, i, j, int(rows[i]), int(cols[j])) for i, j in pending]
-    receipts: list[Receipt] = []
-
-    def done(receipt: Receipt) -> None:
-        receipts.append(receipt)
-        marks[receipt.i, receipt.j] = receipt.mark
-        store.write_marks(marks, [receipt.i])
-
-    already = store.grid.count - len(tasks)
-    run(pool, compute_tile, tasks, done, phase="compute tiles", listener=listener, done=already)
-    return receipts
-
-
-def _version(store: GramStore) -> str:
-    """Digest of all that shapes the store, by which a worker knows whether the one it has open is still this one."""
-    return blake2b(json.dumps(store.meta, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -181,12 +181,17 @@ def matrix_rows(gram: BaseGram, drawn: Drawn) -> Rows:
     where = " among the samples drawn" if drawn.is_part else ""
     low, high = off_diagonal_range(drawn.values)
     diagonal = gram.diag()
-    span = f"{diagonal.min():.4g}" + ("" if diagonal.min() == diagonal.max() else f" to {diagonal.max():.4g}")
+    least, greatest = float(diagonal.min()), float(diagonal.max())
+    span = _signed(least) if least == greatest else f"{_signed(least)} to {_signed(greatest)}"
     return [
         ("Matrix", f"{gram.shape[0]:,} × {gram.shape[1]:,} kernel values"),
-        ("Between two samples", f"{low:.4g} to {high:.4g}{where}" if len(drawn.values) > 1 else "–"),
+        ("Between two samples", f"{_signed(low)} to {_signed(high)}{where}" if len(drawn.values) > 1 else "–"),
         ("Of a sample with itself", span),
     ]
+
+
+def _signed(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def off_diagonal_range(values: Floats) -> tuple[float, float]:

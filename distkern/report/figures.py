@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MARKERS = "os^DvPX"
 """Markers of the classes, over again where there are more."""
 
-LABELLED_SHARE = 0.05
-"""Classes of a smaller share of the samples are named in a legend instead of beside the picture."""
+LETTER_SHARE = 0.027
+"""Height of a letter beside the picture, as a share of it; where a name does not fit, a legend has them all."""
 
 NAMED_CLASSES = 20
 """More classes than these are not named in a figure."""
@@ -154,17 +154,18 @@ def _mark_classes(ax: Axes, codes: Indices, classes: Classes) -> None:
         strip.spines[:].set_visible(False)
     lines = [[(edge, -0.5), (edge, len(codes) - 0.5)] for edge in edges[1:-1]]
     lines += [[(y, x) for x, y in line] for line in lines]
-    for colour, width in (("white", 2.0), ("black", 0.7)):  # seen on any colour
+    for colour, width in (("white", 1.6), ("black", 0.6)):  # seen on any colour
         ax.add_collection(LineCollection(lines, colors=colour, linewidths=width), autolim=False)
     names = [f"{shorten(name)} ({count:,})" for name, count in zip(classes.names, classes.counts, strict=True)]
-    if min(np.diff(edges)) >= LABELLED_SHARE * len(codes):
-        shown = [names[codes[int(start + 0.5)]] for start in edges[:-1]]
+    shown = [names[codes[int(start + 0.5)]] for start in edges[:-1]]
+    room = np.diff(edges) / (LETTER_SHARE * len(codes))
+    if all(len(name) <= letters for name, letters in zip(shown, room, strict=True)):
         middles = [(start + stop) / 2 for start, stop in pairwise(edges)]
         left.set_yticks(middles, shown, rotation=90, va="center", parse_math=False)
         left.tick_params(length=0)
         return
     if len(names) <= NAMED_CLASSES:
-        _class_legend(ax, [Patch(color=colour) for colour in colours], names, below=0.08)
+        _class_legend(ax, [Patch(color=colour) for colour in colours], names, below=0.14)
 
 
 def draw_kernel_pca(ax: Axes, drawn: Drawn, classes: Classes) -> None:
@@ -191,7 +192,7 @@ def draw_kernel_pca(ax: Axes, drawn: Drawn, classes: Classes) -> None:
         )
     if 1 < len(colours) <= NAMED_CLASSES:
         names = [f"{shorten(name)} ({count:,})" for name, count in zip(classes.names, classes.counts, strict=True)]
-        _class_legend(ax, handles, names, below=0.16)
+        _class_legend(ax, handles, names, below=0.16, bigger=1 if size > 20 else 2)
     for axis, share, number in ((ax.xaxis, shares[0], 1), (ax.yaxis, shares[1], 2)):
         axis.set_label_text(f"component {number} ({100 * share:.1f} % of the variance)")
         axis.set_major_locator(MaxNLocator(nbins=5))
@@ -199,8 +200,16 @@ def draw_kernel_pca(ax: Axes, drawn: Drawn, classes: Classes) -> None:
     open_frame(ax)
 
 
-def _class_legend(ax: Axes, handles: list[Any], names: list[str], *, below: float) -> None:
-    plain_legend(ax, handles, names, loc="upper center", bbox_to_anchor=(0.5, -below), ncols=min(3, len(names)))
+def _class_legend(ax: Axes, handles: list[Any], names: list[str], *, below: float, bigger: float = 1) -> None:
+    plain_legend(
+        ax,
+        handles,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -below),
+        ncols=min(3, len(names)),
+        markerscale=bigger,
+    )
 
 
 def drawn_note(drawn: Drawn, most: int) -> str:
@@ -208,15 +217,15 @@ def drawn_note(drawn: Drawn, most: int) -> str:
 
     Examples
     --------
-    >>> drawn_note(Drawn(np.arange(1200), np.zeros(1200), np.eye(1200), 2400), 3)
-    '1,200 of 2,400 samples, evenly spaced; each pixel averages up to 3 × 3 entries'
+    >>> drawn_note(Drawn(np.arange(1200), np.zeros(1200), np.eye(1200), 2400), 3).splitlines()
+    ['1,200 of 2,400 samples, evenly spaced;', 'each pixel averages up to 3 × 3 entries']
     """
     some = (
         f"{len(drawn.samples):,} of {drawn.total:,} samples, evenly spaced"
         if drawn.is_part
         else f"{drawn.total:,} samples"
     )
-    return some + (f"; each pixel averages up to {most} × {most} entries" if most > 1 else "")
+    return some + (f";\neach pixel averages up to {most} × {most} entries" if most > 1 else "")
 
 
 def colour_limits(values: Floats) -> tuple[float, float, bool]:

@@ -67,7 +67,7 @@ def test_small_classes_are_named_in_a_legend():
 def test_a_large_matrix_says_what_it_shows():
     ax = plot_gram(np.eye(2000), ax=axes())
     assert ax.images[0].get_array().shape == (334, 334)  # 1,000 samples, 3 to a pixel
-    assert ax.get_xlabel() == "1,000 of 2,000 samples, evenly spaced; each pixel averages up to 3 × 3 entries"
+    assert ax.get_xlabel() == "1,000 of 2,000 samples, evenly spaced;\neach pixel averages up to 3 × 3 entries"
 
 
 @pytest.mark.parametrize("values", [[[1.0]], np.ones((4, 4)), np.zeros((3, 3))])

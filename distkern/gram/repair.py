@@ -1,0 +1,62 @@
+"""Recompute what no longer matches its checksum."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import CorruptTileError, StoreError
+from distkern.engine.executors import resolve_executor
+from distkern.engine.progress import progress_listener
+from distkern.gram.fill import compute_tiles
+from distkern.gram.store import GramStore
+
+
+def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress: Any = None) -> int:
+    """Recompute the tiles that do not match their checksums, from the stored prepared samples.
+
+    Returns
+    -------
+    int
+        Number of tiles recomputed.
+
+    Raises
+    ------
+    StoreError
+        If prepared samples are damaged too: they can only come from the data, by `compute_gram` with the same data.
+    """
+    opened = GramStore.opened(store)
+    listener = progress_listener(progress)
+    lost = [side for side in opened.sides if _unmark_damaged_samples(opened, side)]
+    if lost:
+        raise StoreError(
+            f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
+            "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
+        )
+    marks = opened.marks(refresh=True).copy()
+    damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
+    for i, j in damaged:
+        marks[i, j] = 0
+    opened.write_marks(marks, {i for i, _ in damaged})
+    compute_tiles(opened, damaged, resolve_executor(executor), listener, [])
+    return len(damaged)
+
+
+def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
+    try:
+        read(*where)
+    except CorruptTileError:
+        return True
+    return False
+
+
+def _unmark_damaged_samples(store: GramStore, side: str) -> bool:
+    marks = store.prepared_marks(side)
+    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(store.read_prepared, side, int(b))]
+    if damaged:
+        marks[damaged] = 0
+        store.write_prepared_marks(side, marks)
+    return bool(damaged)
