@@ -127,7 +127,7 @@ def _refuse_strangers(path: Path, known: list[str], ids: Sequence[str]) -> None:
             "--samples columns"
         )
     raise InputError(
-        f"sample {strangers[0]!r} has no label in {path.name!r}, nor have {len(strangers) - 1} others of {len(ids)} "
+        f"{len(strangers)} of {len(ids)} samples have no label in {path.name!r}, the first of them {strangers[0]!r} "
         f"({begin}): add them to that file, or correct its ids"
     )
 

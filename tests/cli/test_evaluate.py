@@ -75,7 +75,7 @@ def test_labels_that_do_not_fit(cohort, run, store):
     assert "no file of labels" in said(cohort / "no.csv")
     lines = clinical.read_text().splitlines()
     (cohort / "part.csv").write_text("\n".join(lines[:-2]))
-    assert "sample 'p22' has no label in 'part.csv', nor have 1 others" in said(
+    assert "2 of 24 samples have no label in 'part.csv', the first of them 'p22'" in said(
         cohort / "part.csv", "--label", "relapse"
     )
     (cohort / "gap.csv").write_text("\n".join([*lines[:-1], "p23,NA,x"]))
