@@ -37,7 +37,7 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
                 "tiles_computed": len(computed),
                 "task_seconds": round(sum(receipt.seconds for receipt in receipts), 3),
                 "peak_bytes": max(receipt.peak_bytes for receipt in receipts),
-                "workers": len({receipt.worker for receipt in receipts}),
+                "workers": len({receipt.worker for receipt in computed or prepared}),
             }
             store.log_run(run_log)
 
