@@ -1,7 +1,9 @@
 """The second voice of every kernel: double loops transcribed from the formulas, nothing clever, no NumPy arithmetic."""
 
 import math
-from itertools import combinations
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations, permutations
 
 
 def direction(x, i, j):
@@ -59,3 +61,205 @@ def gaussian(x, y, sigma):
 def matrix(kernel, X, Y, **params):
     """Every entry by a double loop."""
     return [[kernel(list(x), list(y), **params) for y in Y] for x in X]
+
+
+# Partial rankings: NaN is not observed -----------------------------------------------------------------------------
+
+
+def is_observed(value):
+    return value == value
+
+
+def compatible(x, kind):
+    """Every total ranking (a rank for each item, larger = preferred) that agrees with a partial one."""
+    n = len(x)
+    for ranks in permutations(range(n)):
+        for i, j in permutations(range(n), 2):
+            if is_observed(x[i]) and is_observed(x[j]) and x[i] > x[j] and ranks[i] < ranks[j]:
+                break
+            if kind == "top" and is_observed(x[i]) and not is_observed(x[j]) and ranks[i] < ranks[j]:
+                break
+        else:
+            yield ranks
+
+
+def partial_kendall_by_enumeration(x, y, kind_x, kind_y):
+    """The definition: the exact mean over all pairs of compatible rankings."""
+    pairs = [(ranks_x, ranks_y) for ranks_x in compatible(x, kind_x) for ranks_y in compatible(y, kind_y)]
+    total = sum(concordant - discordant for concordant, discordant, *_ in (pair_counts(a, b) for a, b in pairs))
+    return Fraction(total, len(pairs) * math.comb(len(x), 2))
+
+
+def expected_direction(x, i, j, kind):
+    """E sign(σ(i) − σ(j)) over the rankings σ compatible with x, as a fraction."""
+    if is_observed(x[i]) and is_observed(x[j]):
+        return Fraction(direction(x, i, j))
+    if not is_observed(x[i]) and not is_observed(x[j]):
+        return Fraction(0)
+    if not is_observed(x[i]):
+        return -expected_direction(x, j, i, kind)
+    if kind == "top":
+        return Fraction(1)
+    seen = [item for item in range(len(x)) if is_observed(x[item])]
+    return Fraction(sum(direction(x, i, item) for item in seen), len(seen) + 1)
+
+
+def partial_kendall(x, y, kind_x, kind_y):
+    """Exact, from a table of all pairs of items."""
+    total = sum(
+        expected_direction(x, i, j, kind_x) * expected_direction(y, i, j, kind_y)
+        for i, j in combinations(range(len(x)), 2)
+    )
+    return total / math.comb(len(x), 2)
+
+
+def mean_mallows(rankings_x, rankings_y, lam):
+    """Mean of exp(−λ n_d) over pairs of total rankings."""
+    values = [math.exp(-lam * pair_counts(a, b)[1]) for a in rankings_x for b in rankings_y]
+    return math.fsum(values) / len(values)
+
+
+def partial_mallows(x, y, lam, kind_x, kind_y):
+    return mean_mallows(list(compatible(x, kind_x)), list(compatible(y, kind_y)), lam)
+
+
+def rank_span(x, i):
+    """Ranks from 1, the largest value, on that feature i can take when the ties of x are broken."""
+    above = sum(1 for value in x if value > x[i])
+    return range(above + 1, above + 1 + sum(1 for value in x if value == x[i]))
+
+
+def equal_rank(x, y):
+    """Σ over features and ranks of the chance that both random tie-breaks put the feature on that rank."""
+    total = Fraction(0)
+    for i in range(len(x)):
+        spans = rank_span(x, i), rank_span(y, i)
+        for r in range(1, len(x) + 1):
+            if r in spans[0] and r in spans[1]:
+                total += Fraction(1, len(spans[0]) * len(spans[1]))
+    return float(total)
+
+
+@lru_cache(maxsize=64)
+def diffusion_shares(n, beta):
+    """e^{βΔ} at the identity, by ranks of the items, from the exponential series over the graph."""
+    start = tuple(range(n))
+    term, shares = {start: math.exp(-beta * (n - 1))}, {}
+    for k in range(1, int(beta * (n - 1)) + 120):
+        following = {}
+        for ranks, share in term.items():
+            shares[ranks] = shares.get(ranks, 0.0) + share
+            for r in range(n - 1):
+                swapped = tuple({r: r + 1, r + 1: r}.get(rank, rank) for rank in ranks)
+                following[swapped] = following.get(swapped, 0.0) + share * beta / k
+        term = following
+    return shares
+
+
+def diffusion(x, y, beta):
+    """The share of the ranking of x when diffusion starts in the ranking of y, whose items are first renamed."""
+    items = sorted(range(len(x)), key=lambda i: y[i])
+    renamed = [x[i] for i in items]
+    return diffusion_shares(len(x), beta)[tuple(sum(1 for v in renamed if v < value) for value in renamed)]
+
+
+def mean_over_span(x, i, values):
+    """Mean of ``values``, one for each rank, over the ranks that feature i can take."""
+    span = rank_span(x, i)
+    return sum(values[r - 1] for r in span) / len(span)
+
+
+def weighted_kendall(x, y, pair_weight, u):
+    """Σ_{i<j} w_ij(x) w_ij(y) sgn sgn, with w_ij made by ``pair_weight`` of the weights of two items."""
+    terms = []
+    for i, j in combinations(range(len(x)), 2):
+        signs = direction(x, i, j) * direction(y, i, j)
+        weights = [pair_weight(mean_over_span(z, i, u), mean_over_span(z, j, u)) for z in (x, y)]
+        terms.append(weights[0] * weights[1] * signs)
+    return math.fsum(terms)
+
+
+def top_kendall(x, y, k):
+    """Both items of a pair among the k best; tied ones by their chance to be."""
+    inside = [float(r <= k) for r in range(1, len(x) + 1)]
+    return weighted_kendall(x, y, lambda a, b: a * b, inside)
+
+
+def average_kendall(x, y):
+    return sum(top_kendall(x, y, k) for k in range(1, len(x) + 1)) / len(x)
+
+
+def tie_groups(x):
+    """Sizes of the groups of equal values."""
+    return [list(x).count(value) for value in set(x)]
+
+
+def tau_b(x, y):
+    """tau-b, NaN where a feature is constant on the samples that observe both; values may be NaN."""
+    seen = [(a, b) for a, b in zip(x, y, strict=True) if a == a and b == b]
+    x, y = [a for a, _ in seen], [b for _, b in seen]
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        return math.nan
+    return kendall(x, y, ties="b")
+
+
+def chance_of_concordance(x, y, alternative="two-sided"):
+    """Share of all orderings of y whose S is as far out as that of x and y."""
+    concordant, discordant, *_ = pair_counts(x, y)
+    shares = []
+    for shuffled in permutations(y):
+        c, d, *_ = pair_counts(x, shuffled)
+        s, found = c - d, concordant - discordant
+        shares.append({"two-sided": abs(s) >= abs(found), "less": s <= found, "greater": s >= found}[alternative])
+    return sum(shares) / len(shares)
+
+
+def variance_of_concordance(x, y):
+    """Variance of S over all orderings of y."""
+    values = []
+    for shuffled in permutations(y):
+        c, d, *_ = pair_counts(x, shuffled)
+        values.append(c - d)
+    return sum(value**2 for value in values) / len(values) - (sum(values) / len(values)) ** 2
+
+
+# Smoothed: the expected sign of x_i + ε_i − x_j − ε_j --------------------------------------------------------------
+
+
+def expected_sign(t, noise, first, second):
+    """Odd in t; ``first`` and ``second`` are the windows of the two items."""
+    if t < 0:
+        return -expected_sign(-t, noise, first, second)
+    if first == second == 0:
+        return float(t > 0)
+    large, small = max(first, second), min(first, second)
+    if noise == "uniform":
+        if t >= (large + small) / 2:
+            return 1.0
+        if t <= (large - small) / 2:
+            return 2 * t / large
+        return 1 - ((large + small) / 2 - t) ** 2 / (large * small)
+    if noise == "gaussian":
+        return math.erf(t / (math.sqrt(2) * math.hypot(first, second)))
+    if first == second:
+        return 1 - (1 + t / (2 * first)) * math.exp(-t / first)
+    if small == 0:
+        return 1 - math.exp(-t / large)
+    return 1 - (large**2 * math.exp(-t / large) - small**2 * math.exp(-t / small)) / (large**2 - small**2)
+
+
+def smoothed_kendall(x, y, noise, windows):
+    """``windows`` has one number per feature."""
+    terms = []
+    for i, j in combinations(range(len(x)), 2):
+        signs = [expected_sign(z[i] - z[j], noise, windows[i], windows[j]) for z in (x, y)]
+        terms.append(signs[0] * signs[1])
+    return math.fsum(terms) / math.comb(len(x), 2)
+
+
+def mean_kendall(copies_x, copies_y, skip_same=False):
+    """Mean of the Kendall kernel over pairs of copies, without those of equal number if ``skip_same``."""
+    values = [
+        kendall(a, b) for p, a in enumerate(copies_x) for q, b in enumerate(copies_y) if not (skip_same and p == q)
+    ]
+    return math.fsum(values) / len(values)

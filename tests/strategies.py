@@ -28,3 +28,18 @@ def grids(draw):
     """Rows, columns, side and symmetry of a matrix cut into tiles."""
     rows, symmetric = draw(st.integers(1, 30)), draw(st.booleans())
     return rows, rows if symmetric else draw(st.integers(1, 30)), draw(st.integers(1, 12)), symmetric
+
+
+def with_gaps(X):
+    """Leave some values unobserved, by a rule: −2 of the tied values, and a fifth of all others."""
+    finite = np.where(np.isfinite(X), X, 0.0)
+    return np.where(np.floor(finite) % 5 == 3, np.nan, X)
+
+
+@st.composite
+def partial_cohorts(draw, max_samples=5, max_items=7):
+    """Partial rankings with ties (m, n), NaN where not observed, and the kind of each."""
+    m, n = draw(st.integers(1, max_samples)), draw(st.integers(2, max_items))
+    values = st.one_of(st.just(float("nan")), tied_values) if draw(st.booleans()) else tied_values
+    X = draw(arrays(np.float64, (m, n), elements=values))
+    return X, draw(st.lists(st.sampled_from(["top", "interleaving"]), min_size=m, max_size=m))

@@ -91,41 +91,39 @@ def _joint_ties(values, buffer, tied):  # type: ignore[no-untyped-def]
     return joint
 
 
-@compiled
-def concordance_tile(  # type: ignore[no-untyped-def]
-    order, tied, untied_a, codes, untied_b, symmetric, concordance, joint
-):
-    """Fill S = n_c − n_d and the number of pairs tied in both, for every sample of a block A with every one of B.
+def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmetric: bool) -> tuple[Array, Array]:
+    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
 
     Parameters
     ----------
-    order, tied, untied_a
-        Of the samples of A: order (a, n), tie flags along it (a, n), number of untied pairs (a,).
-    codes, untied_b
-        Of the samples of B: dense ranks (b, n), number of untied pairs (b,).
+    arrays_a, arrays_b
+        Of each side: order, codes and tie flags (samples, n), untied pairs (samples,).
     symmetric
-        Whether A and B are the same block; then only i ≤ j is computed and mirrored.
-    concordance, joint
-        int64 (a, b), filled.
+        Whether A and B are the same samples; then only i ≤ j is filled.
     """
+    order, _, tied, untied = arrays_a
+    counts = np.zeros((len(order), len(arrays_b[0])), dtype=np.int64)
+    joint = np.zeros_like(counts)
+    _fill(order, tied, untied, arrays_b[1], arrays_b[3], symmetric, counts, joint)
+    return counts, joint
+
+
+@compiled
+def _fill(order, tied, untied_a, codes, untied_b, symmetric, counts, joint):  # type: ignore[no-untyped-def]
     a, n = order.shape
-    b = codes.shape[0]
     pairs = np.int64(n) * (n - 1) // 2
     values = np.empty(n, dtype=codes.dtype)
     buffer = np.empty(n, dtype=codes.dtype)
     for i in range(a):
-        for j in range(i if symmetric else 0, b):
+        for j in range(i if symmetric else 0, codes.shape[0]):
             for k in range(n):
                 values[k] = codes[j, order[i, k]]
             both = np.int64(0)
             if untied_a[i] < pairs:
                 both = _joint_ties(values, buffer, tied[i])
             discordant = count_inversions(values, buffer)
-            concordance[i, j] = untied_a[i] + untied_b[j] - pairs + both - 2 * discordant
+            counts[i, j] = untied_a[i] + untied_b[j] - pairs + both - 2 * discordant
             joint[i, j] = both
-            if symmetric:
-                concordance[j, i] = concordance[i, j]
-                joint[j, i] = both
 
 
 @compiled

@@ -45,8 +45,12 @@ def refuse_constant(X: Array, ids: Names = None, remedy: str = "leave it out") -
     """Raise SampleError at the first sample whose features are all tied, for it orders nothing."""
     constant = X.min(axis=1) == X.max(axis=1)
     if constant.any():
-        row = int(np.flatnonzero(constant)[0])
-        raise SampleError(f"sample {name_of(row, ids)} is constant, so it orders no pair of features: {remedy}", row)
+        raise constant_sample(int(np.flatnonzero(constant)[0]), ids, remedy)
+
+
+def constant_sample(row: int, ids: Names, remedy: str) -> SampleError:
+    """Say that a sample ties all its features."""
+    return SampleError(f"sample {name_of(row, ids)} is constant, so it orders no pair of features: {remedy}", row)
 
 
 def refuse_single_feature(X: Array) -> None:

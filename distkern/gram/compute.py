@@ -89,7 +89,8 @@ def compute_gram(
         Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
         is free here, or of each Dask worker's limit.
     dtype
-        Type of the stored values, ``"float64"`` or ``"float32"``.
+        Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
+        exactly, as integers, whatever it is.
     tile
         Samples on a side of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
     ids
@@ -147,7 +148,7 @@ def compute_gram(
     opened.sweep()
     sources = {name: side.source for name, side in job.sides.items()}
     fill(opened, sources, pool, listener)
-    return Gram(opened)
+    return Gram(opened, job.kernel)
 
 
 def plan_gram(
@@ -192,7 +193,7 @@ def _inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> _Job:
     sides = {name: _scan(kernel, source) for name, source in sources.items()}
     training = sources.get("cols", sources["rows"])
     resolved = kernel.resolve(training)
-    return _Job(resolved, sides, resolved.prepare(sources["rows"].read(slice(0, 1))))
+    return _Job(resolved, sides, resolved.stored().prepare(sources["rows"].read(slice(0, 1))))
 
 
 def _scan(kernel: Kernel, source: Source) -> _Side:
@@ -209,19 +210,28 @@ def _scan(kernel: Kernel, source: Source) -> _Side:
 
 
 def _plan(job: _Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
+    stored = job.kernel.stored()
     return make_plan(
         job.kernel,
+        stored,
         job.sample.nbytes,
         fingerprint={name: fingerprint(side.digests, job.n_features) for name, side in job.sides.items()},
         shape=job.shape,
         symmetric=len(job.sides) == 1,
         n_features=job.n_features,
-        dtype=np.dtype(dtype).name,
+        dtype=stored.stored_dtype(job.n_features, _floating(dtype)),
         tile=tile,
         workers=pool.workers,
         memory_per_task=pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit)),
         source=" against ".join(side.source.describe() for side in job.sides.values()),
     )
+
+
+def _floating(dtype: Any) -> str:
+    name = np.dtype(dtype).name
+    if name not in ("float64", "float32"):
+        raise InputError(f'dtype must be "float64" or "float32", not {name!r}')
+    return name
 
 
 def _refuse_mismatch(store: GramStore, plan: GramPlan) -> None:

@@ -9,10 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 
-import numpy as np
-
 from distkern.core.events import Listener
-from distkern.core.typing import Executor
+from distkern.core.typing import Array, Executor
 from distkern.engine.executors import Threads
 from distkern.engine.run import run
 from distkern.gram.store import GramStore
@@ -42,11 +40,10 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
             store.log_run(run_log)
 
     try:
-        for side in store.sides:
-            prepare_side(store, side, sources[side], pool, listener, prepared)
+        known = {side: prepare_side(store, side, sources[side], pool, listener, prepared) for side in store.sides}
         marks = store.marks(refresh=True)
         pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
-        compute_tiles(store, pending, pool, listener, computed)
+        compute_tiles(store, pending, known, pool, listener, computed)
     except BaseException:  # an interruption too
         with suppress(Exception):  # the disk may be full, and it is the first error that tells why
             log()
@@ -56,40 +53,57 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
 
 def prepare_side(
     store: GramStore, side: str, source: Source, pool: Executor, listener: Listener, receipts: list[Receipt]
-) -> None:
-    """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here."""
-    marks = store.prepared_marks(side)
+) -> Array:
+    """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here.
+
+    Returns
+    -------
+    ndarray
+        The marks of all its blocks, as this client knows them: another one may be rewriting those in the store.
+    """
+    samples = store.samples(side)
+    marks = samples.marks()
     version = _version(store)
-    missing = [int(block) for block in np.flatnonzero(marks == 0)]
-    tasks = [PrepareTask(store.path, version, side, block, source.nameless()) for block in missing]
-    if not tasks:
-        return
+    tasks = [PrepareTask(store.path, version, side, block, source.nameless()) for block in samples.missing()]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)
-        marks[receipt.i] = receipt.mark
-        store.write_prepared_marks(side, marks)
+        marks[receipt.i] = receipt.marks
+        samples.mark(marks)
 
     runner = pool if source.portable or not pool.remote else Threads()
     already = len(marks) - len(tasks)
-    run(runner, prepare_block, tasks, done, phase=f"prepare {side}", listener=listener, done=already)
+    if tasks:
+        run(runner, prepare_block, tasks, done, phase=f"prepare {side}", listener=listener, done=already)
+    return marks
 
 
 def compute_tiles(
-    store: GramStore, tiles: list[tuple[int, int]], pool: Executor, listener: Listener, receipts: list[Receipt]
+    store: GramStore,
+    tiles: list[tuple[int, int]],
+    known: Mapping[str, Array],
+    pool: Executor,
+    listener: Listener,
+    receipts: list[Receipt],
 ) -> None:
-    """Compute some tiles; the receipts of those that are stored are added to ``receipts`` as they come."""
+    """Compute some tiles; the receipts of those that are stored are added to ``receipts`` as they come.
+
+    Parameters
+    ----------
+    known
+        Marks of the prepared blocks of each side.
+    """
     if not tiles:
         return
-    marks = store.marks(refresh=True).copy()
-    rows, cols = store.prepared_marks("rows"), store.prepared_marks(store.col_side)
+    marks = store.read("marks")
+    rows, cols = known["rows"].tolist(), known[store.cols.side].tolist()
     version = _version(store)
-    tasks = [TileTask(store.path, version, i, j, int(rows[i]), int(cols[j])) for i, j in tiles]
+    tasks = [TileTask(store.path, version, i, j, tuple(rows[i]), tuple(cols[j])) for i, j in tiles]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)
-        marks[receipt.i, receipt.j] = receipt.mark
-        store.write_marks(marks, [receipt.i])
+        (marks[receipt.i, receipt.j],) = receipt.marks
+        store.mark(marks, receipt.i)
 
     already = store.grid.count - len(tasks)
     run(pool, compute_tile, tasks, done, phase="compute tiles", listener=listener, done=already)

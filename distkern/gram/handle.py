@@ -11,10 +11,11 @@ import numpy as np
 
 from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
 from distkern.core.events import Progress
-from distkern.core.typing import Floats, Indices, Spec
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.plan import readable_bytes
+from distkern.gram.samples import DIAGONAL
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import prepared_block
 from distkern.io.source import as_source
@@ -30,12 +31,13 @@ class Gram(BaseGram):
     every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
     """
 
-    def __init__(self, store: GramStore) -> None:
+    def __init__(self, store: GramStore, kernel: Kernel) -> None:
         self._store = store
         self._grid = store.grid
+        self._kernel = kernel
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_gram, (self._store.path,)
+        return _reopened, (self._store.path, self._kernel)
 
     # What it is ------------------------------------------------------------------------------------------------
 
@@ -57,17 +59,38 @@ class Gram(BaseGram):
     @cached_property
     def row_ids(self) -> tuple[str, ...]:
         """Names of the row samples."""
-        return self._store.ids("rows")
+        return self._store.rows.ids
 
     @cached_property
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
-        return self.row_ids if self._grid.symmetric else self._store.ids("cols")
+        return self.row_ids if self._grid.symmetric else self._store.cols.ids
 
-    @cached_property
+    @property
     def kernel(self) -> Kernel:
         """The kernel, with every parameter that depended on the data as a number."""
-        return from_spec(self._store.meta["kernel"])
+        return self._kernel
+
+    def with_kernel(self, kernel: Kernel) -> Gram:
+        """See the stored values as another kernel that is made of them, without computing anything.
+
+        The integer concordance of ranked samples is stored once, and Kendall's kernel with either treatment of ties and
+        the Mallows kernel at every λ are views of it.
+
+        Raises
+        ------
+        InputError
+            If the kernel is not made of the stored values; SampleError if it is not defined for a stored sample.
+        """
+        if kernel.stored().spec() != self._store.meta["stored"]:
+            raise InputError(
+                f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
+                "compute it from the samples with compute_gram"
+            )
+        view = Gram(self._store, kernel)
+        for side in self._store.sides:
+            kernel.check_summary(view._summary(side), self._store.samples(side).ids)
+        return view
 
     def info(self) -> Spec:
         """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
@@ -89,7 +112,7 @@ class Gram(BaseGram):
     # Reading ---------------------------------------------------------------------------------------------------
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
-        out = np.empty((len(rows), len(cols)))
+        out = np.empty((len(rows), len(cols)))  # filled with stored values, and turned into the kernel's at the end
         in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
         for i, (out_rows, inner_rows) in in_row.items():
             for j, (out_cols, inner_cols) in in_col.items():
@@ -103,16 +126,36 @@ class Gram(BaseGram):
                 if self._grid.symmetric and i < j and j in in_row and i in in_col:
                     (mirror_rows, inner_mirror), (mirror_cols, inner_cross) = in_row[j], in_col[i]
                     out[np.ix_(mirror_rows, mirror_cols)] = tile.T[np.ix_(inner_mirror, inner_cross)]
-        return out
+        return self._values(out, rows, cols)
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
         for i, j in self._grid.tiles():
             rows, cols = np.arange(*self._grid.row_range(i)), np.arange(*self._grid.col_range(j))
-            values = self._store.read_tile(i, j)
+            values = self._values(self._store.read_tile(i, j), rows, cols)
             yield rows, cols, values
             if self._grid.symmetric and i != j:
                 yield cols, rows, values.T
+
+    def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
+        """Turn stored values into those of the kernel."""
+        if not self._kernel.summary:
+            return stored
+        row_side = {name: array[rows][:, None] for name, array in self._summary("rows").items()}
+        col_side = {name: array[cols][None, :] for name, array in self._summary("cols").items()}
+        return self._kernel.from_stored(stored, row_side, col_side, self._store.meta["n_features"])
+
+    def _summary(self, side: str) -> dict[str, Array]:
+        """What the kernel needs of each sample to see the stored values as its own."""
+        samples = self._store.samples(side)
+        side = samples.side  # the rows, where the columns are the same samples
+        if side not in self._summaries:
+            self._summaries[side] = {name: samples.column(name) for name in self._kernel.summary}
+        return self._summaries[side]
+
+    @cached_property
+    def _summaries(self) -> dict[str, dict[str, Array]]:
+        return {}
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
@@ -124,11 +167,18 @@ class Gram(BaseGram):
 
     @cached_property
     def _row_diagonal(self) -> Floats:
-        return self._store.diagonal("rows")
+        return self._diagonal("rows")
 
     @cached_property
     def _col_diagonal(self) -> Floats:
-        return self._row_diagonal if self._grid.symmetric else self._store.diagonal("cols")
+        return self._row_diagonal if self._grid.symmetric else self._diagonal("cols")
+
+    def _diagonal(self, side: str) -> Floats:
+        stored = self._store.samples(side).column(DIAGONAL)
+        if not self._kernel.summary:
+            return stored
+        summary = self._summary(side)
+        return self._kernel.from_stored(stored, summary, summary, self._store.meta["n_features"])
 
     def bytes_read(self) -> int:
         """Bytes of tiles and prepared samples read through this handle so far."""
@@ -138,8 +188,7 @@ class Gram(BaseGram):
 
     def prepared_columns(self) -> Prepared:
         """What the kernel prepared of all column samples, in memory."""
-        side = self._store.col_side
-        blocks = [prepared_block(self._store, side, j) for j in range(self._grid.col_blocks)]
+        blocks = [prepared_block(self._store.cols, j) for j in range(self._grid.col_blocks)]
         return Prepared({name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays})
 
     def cross(self, X: Any) -> ArrayGram:
@@ -167,9 +216,7 @@ class Gram(BaseGram):
         new = self.kernel.prepare(self.kernel.checked(source))
         values = np.empty((len(new), self.shape[1]))
         for j in range(self._grid.col_blocks):
-            values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(
-                new, prepared_block(self._store, self._store.col_side, j)
-            )
+            values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(new, prepared_block(self._store.cols, j))
         return ArrayGram(
             values,
             row_diag=self.kernel.diagonal(new),
@@ -191,14 +238,10 @@ class Gram(BaseGram):
         listener = progress_listener(progress)
         store, wrong = self._store, []
         marks = store.marks(refresh=True)
-        reads: list[Callable[[], Any]] = [
-            *(partial(store.read_tile, i, j) for i, j in self._grid.tiles() if marks[i, j]),
-            *(
-                partial(store.read_prepared, s, int(b))
-                for s in store.sides
-                for b in np.flatnonzero(store.prepared_marks(s))
-            ),
-        ]
+        reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in self._grid.tiles() if marks[i, j]]
+        for samples in (store.samples(side) for side in store.sides):
+            prepared = set(range(len(samples.marks()))) - set(samples.missing())
+            reads += [partial(samples.read, block) for block in sorted(prepared)]
         for step, read in enumerate(reads, start=1):
             try:
                 read()
@@ -223,11 +266,16 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
 
 
 def open_gram(path: str | os.PathLike[str]) -> Gram:
-    """Open a stored Gram matrix; nothing but its description is read.
+    """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
 
     Raises
     ------
     StoreError
         If there is no store at the path, or it is of another format.
     """
-    return Gram(GramStore.opened(path))
+    store = GramStore.opened(path)
+    return Gram(store, from_spec(store.meta["kernel"]))
+
+
+def _reopened(path: str, kernel: Kernel) -> Gram:
+    return Gram(GramStore.opened(path), kernel)

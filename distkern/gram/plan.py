@@ -30,8 +30,9 @@ class GramPlan:
 
     Parameters
     ----------
-    kernel
-        JSON spec of the kernel, with every parameter that depends on the data resolved to a number.
+    kernel, stored
+        JSON specs of the kernel, with every parameter that depends on the data resolved to a number, and of the one
+        whose values are stored for it.
     fingerprint
         One digest of all values for each side: ``rows``, and ``cols`` where they differ.
     shape, symmetric, n_features
@@ -51,6 +52,7 @@ class GramPlan:
     """
 
     kernel: Spec
+    stored: Spec
     fingerprint: dict[str, str]
     shape: tuple[int, int]
     symmetric: bool
@@ -70,7 +72,7 @@ class GramPlan:
     def identity(self) -> Spec:
         """What makes two computations the same one, whatever their tiles."""
         return {
-            "kernel": self.kernel,
+            "stored": self.stored,
             "fingerprint": self.fingerprint,
             "shape": list(self.shape),
             "symmetric": self.symmetric,
@@ -89,6 +91,7 @@ class GramPlan:
 
 def make_plan(
     kernel: KernelLike,
+    stored: KernelLike,
     prepared_bytes: int,
     *,
     fingerprint: dict[str, str],
@@ -105,6 +108,8 @@ def make_plan(
 
     Parameters
     ----------
+    kernel, stored
+        The kernel, and the one whose values are stored for it.
     prepared_bytes
         Bytes of one prepared sample.
     workers, memory_per_task
@@ -115,8 +120,6 @@ def make_plan(
     MemoryLimitError
         If even the smallest tile, or the given one, does not fit.
     """
-    if dtype not in ("float64", "float32"):
-        raise InputError(f'dtype must be "float64" or "float32", not {dtype!r}')
     if tile is not None and (not isinstance(tile, int) or tile < 1):
         raise InputError(f"tile must be a whole number of 1 or more, not {tile!r}")
 
@@ -143,6 +146,7 @@ def make_plan(
     samples = shape[0] if symmetric else sum(shape)
     return GramPlan(
         kernel=kernel.spec(),
+        stored=stored.spec(),
         fingerprint=fingerprint,
         shape=shape,
         symmetric=symmetric,

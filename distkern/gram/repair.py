@@ -12,6 +12,7 @@ from distkern.core.errors import CorruptTileError, StoreError
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import compute_tiles
+from distkern.gram.samples import StoredSamples
 from distkern.gram.store import GramStore
 
 
@@ -30,18 +31,17 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     """
     opened = GramStore.opened(store)
     listener = progress_listener(progress)
-    lost = [side for side in opened.sides if _unmark_damaged_samples(opened, side)]
+    lost = [side for side in opened.sides if _unmark_damaged(opened.samples(side))]
     if lost:
         raise StoreError(
             f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
             "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
         )
-    marks = opened.marks(refresh=True).copy()
+    marks = opened.marks(refresh=True)
     damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
-    for i, j in damaged:
-        marks[i, j] = 0
-    opened.write_marks(marks, {i for i, _ in damaged})
-    compute_tiles(opened, damaged, resolve_executor(executor), listener, [])
+    opened.unmark(damaged)
+    known = {side: opened.samples(side).marks() for side in opened.sides}
+    compute_tiles(opened, damaged, known, resolve_executor(executor), listener, [])
     return len(damaged)
 
 
@@ -53,10 +53,9 @@ def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
     return False
 
 
-def _unmark_damaged_samples(store: GramStore, side: str) -> bool:
-    marks = store.prepared_marks(side)
-    damaged = [b for b in np.flatnonzero(marks) if _is_damaged(store.read_prepared, side, int(b))]
-    if damaged:
-        marks[damaged] = 0
-        store.write_prepared_marks(side, marks)
+def _unmark_damaged(samples: StoredSamples) -> bool:
+    marks = samples.marks()
+    prepared = np.flatnonzero((marks != 0).all(axis=1))
+    damaged = [block for block in prepared if _is_damaged(samples.read, int(block))]
+    samples.unmark(damaged)
     return bool(damaged)

@@ -7,15 +7,15 @@
       marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile's values
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
-      rows/diagonal         (rows,) float64: k(x, x)
-      rows/marks            (row blocks,) uint64: as above, of the block's prepared arrays and diagonal
-      rows/prepared/...     what the kernel prepared once per sample
+      rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
+      rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed the matrix: when, on what, how long
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
-at a time by whoever coordinates a run; two coordinators on one store both end with all marks, and equal ones, because
-each knows every tile that it read as done or had computed, and tiles are deterministic.
+at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with all
+marks, and equal ones: each remembers every tile that it found done or had computed, and tiles are deterministic. At worst
+one loses a mark of the other in the instant between reading and writing a row, and computes that tile once more.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-import google_crc32c
 import numpy as np
 import zarr
 from zarr.core.array_spec import ArrayConfigParams
@@ -39,31 +39,15 @@ from distkern._version import __version__
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
 from distkern.core.typing import Array, Floats, Spec
 from distkern.gram.grid import Grid
+from distkern.gram.samples import DIAGONAL, StoredSamples, checksum, merge
 
 FORMAT = 1
 """Version of the layout above; a store of another version is refused."""
-
-DONE = 1 << 32
-"""Added to a checksum to make a mark, so that no mark of something done is 0."""
 
 STALE_SECONDS = 3600
 """A temporary file older than this was left by a writer that was killed."""
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
-
-
-def checksum(arrays: Iterable[Array]) -> int:
-    """Mark of the values of some arrays: 2^32 + crc32c of their bytes in C order.
-
-    Examples
-    --------
-    >>> hex(checksum([np.frombuffer(b"123456789", dtype=np.uint8)]))
-    '0x1e3069283'
-    """
-    crc = 0
-    for array in arrays:
-        crc = google_crc32c.extend(crc, np.ascontiguousarray(array).tobytes())
-    return DONE + crc
 
 
 @contextmanager
@@ -126,7 +110,8 @@ class GramStore:
                 building, attributes={"distkern": {"format": FORMAT, "version": __version__, **meta}}
             )
             tile = (grid.side, grid.side)
-            _array(group, "gram", (grid.rows, grid.cols), tile, meta["dtype"], np.nan)
+            empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
+            _array(group, "gram", (grid.rows, grid.cols), tile, meta["dtype"], empty)
             _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
             for side, (ids, digests) in sides.items():
                 part = group.create_group(side)
@@ -134,10 +119,10 @@ class GramStore:
                 _array(part, "ids", text.shape, text.shape, "uint8")[...] = text
                 _array(part, "digests", digests.shape, digests.shape, "uint8")[...] = digests
                 count = len(digests)
-                _array(part, "diagonal", (count,), (grid.side,), "float64", np.nan)
-                blocks = -(-count // grid.side)
-                _array(part, "marks", (blocks,), (blocks,), "uint64")
+                blocks = (-(-count // grid.side), len(prepared) + 1)
+                _array(part, "marks", blocks, blocks, "uint64")
                 inner = part.create_group("prepared")
+                _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
                 for name, one in prepared.items():
                     shape = one.shape[1:]
                     _array(inner, name, (count, *shape), (grid.side, *shape), one.dtype)
@@ -193,9 +178,8 @@ class GramStore:
         """Write tile (i, j) in the store's type; return its mark."""
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
         stored = np.ascontiguousarray(values, dtype=self.meta["dtype"])
-        with _explained(self.path, "write to the store"):
-            self._at("gram")[top:bottom, left:right] = stored
-        return checksum([stored])
+        self.write("gram", (slice(top, bottom), slice(left, right)), stored)
+        return checksum(stored)
 
     def read_tile(self, i: int, j: int) -> Floats:
         """Read tile (i, j), as float64.
@@ -216,8 +200,8 @@ class GramStore:
             raise IncompleteGramError(
                 f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
             )
-        stored = self._decoded("gram", (slice(top, bottom), slice(left, right)))
-        if stored is None or checksum([stored]) != mark:
+        stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
+        if stored is None or checksum(stored) != mark:
             raise CorruptTileError(
                 f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
                 f"`distkern verify --repair {self.path}`"
@@ -225,25 +209,23 @@ class GramStore:
         self.bytes_read += stored.nbytes
         return stored.astype(np.float64, copy=False)
 
-    def _decoded(self, name: str, where: Any) -> Array | None:
-        """Read part of an array; None where its bytes cannot even be decoded."""
-        try:
-            return np.asarray(self._at(name)[where])
-        except (ValueError, RuntimeError, OSError):
-            return None
-
     def marks(self, refresh: bool = False) -> Array:
         """Marks of all tiles, as read when first needed or, with ``refresh``, now."""
         if refresh or not hasattr(self, "_marks"):
-            self._marks: Array = np.asarray(self._at("marks")[...])
+            self._marks: Array = self.read("marks")
         return self._marks
 
-    def write_marks(self, marks: Array, rows: Iterable[int]) -> None:
-        """Write the marks of some rows of blocks."""
-        with _explained(self.path, "write to the store"):
-            for i in sorted(set(rows)):
-                self._at("marks")[i] = marks[i]
-        self._marks = marks.copy()
+    def mark(self, marks: Array, row: int) -> None:
+        """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
+        merge(marks[row], self.read("marks", row))
+        self.write("marks", row, marks[row])
+
+    def unmark(self, tiles: Iterable[tuple[int, int]]) -> None:
+        """Take the marks of some tiles away."""
+        marks = self.read("marks")
+        for i, j in tiles:
+            marks[i, j] = 0
+        self.write("marks", ..., marks)
 
     # Samples -------------------------------------------------------------------------------------------------
 
@@ -252,69 +234,44 @@ class GramStore:
         """Which samples the store holds: ``rows``, and ``cols`` where rows and columns differ."""
         return ("rows",) if self.grid.symmetric else ("rows", "cols")
 
-    @property
-    def col_side(self) -> str:
-        """Where the column samples lie."""
-        return self.sides[-1]
+    @cached_property
+    def rows(self) -> StoredSamples:
+        """The row samples."""
+        return StoredSamples(self, "rows", self.grid.rows, self.grid.side)
 
-    def ids(self, side: str) -> tuple[str, ...]:
-        """Names of the samples of a side."""
-        return tuple(json.loads(bytes(np.asarray(self._at(f"{side}/ids")[...]))))
+    @cached_property
+    def cols(self) -> StoredSamples:
+        """The column samples; the row samples where they are the same."""
+        return self.rows if self.grid.symmetric else StoredSamples(self, "cols", self.grid.cols, self.grid.side)
 
-    def diagonal(self, side: str) -> Floats:
-        """k(x, x) of the samples of a side."""
-        if not self.prepared_marks(side).all():
-            raise IncompleteGramError(f"the samples of {self.path!r} are not all prepared: run compute_gram again")
-        return np.asarray(self._at(f"{side}/diagonal")[...])
+    def samples(self, side: str) -> StoredSamples:
+        """The samples of a side by its name."""
+        return self.rows if side == "rows" else self.cols
 
-    def prepared_marks(self, side: str) -> Array:
-        """Marks of the prepared blocks of a side, as they are now."""
-        return np.asarray(self._at(f"{side}/marks")[...])
+    # Arrays --------------------------------------------------------------------------------------------------
 
-    def write_prepared_marks(self, side: str, marks: Array) -> None:
-        """Write the marks of the prepared blocks of a side."""
+    def write(self, name: str, where: Any, values: Array) -> None:
+        """Write part of an array."""
         with _explained(self.path, "write to the store"):
-            self._at(f"{side}/marks")[...] = marks
+            self._at(name)[where] = values
 
-    def write_prepared(self, side: str, start: int, arrays: Mapping[str, Array], diagonal: Floats) -> int:
-        """Write what a kernel prepared of the samples from number ``start`` on; return its mark."""
-        stop = start + len(diagonal)
-        names = self._prepared_names(side)
-        with _explained(self.path, "write to the store"):
-            for name in names:
-                self._at(f"{side}/prepared/{name}")[start:stop] = arrays[name]
-            self._at(f"{side}/diagonal")[start:stop] = diagonal
-        return checksum([*(arrays[name] for name in names), diagonal])
+    def read(self, name: str, where: Any = ...) -> Array:
+        """Read part of an array."""
+        with _explained(self.path, "read the store"):
+            return np.asarray(self._at(name)[where])
 
-    def read_prepared(self, side: str, block: int, mark: int | None = None) -> dict[str, Array]:
-        """Read the prepared arrays of one block of samples; ``mark`` saves reading the marks.
+    def decoded(self, name: str, where: Any) -> Array | None:
+        """Read part of an array; None where its bytes cannot even be decoded."""
+        try:
+            return np.asarray(self._at(name)[where])
+        except (ValueError, RuntimeError, OSError):
+            return None
 
-        Raises
-        ------
-        IncompleteGramError, CorruptTileError
-            If the block is not prepared, or does not match its checksum.
-        """
-        mark = int(self.prepared_marks(side)[block]) if mark is None else mark
-        span = self.grid.row_range(block) if side == "rows" else self.grid.col_range(block)
-        where = f"the prepared {side} {span[0]}–{span[1] - 1} of {self.path!r}"
-        if mark == 0:
-            raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on where it stopped")
-        names = self._prepared_names(side)
-        read = [self._decoded(f"{side}/prepared/{name}", slice(*span)) for name in names]
-        read.append(self._decoded(f"{side}/diagonal", slice(*span)))
-        whole = [array for array in read if array is not None]
-        if len(whole) < len(read) or checksum(whole) != mark:
-            raise CorruptTileError(
-                f"{where} do not match their checksum: run repair_gram({self.path!r}), then compute_gram with the same "
-                "data again"
-            )
-        self.bytes_read += sum(array.nbytes for array in whole)
-        return dict(zip(names, whole, strict=False))
-
-    def _prepared_names(self, side: str) -> list[str]:
-        group = self._group[f"{side}/prepared"]
-        assert isinstance(group, zarr.Group)
-        return sorted(group.array_keys())
+    def names(self, group: str) -> list[str]:
+        """Names of the arrays of a group, sorted."""
+        found = self._group[group]
+        assert isinstance(found, zarr.Group)
+        return sorted(found.array_keys())
 
     # Housekeeping --------------------------------------------------------------------------------------------
 

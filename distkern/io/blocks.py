@@ -25,12 +25,20 @@ class Reader(ABC):
     shape: Any
     portable = False
     """Whether a pickle of the reader is cheap and reads the samples by path elsewhere."""
+    sparse = False
+    """Whether the container leaves zeros out, so that ``take_sparse`` never writes them down."""
     kind: str
     """What the container is called in messages."""
 
     @abstractmethod
     def take(self, rows: Rows) -> Array:
         """Read rows."""
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read rows as a SciPy sparse matrix of the container's dtype."""
+        from scipy import sparse
+
+        return sparse.csr_matrix(self.take(rows))
 
 
 class ArrayReader(Reader):
@@ -68,6 +76,7 @@ class SparseReader(Reader):
     """Rows of a SciPy sparse matrix, dense only one block at a time."""
 
     kind = "sparse matrix"
+    sparse = True
 
     def __init__(self, matrix: Any) -> None:
         self.shape = matrix.shape
@@ -77,6 +86,10 @@ class SparseReader(Reader):
     def take(self, rows: Rows) -> Array:
         """Read rows."""
         return self.matrix[rows].toarray()
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read rows as they are."""
+        return self.matrix[rows]
 
 
 class DaskReader(Reader):
@@ -90,11 +103,17 @@ class DaskReader(Reader):
         self.lazy = lazy
         self.shape = tuple(int(size) for size in lazy.shape)
         self.dtypes = (lazy.dtype,)
+        self.sparse = hasattr(getattr(lazy, "_meta", None), "tocsr")
 
     def take(self, rows: Rows) -> Array:
         """Compute rows."""
         block = self.lazy[rows].compute()
         return block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Compute rows, and keep them as they are where the chunks are sparse."""
+        block = self.lazy[rows].compute()
+        return block if hasattr(block, "tocsr") else super().take_sparse(rows)
 
 
 class _Reopened(Reader):
@@ -234,6 +253,7 @@ class H5ADReader(_Reopened):
         if hasattr(X, "shape"):
             self.layout, self.shape, self.dtypes = "dense", X.shape, (X.dtype,)
             return
+        self.sparse = True
         encoding = _text(X.attrs.get("encoding-type", X.attrs.get("h5sparse_format", "")))
         shape = X.attrs["shape"] if "shape" in X.attrs else X.attrs["h5sparse_shape"]
         self.layout = "csc" if encoding.startswith("csc") else "csr"
@@ -246,27 +266,33 @@ class H5ADReader(_Reopened):
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        X = self.handle()["X"]
         if self.layout == "dense":
-            return take_h5(X, rows)
+            return take_h5(self.handle()["X"], rows)
+        return self.take_sparse(rows).toarray()
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read rows as they are."""
+        if self.layout == "dense":
+            return super().take_sparse(rows)
+        from scipy import sparse
+
+        X = self.handle()["X"]
         if self.layout == "csc":
-            return self._in_memory(X)[rows].toarray()
+            return self._in_memory(X)[rows]
         if isinstance(rows, slice):
             return self._stretch(X, rows.start, rows.stop)
-        out = np.zeros((len(rows), self.shape[1]), dtype=self.dtypes[0])
-        for position, row in enumerate(rows):
-            out[position] = self._stretch(X, int(row), int(row) + 1)[0]
-        return out
+        parts = [self._stretch(X, int(row), int(row) + 1) for row in rows]
+        return sparse.vstack(parts, format="csr") if parts else self._stretch(X, 0, 0)
 
-    def _stretch(self, X: Any, start: int, stop: int) -> Array:
+    def _stretch(self, X: Any, start: int, stop: int) -> Any:
         from scipy import sparse
 
         if stop <= start:
-            return np.empty((0, self.shape[1]), dtype=self.dtypes[0])
+            return sparse.csr_matrix((0, self.shape[1]), dtype=self.dtypes[0])
         indptr = X["indptr"][start : stop + 1]
         part = slice(int(indptr[0]), int(indptr[-1]))
         entries = (X["data"][part], X["indices"][part], indptr - indptr[0])
-        return sparse.csr_matrix(entries, shape=(stop - start, self.shape[1])).toarray()
+        return sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
 
     def _in_memory(self, X: Any) -> Any:
         from scipy import sparse
@@ -303,11 +329,15 @@ class BackedReader(Reader):
         self.adata = adata
         self.shape = adata.shape
         self.dtypes = (np.dtype(adata.X.dtype),)
+        self.sparse = hasattr(adata.X, "to_memory")
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        X = self.adata.X
-        return X[rows].toarray() if hasattr(X, "to_memory") else take_h5(X, rows)
+        return self.adata.X[rows].toarray() if self.sparse else take_h5(self.adata.X, rows)
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read rows as they are."""
+        return self.adata.X[rows] if self.sparse else super().take_sparse(rows)
 
 
 class PartReader(Reader):
@@ -316,11 +346,16 @@ class PartReader(Reader):
     def __init__(self, whole: Reader, rows: Indices, columns: Indices) -> None:
         self.whole, self.rows, self.columns = whole, rows, columns
         self.kind, self.portable, self.dtypes = whole.kind, whole.portable, whole.dtypes
+        self.sparse = whole.sparse
         self.shape = len(rows), len(columns)
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
         return self.whole.take(self.rows[rows])[:, self.columns]
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read rows, and select the columns."""
+        return self.whole.take_sparse(self.rows[rows])[:, self.columns]
 
 
 def _text(value: Any) -> str:

@@ -95,6 +95,26 @@ class Source:
             raise InputError(f"the cohort gave a block of shape {values.shape} where (rows, {n}) was expected")
         return values
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the container leaves zeros out, so that `read_sparse` never writes them down."""
+        return self._reader.sparse
+
+    def read_sparse(self, rows: slice | Indices | Iterable[int]) -> Any:
+        """Read the samples at these positions as a SciPy CSR array (k, n) of float64 of one's own.
+
+        It is canonical: the entries of a row go by ascending feature, none twice, and none is zero. A NaN stays.
+        """
+        from scipy import sparse
+
+        block = sparse.csr_array(self._reader.take_sparse(_positions(rows, self.shape[0])), copy=True)
+        block.sum_duplicates()
+        if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
+            _check_exact(block.data)
+        block = block.astype(np.float64, copy=False)
+        block.eliminate_zeros()
+        return block
+
     def nameless(self) -> Source:
         """Return the same samples without names: what a task carries, so that names do not travel with each one."""
         bare = copy.copy(self)

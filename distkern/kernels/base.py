@@ -84,6 +84,36 @@ class Kernel:
         """Seconds that a tile of a × b entries on n features takes on one core of about 2.5 GHz."""
         return 1e-9 * a * b * n
 
+    def stored(self) -> Kernel:
+        """The kernel whose values a store keeps for this one: another one where many are made of the same values."""
+        return self
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Names of the prepared arrays, one number a sample, that `from_stored` takes."""
+        return ()
+
+    def from_stored(self, values: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
+        """Values of this kernel from those of ``stored()``, entry by entry.
+
+        Parameters
+        ----------
+        values
+            Values of the stored kernel.
+        rows, cols
+            The summary arrays of the row and of the column samples, of shapes that broadcast to that of the values.
+        n
+            Number of features.
+        """
+        return values
+
+    def check_summary(self, summary: Mapping[str, Array], ids: Names = None) -> None:
+        """Refuse, by their summaries, stored samples for which this kernel is not defined."""
+
+    def stored_dtype(self, n: int, dtype: str) -> str:
+        """Type in which a store keeps values of samples of n features, where the user asks for ``dtype``."""
+        return dtype
+
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples for which the kernel is not defined.
 

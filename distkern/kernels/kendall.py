@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from distkern.compiled.inversions import concordance_tile, rank
-from distkern.core.errors import InputError
+from distkern.compiled import concordance as counting
+from distkern.compiled.inversions import rank
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import Names, refuse_constant, refuse_nan, refuse_single_feature
+from distkern.core.validation import Names, constant_sample, refuse_constant, refuse_nan, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
+
+CONSTANT_REMEDY = 'leave it out, or use Kendall(ties="zero"), where it has kernel value 0'
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,74 @@ class OrderingKernel(Kernel):
         return 32 * a * b
 
 
+@dataclass(frozen=True)
+class Concordance(OrderingKernel):
+    """k(x, y) = n_c − n_d, the concordant less the discordant pairs of features, a whole number.
+
+    What a store keeps for the Kendall kernel with either treatment of ties and for the Mallows kernel at every λ: they
+    are made of it and of t, the number of pairs that a sample does not tie.
+
+    Raises
+    ------
+    SampleError
+        If a sample holds NaN; the sample is named.
+
+    Examples
+    --------
+    >>> Concordance()([[1, 2, 3]], [[3, 1, 2]])
+    array([[-1.]])
+    """
+
+    name: ClassVar[str] = "concordance"
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks; float64 holds them exactly up to 94 million features."""
+        return concordance(A, B)[0].astype(np.float64)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """t, the number of pairs that each sample does not tie."""
+        return A.arrays["untied"].astype(np.float64)
+
+    def stored_dtype(self, n: int, dtype: str) -> str:
+        """The smallest integer type that holds C(n, 2), whatever the user asks for: the values stay exact."""
+        return "int32" if n * (n - 1) // 2 < 2**31 else "int64"
+
+
+@dataclass(frozen=True)
+class ConcordanceView(OrderingKernel):
+    """A kernel whose values are made of the concordance S = n_c − n_d and of the untied pairs t of each sample."""
+
+    def from_counts(self, S: Array, t_rows: Array, t_cols: Array, pairs: int) -> Floats:
+        """Kernel values from the concordance, the untied pairs and C(n, 2)."""
+        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        S, _ = concordance(A, B)
+        return self.from_counts(S, A.arrays["untied"][:, None], B.arrays["untied"][None, :], total_pairs(A))
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample: there S = t."""
+        t = A.arrays["untied"]
+        return self.from_counts(t, t, t, total_pairs(A))
+
+    def stored(self) -> Kernel:
+        """The concordance."""
+        return Concordance()
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The number of untied pairs."""
+        return ("untied",)
+
+    def from_stored(self, values: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
+        """Values of this kernel from the stored concordance."""
+        return self.from_counts(values, rows["untied"], cols["untied"], n * (n - 1) // 2)
+
+
 def concordance(A: Prepared, B: Prepared) -> tuple[Array, Array]:
     """S = n_c − n_d and the number of pairs tied in both, as int64 (len(A), len(B)), exact."""
-    counts = np.empty((len(A), len(B)), dtype=np.int64)
-    joint = np.empty_like(counts)
-    a, b = A.arrays, B.arrays
-    concordance_tile(a["order"], a["tied"], a["untied"], b["codes"], b["untied"], A is B, counts, joint)
-    return counts, joint
+    return counting.concordance(A.arrays, B.arrays, A is B)
 
 
 def total_pairs(A: Prepared) -> int:
@@ -54,7 +119,7 @@ def total_pairs(A: Prepared) -> int:
 
 
 @dataclass(frozen=True)
-class Kendall(OrderingKernel):
+class Kendall(ConcordanceView):
     """k(x, y) = (n_c − n_d) / C(n, 2), or tau-b: (n_c − n_d) / sqrt(t_x t_y).
 
     n_c and n_d are the numbers of pairs of features that x and y order the same way and the opposite way; a pair tied
@@ -97,15 +162,14 @@ class Kendall(OrderingKernel):
         """Refuse samples with missing values; under tau-b also constant samples."""
         super().check(X, ids, features)
         if self.ties == "b":
-            refuse_constant(X, ids, 'leave it out, or use Kendall(ties="zero"), where it has kernel value 0')
+            refuse_constant(X, ids, CONSTANT_REMEDY)
 
-    def tile(self, A: Prepared, B: Prepared) -> Floats:
-        """Kernel values of two prepared blocks."""
-        counts, _ = concordance(A, B)
-        if self.ties == "zero":
-            return counts / total_pairs(A)
-        return counts / np.sqrt(np.multiply.outer(A.arrays["untied"].astype(float), B.arrays["untied"].astype(float)))
+    def check_summary(self, summary: Mapping[str, Array], ids: Names = None) -> None:
+        """Under tau-b refuse constant samples."""
+        constant = np.flatnonzero(summary["untied"] == 0)
+        if self.ties == "b" and len(constant):
+            raise constant_sample(int(constant[0]), ids, CONSTANT_REMEDY)
 
-    def diagonal(self, A: Prepared) -> Floats:
-        """T / C(n, 2), or ones for tau-b."""
-        return A.arrays["untied"] / total_pairs(A) if self.ties == "zero" else np.ones(len(A))
+    def from_counts(self, S: Array, t_rows: Array, t_cols: Array, pairs: int) -> Floats:
+        """Kernel values from the concordance, the untied pairs and C(n, 2)."""
+        return S / pairs if self.ties == "zero" else S / np.sqrt(t_rows.astype(float) * t_cols.astype(float))

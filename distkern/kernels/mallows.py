@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Floats
-from distkern.kernels.base import Prepared
-from distkern.kernels.kendall import OrderingKernel, concordance, total_pairs
+from distkern.core.typing import Array, Floats
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.kendall import ConcordanceView, concordance, total_pairs
 
 
 @dataclass(frozen=True)
-class Mallows(OrderingKernel):
+class Mallows(ConcordanceView):
     """k(x, y) = exp(−λ d(x, y)), with d the number of discordant pairs where there are no ties.
 
     With ties, d is the squared distance of the sign embeddings, over four: d = (t_x + t_y − 2 (n_c − n_d)) / 4, where t
@@ -61,14 +62,31 @@ class Mallows(OrderingKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
-        counts, joint = concordance(A, B)
-        pairs = total_pairs(A)
         if self.ties == "embedding":
-            distance = (np.add.outer(A.arrays["untied"], B.arrays["untied"]) - 2 * counts) / 4
-        else:
-            distance = (pairs - joint - counts) / 2
-        return np.exp(-self.lam * (distance / pairs if self.scaled else distance))
+            return super().tile(A, B)
+        S, joint = concordance(A, B)
+        return self._of_distance((total_pairs(A) - joint - S) / 2, total_pairs(A))
 
     def diagonal(self, A: Prepared) -> Floats:
         """Ones: d(x, x) = 0."""
         return np.ones(len(A))
+
+    def stored(self) -> Kernel:
+        """The concordance; the kernel itself for Kemeny's distance, which needs the pairs tied in both samples too."""
+        return super().stored() if self.ties == "embedding" else self
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The number of untied pairs, for the distance of the embedding."""
+        return super().summary if self.ties == "embedding" else ()
+
+    def from_stored(self, values: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
+        """Values of this kernel from those of ``stored()``."""
+        return super().from_stored(values, rows, cols, n) if self.ties == "embedding" else values
+
+    def from_counts(self, S: Array, t_rows: Array, t_cols: Array, pairs: int) -> Floats:
+        """Kernel values from the concordance, the untied pairs and C(n, 2)."""
+        return self._of_distance((t_rows + t_cols - 2 * S) / 4, pairs)
+
+    def _of_distance(self, distance: Floats, pairs: int) -> Floats:
+        return np.exp(-self.lam * (distance / pairs if self.scaled else distance))

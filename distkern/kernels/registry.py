@@ -7,12 +7,36 @@ from typing import Any
 from distkern.core.errors import InputError
 from distkern.core.typing import Spec
 from distkern.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
-from distkern.kernels.kendall import Kendall
+from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.mallows import Mallows
+from distkern.kernels.partial import PartialKendall
+from distkern.kernels.partial_mallows import PartialMallows
+from distkern.kernels.permutation import Diffusion, EqualRank
+from distkern.kernels.smoothed import SmoothedKendall
 from distkern.kernels.vectors import Gaussian, Linear, Polynomial
+from distkern.kernels.weighted import WeightedKendall
 
 KERNELS: dict[str, type[Kernel]] = {
-    cls.name: cls for cls in (Kendall, Mallows, Linear, Polynomial, Gaussian, Sum, Product, Scaled, Power, Normalized)
+    cls.name: cls
+    for cls in (
+        Concordance,
+        Kendall,
+        Mallows,
+        PartialKendall,
+        PartialMallows,
+        SmoothedKendall,
+        EqualRank,
+        Diffusion,
+        WeightedKendall,
+        Linear,
+        Polynomial,
+        Gaussian,
+        Sum,
+        Product,
+        Scaled,
+        Power,
+        Normalized,
+    )
 }
 
 

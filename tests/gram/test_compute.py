@@ -1,5 +1,6 @@
 """compute_gram end to end: the same bits on any road, resumption, refusals."""
 
+import pickle
 from pathlib import Path
 
 import naive
@@ -61,6 +62,24 @@ def test_a_rectangular_matrix_and_its_diagonals(tmp_path):
         assert gram.col_ids[:2] == ("0", "1")
 
 
+def test_one_pass_serves_every_kernel_made_of_the_concordance(tmp_path):
+    gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=7)
+    for kernel in (Kendall(ties="b"), Mallows(0.01), Mallows(3.0, scaled=True)):
+        for view in (gram.with_kernel(kernel), compute_gram(kernel, X, store=tmp_path / "k.zarr", progress=False)):
+            np.testing.assert_array_equal(view.to_numpy(), kernel(X))
+            np.testing.assert_array_equal(view.diag(), np.diag(kernel(X)))
+            np.testing.assert_array_equal(view[3:9][:, ::2].to_numpy(), kernel(X)[3:9][:, ::2])
+            np.testing.assert_allclose(view.matmat(np.ones(23)), kernel(X).sum(axis=1), rtol=1e-12)
+            np.testing.assert_array_equal(pickle.loads(pickle.dumps(view)).to_numpy(), kernel(X))
+    assert len(gram.info()["runs"]) == 1
+    with pytest.raises(InputError, match=r"is not made of what .* stores \(Concordance\(\)\)"):
+        gram.with_kernel(Mallows(1.0, ties="kemeny"))
+    flat = np.vstack([X, np.ones((1, 40))])
+    gram = compute_gram(Kendall(), flat, store=tmp_path / "f.zarr")
+    with pytest.raises(SampleError, match="sample '23' is constant"):
+        gram.with_kernel(Kendall(ties="b"))
+
+
 @settings(max_examples=15)
 @given(st.integers(2, 9), st.integers(1, 5), st.booleans())
 def test_equals_the_naive_double_loop(tmp_path_factory, m, tile, single):
@@ -74,9 +93,7 @@ def test_equals_the_naive_double_loop(tmp_path_factory, m, tile, single):
         dtype="float32" if single else "float64",
     )
     expected = np.array(naive.matrix(naive.kendall, part, part))
-    np.testing.assert_allclose(
-        gram.to_numpy(), expected, rtol=1e-6 if single else 1e-13, atol=1e-7 if single else 1e-15
-    )
+    np.testing.assert_allclose(gram.to_numpy(), expected, rtol=1e-14, atol=1e-15)  # whole numbers are stored, exactly
 
 
 def test_a_cohort_is_recognised_in_another_container(tmp_path):
@@ -113,10 +130,11 @@ def test_other_data_or_another_kernel_is_refused_with_both_fingerprints(tmp_path
         compute_gram(Kendall(), changed, store=tmp_path / "k.zarr")
     assert stored.fingerprint["rows"] in str(caught.value)
     assert asked.fingerprint["rows"] in str(caught.value)
-    with pytest.raises(StoreMismatchError, match=r'stored .*"ties": "zero".* asked for .*"ties": "b"'):
-        compute_gram(Kendall(ties="b"), X, store=tmp_path / "k.zarr")
+    with pytest.raises(StoreMismatchError, match=r'stored .*"concordance".* asked for .*"linear"'):
+        compute_gram(Linear(), X, store=tmp_path / "k.zarr")
+    compute_gram(Linear(), X, store=tmp_path / "l.zarr")
     with pytest.raises(StoreMismatchError, match='dtype: stored "float64", asked for "float32"'):
-        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", dtype="float32")
+        compute_gram(Linear(), X, store=tmp_path / "l.zarr", dtype="float32")
     with pytest.raises(StoreMismatchError, match="symmetric"):
         compute_gram(Kendall(), X, X, store=tmp_path / "k.zarr")
     np.testing.assert_array_equal(open_gram(tmp_path / "k.zarr").to_numpy(), Kendall()(X))

@@ -40,20 +40,20 @@ def test_nothing_is_read_before_it_is_asked_for(gram):
     part = gram[:7][:, 7:14]
     assert gram.bytes_read() == 0
     part.to_numpy()
-    assert gram.bytes_read() == 7 * 7 * 8
+    assert gram.bytes_read() == 7 * 7 * 4 + 30 * 8  # the counts of one tile, and the untied pairs of all samples
 
 
 def test_a_pass_reads_every_stored_byte_once(gram):
     V = np.random.default_rng(0).normal(size=(30, 4))
     np.testing.assert_allclose(gram.matmat(V), K @ V, rtol=1e-12, atol=1e-12)
     stored = sum(a * b for a, b in [(7, 7)] * 10 + [(7, 2)] * 4 + [(2, 2)])
-    assert gram.bytes_read() == 8 * stored
+    assert gram.bytes_read() == 4 * stored + 30 * 8
     assert np.array_equal(gram.matmat(V), open_gram(gram.path).matmat(V))
 
 
 def test_the_whole_symmetric_matrix_is_read_from_the_upper_triangle_once(gram):
     np.testing.assert_array_equal(np.asarray(gram), K)
-    assert gram.bytes_read() == 8 * sum(a * b for a, b in [(7, 7)] * 10 + [(7, 2)] * 4 + [(2, 2)])
+    assert gram.bytes_read() == 30 * 8 + 4 * sum(a * b for a, b in [(7, 7)] * 10 + [(7, 2)] * 4 + [(2, 2)])
 
 
 def test_products_of_a_part(gram):

@@ -1,0 +1,194 @@
+"""Inversions of a permutation of many items by blocks, a fixed amount of work an item and no allocation a pair.
+
+Walk the items in the order of x, 64 to a block, and cut the ranks of y into buckets of 64. A discordant pair lies
+
+1. in one block of x: its y ranks are compared by brute force, 32 blocks side by side in the lanes of a vector;
+2. in two blocks of x and two buckets of y: each item looks up how many earlier items lie in later buckets, a table that
+   is brought up to date once a block;
+3. in two blocks of x and one bucket of y: walking in the order of y, the *block numbers* of x are compared by the same
+   routine as in 1; equal numbers do not count, so nothing is counted twice.
+
+Items are stored so that the lanes of a vector are 32 blocks: place 32·k + l of a run of 2,048 is item k of block l.
+
+Ties are broken both ways. With the features of each tie group ordered by their position in both samples, and then the
+other way round in both, a pair tied in one sample counts once as concordant and once as discordant, and a pair tied in
+both counts as concordant twice. So n_c − n_d = C(n, 2) − inversions − inversions the other way − pairs tied in both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distkern.compiled.simd import GROUP, LANES, add_later_counts, inversions_between, inversions_within
+from distkern.core.jit import compiled
+from distkern.core.typing import Array
+
+SIDE = 64
+"""Items in a block of x, and ranks in a bucket of y."""
+
+RUN = SIDE * LANES
+"""Items whose blocks lie side by side in the lanes of a vector."""
+
+LIMIT = 2**16 - 1
+"""Most items: ranks are 16-bit numbers, and the largest of those marks places behind the last item."""
+
+SAMPLES = 32
+"""Samples on a side of a part of a tile whose walks are laid out at a time."""
+
+
+def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmetric: bool) -> tuple[Array, Array]:
+    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+
+    Parameters
+    ----------
+    arrays_a, arrays_b
+        Of each side: order, codes and tie flags (samples, n), untied pairs (samples,); n at most ``LIMIT``.
+    symmetric
+        Whether A and B are the same samples; then only i ≤ j is filled.
+    """
+    a, n = arrays_a[0].shape
+    b = len(arrays_b[0])
+    pairs = n * (n - 1) // 2
+    counts, joint = np.zeros((a, b), dtype=np.int64), np.zeros((a, b), dtype=np.int64)
+    for left in range(0, b, SAMPLES):
+        columns = [array[left : left + SAMPLES] for array in arrays_b]
+        walks_b = _laid_out(columns, pairs)
+        for top in range(0, left + SAMPLES if symmetric else a, SAMPLES):
+            rows = [array[top : top + SAMPLES] for array in arrays_a]
+            same = symmetric and top == left
+            walks_a = walks_b if same else _laid_out(rows, pairs)
+            part = slice(top, top + SAMPLES), slice(left, left + SAMPLES)
+            _fill(*rows, *walks_a, columns[1], columns[3], *walks_b, same, counts[part], joint[part])
+    return counts, joint
+
+
+def _laid_out(arrays: list[Array], pairs: int) -> tuple[Array, Array]:
+    """Walk and ranks of each sample, with tie groups in the order of their features and the other way round."""
+    order, _, tied, untied = arrays
+    m, n = order.shape
+    ways = 1 if (untied == pairs).all() else 2
+    walks = np.full((m, ways, -(-n // RUN) * RUN), n, dtype=np.uint16)
+    ranks = np.full((m, ways, n + 1), LIMIT, dtype=np.uint16)
+    _lay_out(order, tied, walks, ranks)
+    return walks, ranks
+
+
+@compiled
+def _lay_out(order, tied, walks, ranks):  # type: ignore[no-untyped-def]
+    m, n = order.shape
+    for sample in range(m):
+        start = 0
+        while start < n:
+            stop = start + 1
+            while stop < n and tied[sample, stop]:
+                stop += 1
+            for way in range(walks.shape[1]):
+                for k in range(start, stop):
+                    rank = k if way == 0 else start + stop - 1 - k
+                    item = order[sample, k]
+                    ranks[sample, way, item] = rank
+                    run, within = rank // RUN, rank % RUN
+                    walks[sample, way, run * RUN + within % SIDE * LANES + within // SIDE] = item
+            start = stop
+
+
+@compiled
+def _fill(  # type: ignore[no-untyped-def]
+    order_a, codes_a, tied_a, untied_a, walks_a, ranks_a, codes_b, untied_b, walks_b, ranks_b, symmetric, counts, joint
+):
+    a, n = order_a.shape
+    pairs = np.int64(n) * (n - 1) // 2
+    values, places = np.empty(RUN, np.uint16), np.empty(RUN, np.uint16)
+    later, here = np.zeros(LANES * LANES, np.uint16), np.zeros(LANES * LANES, np.uint16)
+    lanes = np.zeros(LANES, np.uint16)
+    blocks = np.empty((walks_a.shape[1], n + 1), np.uint16)
+    seen = np.zeros(n, np.uint16)
+    for i in range(a):
+        for way in range(walks_a.shape[1]):
+            for item in range(n + 1):
+                blocks[way, item] = ranks_a[i, way, item] // np.uint16(SIDE)
+            blocks[way, n] = LIMIT
+        for j in range(i if symmetric else 0, codes_b.shape[0]):
+            if untied_a[i] == pairs and untied_b[j] == pairs:
+                inverted = _inversions(
+                    walks_a[i, 0], ranks_b[j, 0], walks_b[j, 0], blocks[0], n, values, places, later, here, lanes
+                )
+                counts[i, j] = pairs - 2 * inverted
+                continue
+            both = np.int64(0)
+            if untied_a[i] < pairs and untied_b[j] < pairs:
+                both = _joint_ties(order_a[i], tied_a[i], codes_b[j], seen)
+            inverted = np.int64(0)
+            for way in range(2):
+                p, q = min(way, walks_a.shape[1] - 1), min(way, walks_b.shape[1] - 1)
+                inverted += _inversions(
+                    walks_a[i, p], ranks_b[j, q], walks_b[j, q], blocks[p], n, values, places, later, here, lanes
+                )
+            counts[i, j] = pairs - inverted - both
+            joint[i, j] = both
+
+
+@compiled
+def _inversions(walk_x, rank_y, walk_y, block_x, n, values, places, later, here, lanes):  # type: ignore[no-untyped-def]
+    """Discordant pairs of two samples without ties; ``values`` to ``lanes`` are working space."""
+    later[:] = 0
+    rows = 16 if n <= 16 * LANES * SIDE else 32
+    total = np.int64(0)
+    for start in range(0, len(walk_x), RUN):
+        for q in range(RUN):
+            rank = rank_y[walk_x[start + q]]
+            values[q] = rank
+            bucket = rank // np.uint16(SIDE)
+            places[q] = bucket % np.uint16(rows) * np.uint16(LANES) + bucket // np.uint16(rows) % np.uint16(LANES)
+        _within_blocks(values, lanes)
+        for block in range(min(LANES, (n - start + SIDE - 1) // SIDE)):
+            for k in range(SIDE):
+                place = places[k * LANES + block]
+                total += later[place]
+                here[place] += np.uint16(1)
+            add_later_counts(later, here, rows)
+    total += _drained(lanes)
+    for start in range(0, len(walk_y), RUN):
+        for q in range(RUN):
+            values[q] = block_x[walk_y[start + q]]
+        _within_blocks(values, lanes)
+    return total + _drained(lanes)
+
+
+@compiled
+def _within_blocks(values, lanes):  # type: ignore[no-untyped-def]
+    """Add the inversions inside each of the 32 blocks that lie side by side."""
+    for first in range(0, RUN, GROUP * LANES):
+        inversions_within(values, first, lanes)
+        for second in range(first + GROUP * LANES, RUN, GROUP * LANES):
+            inversions_between(values, first, second, lanes)
+
+
+@compiled
+def _drained(lanes):  # type: ignore[no-untyped-def]
+    total = np.int64(0)
+    for lane in range(LANES):
+        total += lanes[lane]
+        lanes[lane] = 0
+    return total
+
+
+@compiled
+def _joint_ties(order_x, tied_x, codes_y, seen):  # type: ignore[no-untyped-def]
+    """Pairs tied in both samples: in each tie group of x, those with equal codes of y; ``seen`` is zero and stays so."""
+    n = len(order_x)
+    both = np.int64(0)
+    start = 0
+    while start < n:
+        stop = start + 1
+        while stop < n and tied_x[stop]:
+            stop += 1
+        if stop - start > 1:
+            for k in range(start, stop):
+                code = codes_y[order_x[k]]
+                both += seen[code]
+                seen[code] += 1
+            for k in range(start, stop):
+                seen[codes_y[order_x[k]]] = 0
+        start = stop
+    return both

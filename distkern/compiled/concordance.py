@@ -1,0 +1,91 @@
+"""Concordance of two blocks of ranked samples, by whichever way of counting is the fastest for them.
+
+==============  ========================================  ===================
+way             work a pair of samples                    used for
+==============  ========================================  ===================
+``bitplanes``   n²/2 bits, 64 to 512 an instruction       few features
+``levels``      n + d_x d_y, d distinct values a sample   few distinct values
+``blocks``      n, a fixed number of instructions each    many features
+``inversions``  n log n, merge sort                       n above 65,535
+==============  ========================================  ===================
+
+All count in integers and give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from distkern.compiled import bitplanes, blocks, inversions, levels
+from distkern.core.typing import Array
+
+# Nanoseconds, measured side by side by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose the
+# way and nothing else.
+BIT = 1.8e-3  # a pair of features in a plane; twice that with ties
+ITEM = 3.3  # a feature counted by blocks; twice that with ties
+MEETING = 0.6  # a feature entered into a table of meeting values
+CELL = 1.2  # a cell of such a table summed up
+MERGED = 50.0  # a feature sorted by merging
+
+
+def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool) -> tuple[Array, Array]:
+    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+
+    Parameters
+    ----------
+    A, B
+        What `inversions.rank` gives of each block: ``order``, ``codes``, ``tied`` (samples, n), ``untied`` (samples,).
+    symmetric
+        Whether A and B are the same samples.
+
+    Returns
+    -------
+    int64 (a, b) twice, exact.
+
+    Examples
+    --------
+    >>> names = "order", "codes", "tied", "untied"
+    >>> block = dict(zip(names, inversions.rank(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 2.0]]))))
+    >>> S, joint = concordance(block, block, True)
+    >>> S.tolist(), joint.tolist()
+    ([[3, -2], [-2, 2]], [[0, 0], [0, 1]])
+    """
+    n = A["order"].shape[1]
+    pairs = n * (n - 1) // 2
+    ties = bool((A["untied"] < pairs).any() or (B["untied"] < pairs).any())
+    way = fastest(n, int(A["codes"].max()) + 1, int(B["codes"].max()) + 1, ties)
+    if way == "bitplanes":
+        discordant, untied = bitplanes.concordance(A["codes"], B["codes"], ties, symmetric)
+        if ties:
+            counts = untied - 2 * discordant
+            joint = pairs - np.add.outer(A["untied"], B["untied"]) + untied
+        else:
+            counts, joint = pairs - 2 * discordant, np.zeros_like(discordant)
+    elif way == "levels":
+        counts, joint = levels.concordance(A["codes"], B["codes"], symmetric)
+    else:
+        count = blocks.concordance if way == "blocks" else inversions.concordance
+        names = ("order", "codes", "tied", "untied")
+        counts, joint = count(tuple(A[name] for name in names), tuple(B[name] for name in names), symmetric)
+    if symmetric:
+        below = np.tril_indices(len(counts), -1)
+        counts[below], joint[below] = counts.T[below], joint.T[below]
+    return counts, joint
+
+
+def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:
+    """Choose the way of counting for samples of n features with at most so many distinct values.
+
+    Examples
+    --------
+    >>> fastest(100, 100, 100, False), fastest(20_000, 20, 20, True), fastest(20_000, 20_000, 20_000, False)
+    ('bitplanes', 'levels', 'blocks')
+    """
+    ways = 2 if ties else 1
+    costs = {"levels": MEETING * n + CELL * levels_a * levels_b, "inversions": MERGED * n}
+    if n <= blocks.LIMIT:
+        whole_runs = -(-n // blocks.RUN) * blocks.RUN
+        costs |= {"bitplanes": BIT * ways * n * (n - 1) / 2, "blocks": ITEM * ways * whole_runs}
+    return min(costs, key=lambda way: costs[way])

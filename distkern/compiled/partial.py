@@ -1,0 +1,243 @@
+"""The convolution Kendall kernel of two partial rankings in closed form: O(k + m + q log q), exact with any ties.
+
+A sample is held as its *order* (the k observed items from the least preferred to the most, then the others by position)
+and the *balance* of each place of it: the number of observed items below less the number above, k + 1 − 2a for mid-rank
+a (1 = best), equal for tied items and growing with preference. *last* tells that the items not observed come after all
+others (a top-k ranking), else their places are unknown (an interleaving).
+
+A sample that observes everything is a top-k ranking too: its lowest tie group may as well be left unobserved and last.
+So total rankings, orderings with ties and counts with many zeros are met as short lists, and two forms remain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distkern.compiled.inversions import count_inversions, place_dtype
+from distkern.core.jit import compiled
+from distkern.core.typing import Array
+
+ABSENT = np.int32(-(2**31))
+"""Balance at the places of items that the other sample does not observe."""
+
+
+# Once per sample ---------------------------------------------------------------------------------------------------
+
+
+@compiled
+def arrange_rows(X, unobserved_last, order, balance, observed, last):  # type: ignore[no-untyped-def]
+    """Fill order and balance (m, n), number of observed items and whether the others are last (m,) for rows of X."""
+    m, n = X.shape
+    items = np.empty(n, dtype=np.int64)
+    values = np.empty(n, dtype=X.dtype)
+    for i in range(m):
+        k, missing = 0, 0
+        for item in range(n):
+            if np.isnan(X[i, item]):
+                items[n - 1 - missing] = item
+                missing += 1
+            else:
+                items[k] = item
+                values[k] = X[i, item]
+                k += 1
+        places = np.argsort(values[:k], kind="mergesort")
+        bottom = 0
+        if missing == 0:
+            bottom = 1
+            while bottom < n and values[places[bottom]] == values[places[0]]:
+                bottom += 1
+        k -= bottom
+        for p in range(k):
+            order[i, p] = items[places[bottom + p]]
+        for p in range(bottom):  # the sort is stable, so these stand by position
+            order[i, k + p] = items[places[p]]
+        for p in range(missing):
+            order[i, k + p] = items[n - 1 - p]
+        _fill_balance(values, places[bottom:], k, balance[i])
+        observed[i] = k
+        last[i] = missing == 0 or unobserved_last
+
+
+@compiled
+def _fill_balance(values, places, k, balance):  # type: ignore[no-untyped-def]
+    """Fill the balance of k places: start + stop − k in the tie group [start, stop), and 0 beyond."""
+    start = 0
+    while start < k:
+        stop = start + 1
+        while stop < k and values[places[stop]] == values[places[start]]:
+            stop += 1
+        for p in range(start, stop):
+            balance[p] = start + stop - k
+        start = stop
+    balance[k:] = 0
+
+
+def arrange(X: Array, unobserved_last: bool) -> tuple[Array, Array, Array, Array]:
+    """Order and balance (m, n), number of observed items and whether the others are last (m,), of the rows of ``X``.
+
+    Parameters
+    ----------
+    X
+        (m, n); larger = preferred, NaN = not observed.
+    unobserved_last
+        Whether items that are not observed come after all others; else their places are unknown.
+
+    Examples
+    --------
+    >>> order, balance, observed, last = arrange(np.array([[5.0, np.nan, 7.0, 7.0]]), False)
+    >>> order.tolist(), balance.tolist(), observed.tolist(), last.tolist()
+    ([[0, 2, 3, 1]], [[-2, 1, 1, 0]], [3], [0])
+    """
+    m, n = X.shape
+    order = np.empty((m, n), dtype=place_dtype(n))
+    balance = np.empty((m, n), dtype=np.int16 if n <= 2**15 else np.int32)
+    observed, last = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.uint8)
+    arrange_rows(np.ascontiguousarray(X, dtype=np.float64), unobserved_last, order, balance, observed, last)
+    return order, balance, observed, last
+
+
+@compiled
+def self_sums(balance, observed, last, out):  # type: ignore[no-untyped-def]
+    """Fill S(R, R) = Σ s² of each sample: untied observed pairs, and (n − k) Σ t² or (n − k) k."""
+    m, n = balance.shape
+    for i in range(m):
+        k = np.int64(observed[i])
+        untied, squares, run = k * (k - 1) // 2, np.int64(0), np.int64(0)
+        for p in range(k):
+            run = run + 1 if p > 0 and balance[i, p] == balance[i, p - 1] else np.int64(0)
+            untied -= run
+            squares += np.int64(balance[i, p]) ** 2
+        if last[i]:
+            out[i] = untied + (n - k) * k
+        else:
+            out[i] = untied + np.float64((n - k) * squares) / np.float64((k + 1) ** 2)
+
+
+# Per pair ----------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _walk_second(order, balance, m, place, balance_a, at):  # type: ignore[no-untyped-def]
+    """Walk the second sample upwards over the common items; note its balance u at their places in the first one.
+
+    Returns q, Σt, Σu, Σtu, Σ t·(balance among the common items) and the number of pairs tied, t and u being balances.
+    """
+    q, t_sum, u_sum, product = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    inner, tied, start, group = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    current = np.int64(ABSENT)
+    for s in range(m):
+        p = place[order[s]]
+        if p < 0:
+            continue
+        u, t = np.int64(balance[s]), np.int64(balance_a[p])
+        if u != current:
+            inner += group * (start + q)  # below less above is start + stop − q; the last term follows at the end
+            start, group, current = q, np.int64(0), u
+        tied += q - start
+        at[p] = u
+        group += t
+        q += 1
+        t_sum += t
+        u_sum += u
+        product += t * u
+    inner += group * (start + q) - q * t_sum
+    return q, t_sum, u_sum, product, inner, tied
+
+
+@compiled
+def _walk_first(balance, k, q, u_sum, at, values, buffer):  # type: ignore[no-untyped-def]
+    """Walk the first sample upwards over the common items, and write down the other's balance in this order.
+
+    Returns Σ u·(balance among the common items), and the numbers of pairs tied here and in both; ``at`` is cleared.
+    """
+    inner, tied, joint = np.int64(0), np.int64(0), np.int64(0)
+    group, start, count = np.int64(0), np.int64(0), np.int64(0)
+    current = np.int64(ABSENT)
+    for p in range(k):
+        u = at[p]
+        if u == ABSENT:
+            continue
+        at[p] = ABSENT
+        t = np.int64(balance[p])
+        if t != current:
+            inner += group * (start + count)
+            joint += _joint(values[start:count], buffer)
+            start, group, current = count, np.int64(0), t
+        tied += count - start
+        values[count] = u
+        count += 1
+        group += u
+    inner += group * (start + count) - q * u_sum
+    joint += _joint(values[start:count], buffer)
+    return inner, tied, joint
+
+
+@compiled
+def _joint(values, buffer):  # type: ignore[no-untyped-def]
+    """Sort what is tied in the first sample, so that it shows no inversion; return the number of its equal pairs."""
+    size = values.shape[0]
+    joint = np.int64(0)
+    if size > 1:
+        count_inversions(values, buffer[:size])
+        run = np.int64(0)
+        for s in range(1, size):
+            run = run + 1 if values[s] == values[s - 1] else np.int64(0)
+            joint += run
+    return joint
+
+
+@compiled
+def _closed_form(n, k, m, last_a, last_b, q, C, T, U, product, inner_a, inner_b):  # type: ignore[no-untyped-def]
+    """S of two partial rankings from whole-number sums over their q common items.
+
+    T, U and product are Σt, Σu and Σtu of balances; inner_a is Σ u·(balance of the first among the common items), and
+    inner_b the like. Swapping the two samples gives the same bits: whole numbers, and sums of two terms.
+    """
+    e = n - k - m + q
+    if last_a and last_b:
+        return np.float64(C + T + U + q * e - (k - q) * (m - q))
+    if last_b:
+        return C + np.float64((n + 1) * T + product - inner_b) / np.float64(k + 1)
+    if last_a:
+        return C + np.float64((n + 1) * U + product - inner_a) / np.float64(m + 1)
+    first, second = np.float64(product - inner_a) / np.float64(m + 1), np.float64(product - inner_b) / np.float64(k + 1)
+    # as floats, because 64-bit integers end at n⁴; exact as long as they hold whole numbers, below 2⁵³
+    outside = np.float64(e) * np.float64(product) - np.float64(T) * np.float64(U)
+    return C + (first + second) + outside / (np.float64(k + 1) * np.float64(m + 1))
+
+
+@compiled
+def partial_tile(  # type: ignore[no-untyped-def]
+    order_a, balance_a, observed_a, last_a, order_b, balance_b, observed_b, last_b, symmetric, out
+):
+    """Fill S = Σ_{i<j} s_ij s'_ij for every sample of a block A with every one of B.
+
+    Parameters
+    ----------
+    order_a, balance_a, observed_a, last_a
+        Of the samples of A, as `arrange` gives them; then those of B.
+    symmetric
+        Whether A and B are the same block; then only i ≤ j is computed and mirrored.
+    out
+        float64 (a, b), filled.
+    """
+    a, n = order_a.shape
+    place = np.full(n, -1, dtype=np.int32)
+    at = np.full(n, ABSENT, dtype=np.int32)
+    values = np.empty(n, dtype=np.int32)
+    buffer = np.empty(n, dtype=np.int32)
+    for i in range(a):
+        k = np.int64(observed_a[i])
+        for p in range(k):
+            place[order_a[i, p]] = p
+        for j in range(i if symmetric else 0, order_b.shape[0]):
+            m = np.int64(observed_b[j])
+            q, T, U, product, inner_b, tied_b = _walk_second(order_b[j], balance_b[j], m, place, balance_a[i], at)
+            inner_a, tied_a, joint = _walk_first(balance_a[i], k, q, U, at, values, buffer)
+            discordant = count_inversions(values[:q], buffer[:q])
+            C = q * (q - 1) // 2 - tied_a - tied_b + joint - 2 * discordant
+            out[i, j] = _closed_form(n, k, m, last_a[i], last_b[j], q, C, T, U, product, inner_a, inner_b)
+            if symmetric:
+                out[j, i] = out[i, j]
+        for p in range(k):
+            place[order_a[i, p]] = -1

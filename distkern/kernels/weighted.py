@@ -1,0 +1,174 @@
+"""The weighted Kendall kernels: pairs of items count by the ranks of the two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from distkern.compiled.inversions import rank
+from distkern.compiled.weighted import average_tile, spread_weights, weighted_tile
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats
+from distkern.core.validation import Names
+from distkern.kernels.base import Prepared
+from distkern.kernels.kendall import OrderingKernel
+
+RULES = {"hyperbolic": lambda r: 1 / (1 + r), "logarithmic": lambda r: 1 / math.log2(1 + r)}
+"""Weight of rank r = 1 (the most preferred), 2, …, by the name of the rule."""
+
+
+@dataclass(frozen=True)
+class WeightedKendall(OrderingKernel):
+    """k(x, y) = Σ_{i<j} w_ij(x) w_ij(y) sgn(x_i − x_j) sgn(y_i − y_j).
+
+    The weight of a pair of items depends on their ranks a and b in the sample, 1 for the largest value, which is the
+    most preferred: u_a + u_b (``"additive"``), u_a u_b (``"multiplicative"``), or 1 if both are among the k best
+    (``"top"``). ``"average"`` is the mean of the top-k kernels over k = 1 … n, which without ties weighs a pair by
+    (n + 1 − the worst of its four ranks) / n.
+
+    With ties, the features w_ij sgn are averaged over all ways of breaking them. In closed form: a pair that a sample
+    ties counts 0, and a tied item has the mean of the u, or of the 1[rank ≤ k], of the ranks that its tie group takes
+    up. So each of the four is an inner product, hence positive semidefinite, with any ties.
+
+    Source: Jiao & Vert, *The weighted Kendall and high-order kernels for permutations*, ICML 2018, with their weights;
+    they count concordant pairs only, where this one subtracts the discordant ones, as Kendall's tau does.
+
+    Parameters
+    ----------
+    weights
+        How the ranks of a pair make its weight, as above.
+    u
+        Weights of the ranks, for additive and multiplicative ones: ``"hyperbolic"`` for 1/(1 + rank), ``"logarithmic"``
+        for 1/log₂(1 + rank), or n numbers of 0 or more, the first of which is for the most preferred item. Top and
+        average do not look at it.
+    k
+        Number of best items, 2 or more, for ``weights="top"`` only; from n on the kernel is n_c − n_d.
+
+    Raises
+    ------
+    InputError
+        If a parameter is none of these, or ``u`` does not hold one number for each feature.
+    SampleError
+        If a sample holds NaN; the sample is named.
+
+    Notes
+    -----
+    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) a sample and a
+    pair; ``"top"`` O(k log k) a pair where ties do not reach across k. The values are sums, not divided by the number
+    of pairs: ``.normalized()`` divides by the norms (a cosine). Divided by Σ w_ij(x) w_ij(y) instead, a quotient in use
+    elsewhere, it would *not* be positive semidefinite. Rounding errors are relative to the norms of the two samples.
+    ``"top"`` and ``"average"`` add whole numbers where there are no ties, and are exact.
+
+    Examples
+    --------
+    >>> x, y = [4, 3, 2, 1], [3, 4, 2, 1]  # they disagree on the two best items
+    >>> WeightedKendall("multiplicative", u=(1, 1, 0.5, 0))([x], [y])  # -1 + 0.25 + 0.25; the last item counts nothing
+    array([[-0.5]])
+    >>> [WeightedKendall("top", k=k)([x], [y]).item() for k in (2, 3, 4)]
+    [-1.0, 1.0, 4.0]
+    """
+
+    name: ClassVar[str] = "weighted-kendall"
+    weights: Literal["additive", "multiplicative", "top", "average"] = "additive"
+    u: str | Sequence[float] = "hyperbolic"
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights not in ("additive", "multiplicative", "top", "average"):
+            raise InputError(f'weights must be "additive", "multiplicative", "top" or "average", not {self.weights!r}')
+        object.__setattr__(self, "u", _checked_rule(self.u))  # JSON turns the tuple into a list
+        if self.weights != "top" and self.k is not None:
+            raise InputError(f'k = {self.k!r} belongs to weights="top"; leave it out for weights={self.weights!r}')
+        if self.weights == "top":
+            if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
+                raise InputError(f'weights="top" needs k, a whole number of 2 or more best items; got {self.k!r}')
+            object.__setattr__(self, "k", int(self.k))
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Sort and rank each sample from the best item on, give each item its weight, and compute k(x, x)."""
+        order, codes, tied, _ = rank(-np.asarray(X, dtype=np.float64))
+        arrays: dict[str, Array] = {"order": order, "codes": codes, "tied": tied}
+        if self.weights != "average":
+            weights = np.empty(order.shape)
+            spread_weights(self._table(order.shape[1]), order, tied, weights)
+            arrays |= {"weights": weights, "kept": self._kept(order, weights)}
+        blocks = Prepared(arrays)
+        samples = [blocks.take(slice(i, i + 1)) for i in range(len(order))]
+        arrays["squares"] = np.array([self._values(sample, sample)[0, 0] for sample in samples])
+        return Prepared(arrays, start)
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples with missing values, of one feature, or of another number of features than of weights."""
+        super().check(X, ids, features)
+        if not isinstance(self.u, str) and self._weighs_ranks and len(self.u) != X.shape[1]:
+            raise InputError(
+                f"u holds {len(self.u)} weights and the samples have {X.shape[1]} features: give one weight for each "
+                "rank, or the name of a rule"
+            )
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return self._values(A, B)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """Σ of the squared weights of the pairs that a sample does not tie."""
+        return A.arrays["squares"].copy()
+
+    def bytes_per_tile(self, a: int, b: int) -> int:
+        """Bytes of the result."""
+        return 8 * a * b
+
+    def cost(self, a: int, b: int, n: int) -> float:
+        """Seconds of a × b merge sorts with weighted sums; of k places only for the top k."""
+        items = n if self.k is None else min(n, self.k)
+        return (14e-9 if self.weights == "additive" else 9e-9) * a * b * items * max(1.0, math.log2(items))
+
+    @property
+    def _weighs_ranks(self) -> bool:
+        return self.weights in ("additive", "multiplicative")
+
+    def _table(self, n: int) -> Floats:
+        """Weight of each rank; the top-k weight of a pair is the product of 1[rank ≤ k]."""
+        if self.weights == "top":
+            return (np.arange(n) < (self.k or n)).astype(np.float64)
+        if isinstance(self.u, str):
+            return np.array([RULES[self.u](r) for r in range(1, n + 1)])
+        return np.array(self.u, dtype=np.float64)
+
+    def _kept(self, order: Array, weights: Floats) -> Array:
+        """Number of items up to the last one that takes part in any pair."""
+        m, n = order.shape
+        if self.weights == "additive":
+            return np.full(m, n, dtype=np.int64)
+        present = np.take_along_axis(weights, order.astype(np.int64), axis=1) != 0
+        return np.where(present.any(axis=1), n - np.argmax(present[:, ::-1], axis=1), 0).astype(np.int64)
+
+    def _values(self, A: Prepared, B: Prepared) -> Floats:
+        values = np.empty((len(A), len(B)))
+        a, b = A.arrays, B.arrays
+        if self.weights == "average":
+            average_tile(a["order"], a["tied"], a["codes"], b["order"], b["tied"], b["codes"], A is B, values)
+        else:
+            additive = self.weights == "additive"
+            sides = a["codes"], a["weights"], b["order"], b["codes"], b["weights"], b["kept"]
+            weighted_tile(additive, *sides, A is B, values)
+        return values
+
+
+def _checked_rule(u: str | Sequence[float]) -> str | tuple[float, ...]:
+    if isinstance(u, str):
+        if u in RULES:
+            return u
+        raise InputError(f"u must be {' or '.join(map(repr, RULES))}, or one weight for each rank; got {u!r}")
+    try:
+        weights = tuple(float(weight) for weight in u)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"u must be the name of a rule or numbers, one for each rank; got {u!r}") from error
+    wrong = [weight for weight in weights if not 0 <= weight < np.inf]
+    if wrong:
+        raise InputError(f"the weights u of the ranks must be finite numbers of 0 or more; one is {wrong[0]!r}")
+    return weights

@@ -1,0 +1,121 @@
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from distkern.compiled import sparse as compiled
+from distkern.compiled.sparse import rank_sparse, sparse_tile
+
+levels = st.integers(-2, 3).map(float)
+many = st.floats(allow_nan=False, width=32)
+
+
+@st.composite
+def sparse_cohorts(draw, max_features=14):
+    """Samples of any density, few or many values, negative and infinite ones too, with empty and with full rows."""
+    m, n = draw(st.integers(1, 5)), draw(st.integers(2, max_features))
+    X = draw(arrays(np.float64, (m, n), elements=draw(st.sampled_from([levels, many]))))
+    X[~draw(arrays(bool, (m, n)))] = 0
+    if draw(st.booleans()):
+        X = np.vstack([X, X[:1], np.zeros((1, n)), np.arange(n)[None] + 1.0])
+    return X
+
+
+def ranked(X, width=None):
+    block = sparse.csr_array(X)
+    return rank_sparse(block.data, block.indices, block.indptr, block.shape[1], width)
+
+
+def tile(A, B, n, symmetric):
+    counts = np.full((2, len(A["nonzeros"]), len(B["nonzeros"])), -99, dtype=np.int64)
+    parts = [side[name] for side in (A, B) for name in ("places", "scores", "nonzeros", "balance")]
+    sparse_tile(*parts, n, symmetric, *counts)
+    return counts
+
+
+@pytest.fixture(params=["table", "sorting"])
+def road(request, monkeypatch):
+    """Take one of the two roads for all pairs, through the Python bodies: compiled code has the choice built in."""
+    monkeypatch.setattr(compiled, "TABLE_SHARE", 10**6 if request.param == "table" else 0)
+    body = getattr(sparse_tile, "py_func", sparse_tile)
+    return body
+
+
+def equal_naive(X, Y, S, joint):
+    for i, x in enumerate(X):
+        for j, y in enumerate(Y):
+            concordant, discordant, _, _, both = naive.pair_counts(x, y)
+            assert S[i, j] == concordant - discordant
+            assert joint[i, j] == both
+
+
+@given(sparse_cohorts(), st.booleans())
+def test_counts_equal_the_naive_double_loop(X, symmetric):
+    Y = X if symmetric else X[::-1]
+    A, B = ranked(X), ranked(Y)
+    equal_naive(X, Y, *tile(A, A if symmetric else B, X.shape[1], symmetric))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_roads_equal_the_naive_double_loop(road, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    X = rng.integers(-3, 4, (5, n)) * (rng.random((5, n)) < rng.random()) * 1.0
+    A = ranked(X)
+    counts = np.full((2, 5, 5), -99, dtype=np.int64)
+    parts = [A[name] for name in ("places", "scores", "nonzeros", "balance")]
+    road(*parts, *parts, n, True, *counts)
+    equal_naive(X, X, *counts)
+
+
+@given(sparse_cohorts())
+def test_untied_pairs_equal_naive_ones_and_scores_tell_order_and_sign(X):
+    A = ranked(X, width=X.shape[1] + 3)
+    for x, places, scores, k, balance, untied in zip(X, *A.values(), strict=True):
+        _, _, _, _, tied = naive.pair_counts(x, x)
+        assert untied == math.comb(len(x), 2) - tied
+        assert balance == (x > 0).sum() - (x < 0).sum()
+        assert sorted(places[:k].tolist()) == np.flatnonzero(x).tolist()
+        assert np.sign(scores[:k]).tolist() == np.sign(x[places[:k]]).tolist()
+        assert np.sign(np.diff(scores[:k])).tolist() == [naive.direction(x[places], p + 1, p) for p in range(k - 1)]
+
+
+def test_naive_counts_with_two_features():
+    X = np.array([[0, 0], [0, 1], [-1, 0], [2, 2], [-1, 3.0]])
+    A = ranked(X)
+    equal_naive(X, X, *tile(A, A, 2, True))
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_exact_integers_with_many_features_and_few_that_are_not_zero(continuous):
+    """S is near n² / 2 = 2·10¹⁰, beyond 32 bits: checked against sums over the classes of pairs in whole numbers."""
+    n, k = 200_000, 300
+    values = np.arange(1, k + 1) if continuous else np.arange(1, k + 1) % 3 + 1
+    x = sparse.coo_array((values.astype(float), (np.zeros(k, int), np.arange(k) * 600)), shape=(1, n)).tocsr()
+    A = rank_sparse(x.data, x.indices, x.indptr, n)
+    S, joint = tile(A, A, n, True)
+    tied = sum(math.comb(group, 2) for group in naive.tie_groups(values.tolist()))
+    assert S[0, 0] == A["untied"][0] == k * (n - k) + math.comb(k, 2) - tied
+    assert joint[0, 0] == math.comb(n - k, 2) + tied
+    B = A | {"places": (A["places"] + 1).astype(np.int32)}  # nothing shared: only pairs of one from each count
+    S, joint = tile(A, B, n, False)
+    assert S[0, 0] == -k * k
+    assert joint[0, 0] == math.comb(n - 2 * k, 2) + 2 * tied
+
+
+def test_equals_the_dense_kernel_on_counts_and_on_values_without_ties():
+    from distkern.kernels.kendall import Kendall, concordance
+
+    rng = np.random.default_rng(3)
+    counts = rng.poisson(rng.gamma(0.2, 2, 2000) * rng.uniform(0.2, 1, (8, 1))).astype(float)
+    for X in (counts, counts * rng.normal(0.3, 1, counts.shape)):
+        S, joint = concordance(*[Kendall().prepare(X)] * 2)
+        A = ranked(X)
+        found = tile(A, A, X.shape[1], True)
+        np.testing.assert_array_equal(found[0], S)
+        np.testing.assert_array_equal(found[1], joint)
