@@ -11,6 +11,10 @@ class InputError(DistkernError, ValueError):
     """The data, a parameter or a file that the user gave cannot be used as it is."""
 
 
+class PositionError(InputError, IndexError):
+    """A position lies outside a matrix."""
+
+
 class InputTypeError(DistkernError, TypeError):
     """An argument is of a kind that distkern does not take."""
 

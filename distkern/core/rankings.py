@@ -168,6 +168,27 @@ class Rankings:
         """Number of rankings (not of voters) and of items."""
         return self.values.shape[0], self.values.shape[1]
 
+    @property
+    def scores(self) -> Floats:
+        """Values with the kinds written into them: −infinity is what a top-k ranking does not observe.
+
+        −infinity is a value like another, the least one and tied with itself, which is just what kind ``"top"`` says of
+        items not observed. What stays NaN has an unknown place.
+
+        Examples
+        --------
+        >>> Rankings.from_ranks([[3, np.nan, np.nan], [3, np.nan, 1]], kind=["top", "interleaving"]).scores
+        array([[  3., -inf, -inf],
+               [  3.,  nan,   1.]])
+        """
+        top = np.array(self.kind) == "top"
+        scores = self.values.copy()
+        for row in np.flatnonzero(top & np.isneginf(scores).any(axis=1)):  # observed ones come before the others
+            seen = ~np.isnan(scores[row])
+            scores[row, seen] = np.unique(scores[row, seen], return_inverse=True)[1]
+        scores[top] = np.where(np.isnan(scores[top]), -np.inf, scores[top])
+        return scores
+
     def __len__(self) -> int:
         return len(self.values)
 

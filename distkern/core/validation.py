@@ -57,3 +57,38 @@ def refuse_single_feature(X: Array) -> None:
     """Raise InputError where there is no pair of features to compare."""
     if X.shape[1] < 2:
         raise InputError(f"kernels on orderings compare pairs of features; the samples have {X.shape[1]}")
+
+
+def refuse_other_features(known: Names, new: Names, whose: str) -> None:
+    """Raise InputError where samples have other features, or the same in another order, than those they meet.
+
+    Features without names, or named by their positions as a container does by itself, are taken as they stand.
+
+    Parameters
+    ----------
+    known, new
+        Names of the features of the stored or training samples, and of the new ones.
+    whose
+        What the new samples are called in the message.
+
+    Examples
+    --------
+    >>> refuse_other_features(("TP53", "MYC"), None, "X")
+    >>> refuse_other_features(("TP53", "MYC"), ("MYC", "TP53"), "X")
+    Traceback (most recent call last):
+    distkern.core.errors.InputError: X has the same features in another order (number 0 is 'MYC', not 'TP53'): put ...
+    """
+    if known is None or new is None or len(known) != len(new):
+        return
+    first = next((k for k, pair in enumerate(zip(known, new, strict=True)) if pair[0] != pair[1]), None)
+    if first is None or any(all(name == str(k) for k, name in enumerate(names)) for names in (known, new)):
+        return
+    if sorted(known) == sorted(new):
+        raise InputError(
+            f"{whose} has the same features in another order (number {first} is {new[first]!r}, not "
+            f"{known[first]!r}): put them in the same order, as in frame[names]"
+        )
+    raise InputError(
+        f"{whose} has other features (number {first} is {new[first]!r}, not {known[first]!r}): give the same ones in "
+        "the same order"
+    )

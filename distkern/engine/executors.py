@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 from distkern.core.errors import DistkernError, InputError, InputTypeError, TaskError
 from distkern.core.typing import Executor, Receipt, Task
@@ -35,7 +35,7 @@ class Serial:
             try:
                 receipt = fn(task)
             except Exception as error:
-                raise task_error(error) from error
+                raise_task_error(error)
             yield receipt
 
     def memory_per_task(self, limit: int | None) -> int:
@@ -91,7 +91,7 @@ class Threads:
                 for future in running:
                     future.cancel()
         if failure is not None:
-            raise task_error(failure) from failure
+            raise_task_error(failure)
 
     def memory_per_task(self, limit: int | None) -> int:
         """Bytes that one task may take when the process may take ``limit``."""
@@ -102,14 +102,14 @@ class Threads:
         return f"{self.workers} thread{'s' if self.workers > 1 else ''} in this process"
 
 
-def task_error(error: BaseException) -> DistkernError:
-    """Turn what a task raised into what the user sees; errors of our own already say what to do."""
+def raise_task_error(error: BaseException) -> NoReturn:
+    """Raise what a task raised, in words that the user can use; errors of our own already say what to do."""
     if isinstance(error, DistkernError):
-        return error
-    return TaskError(
+        raise error
+    raise TaskError(
         f"a task failed with {type(error).__name__}: {error}; what had finished is stored, and the same call goes on "
         "from there"
-    )
+    ) from error
 
 
 def usable_cores() -> int:

@@ -9,22 +9,24 @@ import psutil
 USABLE = 0.6
 """Fraction of the available memory that tasks may fill; the rest is for the interpreter and temporary copies."""
 
-_CGROUP_FILES = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+_CGROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 
 
 def available_memory() -> int:
     """Bytes that this process can still take: free memory of the machine, or of its container where that is less."""
     available = int(psutil.virtual_memory().available)
-    for limit_file, usage_file in _CGROUP_FILES:
+    for folder, limit_name, usage_name in _CGROUPS:
         try:
-            limit, usage = limit_file.read_text().strip(), usage_file.read_text().strip()
-        except OSError:
+            limit, usage = (folder / limit_name).read_text().strip(), (folder / usage_name).read_text().strip()
+            statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        except (OSError, ValueError):
             continue
         if limit.isdigit() and usage.isdigit():
-            available = min(available, max(0, int(limit) - int(usage)))
+            cached = int(statistics.get("inactive_file", 0))  # files read before: given back when it is needed
+            available = min(available, max(0, int(limit) - int(usage) + cached))
     return available
 
 

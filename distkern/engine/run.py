@@ -29,7 +29,12 @@ def run(
     """
     total = done + len(tasks)
     listener(Progress(phase, done, total))
-    for receipt in executor.map(fn, tasks):
-        on_receipt(receipt)
-        done += 1
-        listener(Progress(phase, done, total))
+    try:
+        for receipt in executor.map(fn, tasks):
+            on_receipt(receipt)
+            done += 1
+            listener(Progress(phase, done, total))
+    finally:
+        close = getattr(listener, "close", None)  # a bar stays as it stands, whatever ended the work
+        if close is not None:
+            close()

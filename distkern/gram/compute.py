@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
-from distkern.core.typing import Array, Executor
+from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
+from distkern.gram.inspect import Job, inspect
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
-from distkern.gram.store import GramStore, exists, remove
-from distkern.io.source import Source, as_source, fingerprint, sample_digests
-from distkern.kernels.base import Kernel, Prepared
-from distkern.matrix.base import name_samples
-
-SCAN_BYTES = 2**26
-"""Bytes of samples checked and digested at a time."""
-
-
-@dataclass(frozen=True)
-class _Side:
-    """The samples of one side: where to read them, their names and their digests."""
-
-    source: Source
-    ids: tuple[str, ...]
-    digests: Array
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A kernel with its parameters resolved, the samples of each side, and one of them prepared."""
-
-    kernel: Kernel
-    sides: dict[str, _Side]
-    sample: Prepared
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        first, *others = (len(side.ids) for side in self.sides.values())
-        return first, others[0] if others else first
-
-    @property
-    def n_features(self) -> int:
-        return self.sides["rows"].source.shape[1]
+from distkern.gram.store import GramStore, exists, place
+from distkern.kernels.base import Kernel
 
 
 def compute_gram(
@@ -130,24 +98,19 @@ def compute_gram(
     """
     pool = resolve_executor(executor)
     listener = progress_listener(progress)
-    path = os.fspath(store)
-    if exists(path) and not overwrite and not resume:
-        raise StoreError(
-            f"{path!r} exists: pass resume=True to complete it, overwrite=True to replace it, or another path"
-        )
-    opened = GramStore.opened(path) if exists(path) and not overwrite else None
-    job = _inspect(kernel, X, Y, ids)
+    path = place(store)
+    there = exists(path)
+    if there and not (resume or overwrite):
+        raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
+    opened = GramStore.opened(path) if there and not overwrite else None
+    job = inspect(kernel, X, Y, ids)
     plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
     if opened is None:
         refuse_full_disk(plan, path)
-        if exists(path):
-            remove(path)
-        sides = {name: (side.ids, side.digests) for name, side in job.sides.items()}
-        opened = GramStore.create(path, plan.to_dict(), sides, job.sample.arrays)
-    _refuse_mismatch(opened, plan)
+        opened = GramStore.create(path, plan.to_dict(), job.sides, job.sample.arrays, overwrite=overwrite)
+    _refuse_mismatch(opened, plan, job)
     opened.sweep()
-    sources = {name: side.source for name, side in job.sides.items()}
-    fill(opened, sources, pool, listener)
+    fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
     return Gram(opened, job.kernel)
 
 
@@ -174,67 +137,39 @@ def plan_gram(
     >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
     3
     """
-    return _plan(_inspect(kernel, X, Y, None), resolve_executor(executor), memory_limit, dtype, tile)
+    return _plan(inspect(kernel, X, Y, None), resolve_executor(executor), memory_limit, dtype, tile)
 
 
-# Before the work ---------------------------------------------------------------------------------------------------
-
-
-def _inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> _Job:
-    """Check every sample, digest its values, and resolve what the kernel takes from the data."""
-    if not isinstance(kernel, Kernel):
-        raise InputError(f"the kernel comes first, such as Kendall(); got {type(kernel).__name__}")
-    sources = {"rows": as_source(X, ids=ids)} | ({} if Y is None else {"cols": as_source(Y)})
-    sizes = {source.shape[1] for source in sources.values()}
-    if len(sizes) > 1:
-        raise InputError(
-            f"X has {sources['rows'].shape[1]} features and Y has {sources['cols'].shape[1]}; they must agree"
-        )
-    sides = {name: _scan(kernel, source) for name, source in sources.items()}
-    training = sources.get("cols", sources["rows"])
-    resolved = kernel.resolve(training)
-    return _Job(resolved, sides, resolved.stored().prepare(sources["rows"].read(slice(0, 1))))
-
-
-def _scan(kernel: Kernel, source: Source) -> _Side:
-    m, n = source.shape
-    ids = name_samples(m) if source.ids is None else source.ids
-    height = max(1, SCAN_BYTES // (8 * n))
-    digests = np.empty((m, 16), dtype=np.uint8)
-    for start in range(0, m, height):
-        part = slice(start, min(start + height, m))
-        values = source.read(part)
-        kernel.check(values, ids[part], source.features)
-        digests[part] = sample_digests(values)
-    return _Side(source, ids, digests)
-
-
-def _plan(job: _Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
+def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
     stored = job.kernel.stored()
     return make_plan(
         job.kernel,
         stored,
         job.sample.nbytes,
-        fingerprint={name: fingerprint(side.digests, job.n_features) for name, side in job.sides.items()},
+        fingerprint={name: side.fingerprint for name, side in job.sides.items()},
         shape=job.shape,
+        samples=job.samples,
         symmetric=len(job.sides) == 1,
         n_features=job.n_features,
         dtype=stored.stored_dtype(job.n_features, _floating(dtype)),
         tile=tile,
         workers=pool.workers,
         memory_per_task=pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit)),
-        source=" against ".join(side.source.describe() for side in job.sides.values()),
+        source=" against ".join(side.described for side in job.sides.values()),
     )
 
 
 def _floating(dtype: Any) -> str:
-    name = np.dtype(dtype).name
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
     if name not in ("float64", "float32"):
         raise InputError(f'dtype must be "float64" or "float32", not {name!r}')
     return name
 
 
-def _refuse_mismatch(store: GramStore, plan: GramPlan) -> None:
+def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
     """Refuse to mix two computations in one store."""
     wanted, found = plan.identity(), {key: store.meta.get(key) for key in plan.identity()}
     differing = [key for key in wanted if wanted[key] != found[key]]
@@ -243,6 +178,14 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan) -> None:
         raise StoreMismatchError(
             f"{store.path!r} holds another computation ({details}): give another path, or overwrite=True to replace it"
         )
+    for name, side in job.sides.items():
+        stored = store.samples(name).ids
+        if side.named and side.ids != stored:
+            first = next(k for k, pair in enumerate(zip(stored, side.ids, strict=True)) if pair[0] != pair[1])
+            raise StoreMismatchError(
+                f"{store.path!r} holds the same samples under other names (number {first} is {stored[first]!r} there, "
+                f"{side.ids[first]!r} here): give another path, or overwrite=True to replace it"
+            )
 
 
 def _short(value: Any) -> str:

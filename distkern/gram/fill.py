@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from hashlib import blake2b
 
 from distkern.core.events import Listener
 from distkern.core.typing import Array, Executor
-from distkern.engine.executors import Threads
+from distkern.engine.executors import Threads, usable_cores
+from distkern.engine.memory import share_of
 from distkern.engine.run import run
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, prepare_block
@@ -20,7 +19,7 @@ from distkern.io.source import Source
 
 def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listener: Listener) -> None:
     """Compute all that is missing, and log what it took, also when it is interrupted."""
-    began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    began, when, executor = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds"), pool.describe()
     prepared: list[Receipt] = []
     computed: list[Receipt] = []
 
@@ -29,7 +28,7 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
         if receipts:
             run_log = {
                 "started": when,
-                "executor": pool.describe(),
+                "executor": executor,
                 "seconds": round(time.perf_counter() - began, 3),
                 "blocks_prepared": len(prepared),
                 "tiles_computed": len(computed),
@@ -63,15 +62,15 @@ def prepare_side(
     """
     samples = store.samples(side)
     marks = samples.marks()
-    version = _version(store)
-    tasks = [PrepareTask(store.path, version, side, block, source.nameless()) for block in samples.missing()]
+    tasks = [PrepareTask(store.path, store.meta["id"], side, block, source.nameless()) for block in samples.missing()]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)
         marks[receipt.i] = receipt.marks
         samples.mark(marks)
 
-    runner = pool if source.portable or not pool.remote else Threads()
+    here = max(1, min(usable_cores(), share_of(None, 1) // store.meta["bytes_per_task"]))
+    runner = pool if source.portable or not pool.remote else Threads(here)
     already = len(marks) - len(tasks)
     if tasks:
         run(runner, prepare_block, tasks, done, phase=f"prepare {side}", listener=listener, done=already)
@@ -97,8 +96,7 @@ def compute_tiles(
         return
     marks = store.read("marks")
     rows, cols = known["rows"].tolist(), known[store.cols.side].tolist()
-    version = _version(store)
-    tasks = [TileTask(store.path, version, i, j, tuple(rows[i]), tuple(cols[j])) for i, j in tiles]
+    tasks = [TileTask(store.path, store.meta["id"], i, j, tuple(rows[i]), tuple(cols[j])) for i, j in tiles]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)
@@ -107,8 +105,3 @@ def compute_tiles(
 
     already = store.grid.count - len(tasks)
     run(pool, compute_tile, tasks, done, phase="compute tiles", listener=listener, done=already)
-
-
-def _version(store: GramStore) -> str:
-    """Digest of all that shapes the store, by which a worker knows whether the one it has open is still this one."""
-    return blake2b(json.dumps(store.meta, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -12,10 +12,11 @@ import numpy as np
 from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
 from distkern.core.events import Progress
 from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.validation import refuse_other_features
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.plan import readable_bytes
-from distkern.gram.samples import DIAGONAL
+from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import prepared_block
 from distkern.io.source import as_source
@@ -49,7 +50,8 @@ class Gram(BaseGram):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of row samples and of column samples."""
-        return self._grid.rows, self._grid.cols
+        rows, cols = self._store.meta["samples"]
+        return rows, cols
 
     @property
     def is_symmetric(self) -> bool:
@@ -92,6 +94,12 @@ class Gram(BaseGram):
             kernel.check_summary(view._summary(side), self._store.samples(side).ids)
         return view
 
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Names of the features, where the samples came with them."""
+        names = self._store.meta["features"]
+        return None if names is None else tuple(names)
+
     def info(self) -> Spec:
         """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
         done = int(np.count_nonzero(self._store.marks(refresh=True)))
@@ -101,6 +109,7 @@ class Gram(BaseGram):
             "tiles_done": done,
             "tiles": self._grid.count,
             "complete": done == self._grid.count,
+            "samples_computed": [self._grid.rows, self._grid.cols],
             "runs": self._store.runs(),
         }
 
@@ -112,6 +121,10 @@ class Gram(BaseGram):
     # Reading ---------------------------------------------------------------------------------------------------
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
+        return self._computed(_among(self._store.rows, rows), _among(self._store.cols, cols))
+
+    def _computed(self, rows: Indices, cols: Indices) -> Floats:
+        """Read the entries of computed samples, which may stand for many equal ones."""
         out = np.empty((len(rows), len(cols)))  # filled with stored values, and turned into the kernel's at the end
         in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
         for i, (out_rows, inner_rows) in in_row.items():
@@ -130,12 +143,34 @@ class Gram(BaseGram):
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
+        for rows, cols, values in self._computed_tiles():
+            top, bottom = _standing_for(self._store.rows, rows), _standing_for(self._store.cols, cols)
+            if top is None and bottom is None:
+                yield rows, cols, values
+                continue
+            (where, which), (there, other) = top or (rows, np.arange(len(rows))), bottom or (cols, np.arange(len(cols)))
+            yield where, there, values[np.ix_(which, other)]
+
+    def _computed_tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         for i, j in self._grid.tiles():
             rows, cols = np.arange(*self._grid.row_range(i)), np.arange(*self._grid.col_range(j))
             values = self._values(self._store.read_tile(i, j), rows, cols)
             yield rows, cols, values
             if self._grid.symmetric and i != j:
                 yield cols, rows, values.T
+
+    def matmat(self, V: Array) -> Floats:
+        """Product with a vector (n,) or with the columns of a matrix (n, k); equal samples are multiplied once."""
+        V = self._operand(V)
+        rows, cols = self._store.rows.index, self._store.cols.index
+        gathered = V
+        if cols is not None:
+            gathered = np.zeros((self._grid.cols, *V.shape[1:]))
+            np.add.at(gathered, cols, V)
+        out = np.zeros((self._grid.rows, *V.shape[1:]))
+        for top, left, values in self._computed_tiles():
+            out[top] += values @ gathered[left]
+        return out if rows is None else out[rows]
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""
@@ -159,11 +194,11 @@ class Gram(BaseGram):
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
-        return self._row_diagonal.copy()
+        return self._row_diagonal[_among(self._store.rows, np.arange(self.shape[0]))]
 
     def col_diag(self) -> Floats:
         """k(x, x) of the column samples."""
-        return self._col_diagonal.copy()
+        return self._col_diagonal[_among(self._store.cols, np.arange(self.shape[1]))]
 
     @cached_property
     def _row_diagonal(self) -> Floats:
@@ -174,7 +209,8 @@ class Gram(BaseGram):
         return self._row_diagonal if self._grid.symmetric else self._diagonal("cols")
 
     def _diagonal(self, side: str) -> Floats:
-        stored = self._store.samples(side).column(DIAGONAL)
+        dtype = self._store.meta["dtype"]
+        stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # as the tiles hold it
         if not self._kernel.summary:
             return stored
         summary = self._summary(side)
@@ -189,7 +225,9 @@ class Gram(BaseGram):
     def prepared_columns(self) -> Prepared:
         """What the kernel prepared of all column samples, in memory."""
         blocks = [prepared_block(self._store.cols, j) for j in range(self._grid.col_blocks)]
-        return Prepared({name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays})
+        whole = {name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays}
+        index = self._store.cols.index
+        return Prepared(whole) if index is None else Prepared(whole).take(index)
 
     def cross(self, X: Any) -> ArrayGram:
         """Kernel between new raw samples (rows) and the column samples, from their stored prepared form.
@@ -207,18 +245,19 @@ class Gram(BaseGram):
                 f"the new samples have {source.shape[1]} features; those of {self.path!r} have "
                 f"{self._store.meta['n_features']}"
             )
-        needed = 8 * source.shape[0] * (self.shape[1] + 6 * source.shape[1])
+        refuse_other_features(self.features, source.features, "the cohort of new samples")
+        needed = self.kernel.bytes_per_tile(source.shape[0], self.shape[1]) + 24 * source.shape[0] * source.shape[1]
         if needed > share_of(None, 1):
             raise MemoryLimitError(
                 f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
                 f"{readable_bytes(needed)}: give fewer at a time, or use compute_gram(kernel, new, Y=old, store=...)"
             )
         new = self.kernel.prepare(self.kernel.checked(source))
-        values = np.empty((len(new), self.shape[1]))
+        values = np.empty((len(new), self._grid.cols))
         for j in range(self._grid.col_blocks):
             values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(new, prepared_block(self._store.cols, j))
         return ArrayGram(
-            values,
+            values[:, _among(self._store.cols, np.arange(self.shape[1]))],
             row_diag=self.kernel.diagonal(new),
             col_diag=self.col_diag(),
             row_ids=source.ids,
@@ -254,6 +293,20 @@ class Gram(BaseGram):
         info = self.info()
         state = "complete" if info["complete"] else f"{info['tiles_done']} of {info['tiles']} tiles done"
         return f"<Gram {self.shape[0]} × {self.shape[1]} of {self.kernel!r} at {self.path!r}, {state}>"
+
+
+def _among(samples: StoredSamples, positions: Indices) -> Indices:
+    """Positions of samples among the computed ones."""
+    return positions if samples.index is None else samples.index[positions]
+
+
+def _standing_for(samples: StoredSamples, computed: Indices) -> tuple[Indices, Indices] | None:
+    """Samples that a run of computed ones stands for, and which of the run each equals; None where itself alone."""
+    if samples.index is None:
+        return None
+    which = samples.index - computed[0]
+    where = np.flatnonzero((which >= 0) & (which < len(computed)))
+    return where, which[where]
 
 
 def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:

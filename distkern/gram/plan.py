@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import shutil
 from dataclasses import asdict, dataclass
@@ -35,8 +36,9 @@ class GramPlan:
         whose values are stored for it.
     fingerprint
         One digest of all values for each side: ``rows``, and ``cols`` where they differ.
-    shape, symmetric, n_features
-        Size of the matrix, whether rows and columns are the same samples, and features of a sample.
+    shape, samples, symmetric, n_features
+        Size of the matrix that is computed, number of samples on each side (more, where many are equal), whether rows
+        and columns are the same samples, and features of a sample.
     tile, tiles
         Samples on a side of a tile, and number of tiles.
     dtype
@@ -55,6 +57,7 @@ class GramPlan:
     stored: Spec
     fingerprint: dict[str, str]
     shape: tuple[int, int]
+    samples: tuple[int, int]
     symmetric: bool
     n_features: int
     tile: int
@@ -67,7 +70,7 @@ class GramPlan:
 
     def to_dict(self) -> Spec:
         """All fields as JSON-ready values."""
-        return asdict(self) | {"shape": list(self.shape)}
+        return asdict(self) | {"shape": list(self.shape), "samples": list(self.samples)}
 
     def identity(self) -> Spec:
         """What makes two computations the same one, whatever their tiles."""
@@ -96,6 +99,7 @@ def make_plan(
     *,
     fingerprint: dict[str, str],
     shape: tuple[int, int],
+    samples: tuple[int, int],
     symmetric: bool,
     n_features: int,
     dtype: str,
@@ -120,8 +124,7 @@ def make_plan(
     MemoryLimitError
         If even the smallest tile, or the given one, does not fit.
     """
-    if tile is not None and (not isinstance(tile, int) or tile < 1):
-        raise InputError(f"tile must be a whole number of 1 or more, not {tile!r}")
+    tile = _whole(tile)
 
     def task_bytes(side: int) -> int:
         a, b = min(side, shape[0]), min(side, shape[1])
@@ -134,7 +137,11 @@ def make_plan(
 
     if task_bytes(tile or 1) > memory_per_task:
         fitting = largest(lambda side: task_bytes(side) <= memory_per_task, max(shape))
-        remedy = f"the largest tile that fits is {fitting}" if fitting else "give the tasks more memory"
+        remedy = (
+            f"the largest tile that fits is {fitting}"
+            if fitting
+            else "give the tasks more memory, by memory_limit= or fewer threads"
+        )
         raise MemoryLimitError(
             f"a task on tiles of side {tile or 1} takes {readable_bytes(task_bytes(tile or 1))} and may take "
             f"{readable_bytes(memory_per_task)}: {remedy}"
@@ -143,24 +150,37 @@ def make_plan(
         tile = _choose_side(kernel, shape, symmetric, n_features, workers)
         tile = min(tile, largest(lambda side: task_bytes(side) <= memory_per_task, tile))
     grid = Grid(*shape, side=min(tile, max(shape)), symmetric=symmetric)
-    samples = shape[0] if symmetric else sum(shape)
+    computed = shape[0] if symmetric else sum(shape)
     return GramPlan(
         kernel=kernel.spec(),
         stored=stored.spec(),
         fingerprint=fingerprint,
         shape=shape,
+        samples=samples,
         symmetric=symmetric,
         n_features=n_features,
         tile=grid.side,
         tiles=grid.count,
         dtype=dtype,
         bytes_stored=grid.count * grid.side**2 * np.dtype(dtype).itemsize
-        + samples * (prepared_bytes + 24)
+        + computed * (prepared_bytes + 24)
         + 8 * grid.count,
         bytes_per_task=task_bytes(grid.side),
         seconds=kernel.cost(grid.side, grid.side, n_features) * grid.entries / grid.side**2,
         source=source,
     )
+
+
+def _whole(tile: Any) -> int | None:
+    if tile is None:
+        return None
+    try:
+        side = operator.index(tile)
+    except TypeError:
+        side = 0
+    if side < 1:
+        raise InputError(f"tile must be a whole number of 1 or more, not {tile!r}")
+    return side
 
 
 def _choose_side(kernel: KernelLike, shape: tuple[int, int], symmetric: bool, n_features: int, workers: int) -> int:

@@ -56,6 +56,6 @@ def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
 def _unmark_damaged(samples: StoredSamples) -> bool:
     marks = samples.marks()
     prepared = np.flatnonzero((marks != 0).all(axis=1))
-    damaged = [block for block in prepared if _is_damaged(samples.read, int(block))]
+    damaged = [int(block) for block in prepared if _is_damaged(samples.read, int(block))]
     samples.unmark(damaged)
     return bool(damaged)

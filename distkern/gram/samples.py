@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 import google_crc32c
 import numpy as np
 
-from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
-from distkern.core.typing import Array, Floats
+from distkern.core.errors import CorruptTileError, IncompleteGramError
+from distkern.core.typing import Array, Floats, Indices, Spec
 
 DONE = 1 << 32
 """Added to a checksum to make a mark, so that no mark of something done is 0."""
@@ -40,6 +41,7 @@ class Arrays(Protocol):
 
     path: str
     bytes_read: int
+    meta: Spec
 
     def write(self, name: str, where: Any, values: Array) -> None: ...
     def read(self, name: str, where: Any = ...) -> Array: ...
@@ -66,11 +68,24 @@ class StoredSamples:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Names of the samples."""
-        try:
-            return tuple(json.loads(bytes(self._store.read(f"{self.side}/ids"))))
-        except ValueError as error:
-            raise StoreError(f"the names of the {self.side} of {self._store.path!r} are damaged") from error
+        """Names of all samples, repeated ones included."""
+        text = self._store.read(f"{self.side}/ids")
+        if checksum(text) != self._store.meta["ids"][self.side]:
+            raise CorruptTileError(
+                f"the names of the {self.side} of {self._store.path!r} are damaged: compute it with overwrite=True"
+            )
+        return tuple(json.loads(bytes(text)))
+
+    @cached_property
+    def index(self) -> Indices | None:
+        """Which of the computed samples each sample equals; None where each is computed."""
+        if "index" not in self._store.names(self.side):
+            return None
+        return self._store.read(f"{self.side}/index").astype(np.intp)
+
+    def digests(self, start: int, stop: int) -> Array:
+        """Digests of the values of some samples."""
+        return self._store.read(f"{self.side}/digests", slice(start, stop))
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the one after its last."""

@@ -4,18 +4,19 @@
 
     cohort.zarr/
       gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
-      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile's values
+      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
       rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
       rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
+      rows/index            (samples,) int32, only where many samples are equal: which row each of them is
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed the matrix: when, on what, how long
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
-at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with all
-marks, and equal ones: each remembers every tile that it found done or had computed, and tiles are deterministic. At worst
-one loses a mark of the other in the instant between reading and writing a row, and computes that tile once more.
+at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with
+all marks, and equal ones: each remembers every tile that it found done or had computed, and tiles are deterministic. At
+worst one loses a mark of the other in the instant between reading and writing a row, and computes that tile once more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -36,9 +37,16 @@ import zarr
 from zarr.core.array_spec import ArrayConfigParams
 
 from distkern._version import __version__
-from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
+from distkern.core.errors import (
+    CorruptTileError,
+    IncompleteGramError,
+    InputError,
+    StoreError,
+    StoreMismatchError,
+)
 from distkern.core.typing import Array, Floats, Spec
 from distkern.gram.grid import Grid
+from distkern.gram.inspect import Side
 from distkern.gram.samples import DIAGONAL, StoredSamples, checksum, merge
 
 FORMAT = 1
@@ -85,8 +93,10 @@ class GramStore:
         cls,
         path: str,
         meta: Spec,
-        sides: Mapping[str, tuple[tuple[str, ...], Array]],
+        sides: Mapping[str, Side],
         prepared: Mapping[str, Array],
+        *,
+        overwrite: bool = False,
     ) -> GramStore:
         """Lay out an empty store, all at once: it is built beside its place and then renamed into it.
 
@@ -98,41 +108,28 @@ class GramStore:
         meta
             The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
         sides
-            For ``"rows"`` and, where rectangular, ``"cols"``: the names and the digests of the samples.
+            For ``"rows"`` and, where rectangular, ``"cols"``: the samples.
         prepared
             The prepared arrays of one sample, whose types and shapes tell those of all.
+        overwrite
+            Whether a store that lies there is replaced; anything else is never deleted.
         """
-        grid = grid_of(meta)
+        building = f"{path}.{uuid4().hex}.new"
         with _explained(path, "create the store"):
-            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-            building = f"{path}.{uuid4().hex}.new"
-            group = zarr.create_group(
-                building, attributes={"distkern": {"format": FORMAT, "version": __version__, **meta}}
-            )
-            tile = (grid.side, grid.side)
-            empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
-            _array(group, "gram", (grid.rows, grid.cols), tile, meta["dtype"], empty)
-            _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
-            for side, (ids, digests) in sides.items():
-                part = group.create_group(side)
-                text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
-                _array(part, "ids", text.shape, text.shape, "uint8")[...] = text
-                _array(part, "digests", digests.shape, digests.shape, "uint8")[...] = digests
-                count = len(digests)
-                blocks = (-(-count // grid.side), len(prepared) + 1)
-                _array(part, "marks", blocks, blocks, "uint64")
-                inner = part.create_group("prepared")
-                _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
-                for name, one in prepared.items():
-                    shape = one.shape[1:]
-                    _array(inner, name, (count, *shape), (grid.side, *shape), one.dtype)
-            group.create_group("runs", attributes={"runs": []})
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             try:
+                _lay_out(building, meta, sides, prepared)
+                if overwrite and exists(path):
+                    _require_store(path)
+                    replaced = f"{path}.{uuid4().hex}.old"
+                    os.rename(path, replaced)
+                    shutil.rmtree(replaced)
                 os.rename(building, path)
             except OSError:
-                shutil.rmtree(building, ignore_errors=True)
-                if not exists(path):
+                if overwrite or not exists(path):  # else another client has made it in the meantime
                     raise
+            finally:
+                shutil.rmtree(building, ignore_errors=True)
         return cls.opened(path)
 
     @classmethod
@@ -144,23 +141,19 @@ class GramStore:
         StoreError
             If there is none, or it is of another format.
         """
-        place = os.fspath(path)
-        if not os.path.exists(place):
-            raise StoreError(f"there is no store at {place!r}: check the path, or make one with compute_gram")
-        with _explained(place, "open the store"):
-            try:
-                group = zarr.open_group(place, mode="r+", use_consolidated=False)
-                meta = group.attrs.get("distkern")
-            except (FileNotFoundError, FileExistsError, NotADirectoryError, ValueError, KeyError):
-                meta = None  # a folder or file of something else
-        if not isinstance(meta, dict) or "format" not in meta:
-            raise StoreError(f"{place!r} is not a distkern store: give the path of one, or another path to make one")
+        where = place(path)
+        if not os.path.exists(where):
+            raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
+        group = _store_at(where)
+        if group is None:
+            raise StoreError(f"{where!r} is not a distkern store: give the path of one, or another path to make one")
+        meta = cast(Spec, group.attrs["distkern"])
         if meta["format"] != FORMAT:
             raise StoreError(
-                f"{place!r} has store format {meta['format']}, written by distkern {meta.get('version')}; distkern "
+                f"{where!r} has store format {meta['format']}, written by distkern {meta.get('version')}; distkern "
                 f"{__version__} reads format {FORMAT}: use that version, or compute the matrix again into another path"
             )
-        return cls(place, group)
+        return cls(where, group)
 
     def _at(self, name: str) -> zarr.Array:
         if name not in self._arrays:
@@ -263,8 +256,10 @@ class GramStore:
     def decoded(self, name: str, where: Any) -> Array | None:
         """Read part of an array; None where its bytes cannot even be decoded."""
         try:
-            return np.asarray(self._at(name)[where])
-        except (ValueError, RuntimeError, OSError):
+            return self.read(name, where)
+        except StoreError:
+            raise
+        except (ValueError, RuntimeError):
             return None
 
     def names(self, group: str) -> list[str]:
@@ -285,11 +280,19 @@ class GramStore:
             self._group["runs"].attrs["runs"] = [*self.runs(), run]
 
     def sweep(self) -> None:
-        """Delete temporary files that a killed writer left behind; those of a live one are younger and stay."""
+        """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
         oldest = time.time() - STALE_SECONDS
-        for left in Path(self.path).rglob("*.partial"):
-            if left.stat().st_mtime < oldest:
-                left.unlink(missing_ok=True)
+        store = Path(self.path)
+        for left in [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]:
+            with suppress(OSError):  # someone else has swept it
+                if left.stat().st_mtime < oldest:
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    def still_there(self) -> None:
+        """Refuse to write where this store has been replaced by another one since it was opened."""
+        now = _store_at(self.path)
+        if now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]:
+            raise StoreMismatchError(f"{self.path!r} was replaced by another store while it was computed")
 
 
 def _array(
@@ -306,27 +309,69 @@ def grid_of(meta: Spec) -> Grid:
     return Grid(rows, cols, meta["tile"], meta["symmetric"])
 
 
+def place(path: Any) -> str:
+    """Absolute path of a store, so that it means the same to workers in other folders.
+
+    Raises
+    ------
+    InputError
+        If it is not a path.
+    """
+    try:
+        return os.path.abspath(os.path.expanduser(os.fspath(path)))
+    except TypeError:
+        raise InputError(f"store must be a path, not {path!r}") from None
+
+
 def exists(path: str) -> bool:
     """Whether anything lies at the path; an empty folder counts as nothing."""
     return os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
 
 
-def remove(path: str) -> None:
-    """Delete a store; anything else is refused, so that no other folder is lost to a mistyped path.
+def _store_at(path: str) -> zarr.Group | None:
+    """Open the store at a path, of whatever format; None where something else lies there."""
+    with _explained(path, "open the store"):
+        try:
+            group = zarr.open_group(path, mode="r+", use_consolidated=False)
+            meta = group.attrs.get("distkern")
+        except (FileNotFoundError, FileExistsError, NotADirectoryError, ValueError, KeyError):
+            return None
+    return group if isinstance(meta, dict) and "format" in meta else None
 
-    Raises
-    ------
-    StoreError
-        If what lies there is not a distkern store of any format.
-    """
-    try:
-        group = zarr.open_group(path, mode="r", use_consolidated=False)
-        ours = "distkern" in group.attrs
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, OSError):
-        ours = False
-    if not ours:
+
+def _require_store(path: str) -> None:
+    """Refuse to delete anything but a store, so that no other folder is lost to a mistyped path."""
+    if _store_at(path) is None:
         raise StoreError(
             f"{path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
         )
-    with _explained(path, "delete the store"):
-        shutil.rmtree(path)
+
+
+def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping[str, Array]) -> None:
+    """Make the groups and arrays of an empty store."""
+    grid = grid_of(meta)
+    texts = {name: np.frombuffer(json.dumps(list(side.ids)).encode(), dtype=np.uint8) for name, side in sides.items()}
+    identity = {
+        "format": FORMAT,
+        "version": __version__,
+        "id": uuid4().hex,
+        "ids": {name: checksum(text) for name, text in texts.items()},
+        "features": list(next(iter(sides.values())).source.features or ()) or None,
+    }
+    group = zarr.create_group(path, attributes={"distkern": {**identity, **meta}})
+    empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
+    _array(group, "gram", (grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty)
+    _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
+    for name, side in sides.items():
+        part, count = group.create_group(name), len(side.digests)
+        _array(part, "ids", texts[name].shape, texts[name].shape, "uint8")[...] = texts[name]
+        _array(part, "digests", side.digests.shape, side.digests.shape, "uint8")[...] = side.digests
+        if side.index is not None:
+            _array(part, "index", side.index.shape, side.index.shape, "int32")[...] = side.index
+        blocks = (-(-count // grid.side), len(prepared) + 1)
+        _array(part, "marks", blocks, blocks, "uint64")
+        inner = part.create_group("prepared")
+        _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
+        for array, one in prepared.items():
+            _array(inner, array, (count, *one.shape[1:]), (grid.side, *one.shape[1:]), one.dtype)
+    group.create_group("runs", attributes={"runs": []})

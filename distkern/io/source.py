@@ -70,6 +70,9 @@ class Source:
     'NumPy array 2 × 3'
     """
 
+    kinds: tuple[str, ...] | None = None
+    """Kind of each sample, where the container is a `Rankings`."""
+
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
         _check_numbers(reader)
@@ -118,7 +121,14 @@ class Source:
     def nameless(self) -> Source:
         """Return the same samples without names: what a task carries, so that names do not travel with each one."""
         bare = copy.copy(self)
-        bare.ids = bare.features = None
+        bare.ids = bare.features = bare.kinds = None
+        return bare
+
+    def part(self, rows: Indices) -> Source:
+        """Return some of the samples, without their names."""
+        bare = self.nameless()
+        bare._reader = PartReader(self._reader, rows, np.arange(self.shape[1], dtype=np.intp))
+        bare.shape = (len(rows), self.shape[1])
         return bare
 
     def renamed(self, ids: Iterable[Any]) -> Source:
@@ -178,7 +188,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
             features=opened.features,
         )
     own_ids, features = _own_names(X)
-    return Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
+    source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
+    source.kinds = X.kind if isinstance(X, Rankings) else None
+    return source
 
 
 def sample_digests(block: Array) -> NDArray[np.uint8]:
@@ -245,7 +257,7 @@ def _own_names(X: Any) -> tuple[Any, Any]:
 
 def _reader(X: Any) -> Reader:
     if isinstance(X, Rankings):
-        return ArrayReader(X.values, "Rankings")
+        return ArrayReader(X.scores, "Rankings")
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
     if isinstance(X, np.memmap):

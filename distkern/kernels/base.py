@@ -12,7 +12,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.core.validation import Names, name_of
+from distkern.core.validation import Names, name_of, refuse_other_features
 from distkern.io.source import as_source
 
 
@@ -61,6 +61,8 @@ class Kernel:
     """
 
     name: ClassVar[str] = ""
+    collapses: ClassVar[bool] = False
+    """Whether equal samples may be computed once: true of exact kernels only, whose values nothing else can change."""
 
     # What a kernel provides ----------------------------------------------------------------------------------
 
@@ -134,7 +136,8 @@ class Kernel:
         rows = as_source(X)
         cols = rows if Y is None else as_source(Y)
         if rows.shape[1] != cols.shape[1]:
-            raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}: they must be the same")
+            raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
+        refuse_other_features(cols.features, rows.features, "X")
         kernel = self.resolve(cols)
         A = kernel.prepare(kernel.checked(rows))
         return kernel.tile(A, A if Y is None else kernel.prepare(kernel.checked(cols)))
@@ -167,7 +170,7 @@ class Kernel:
     def spec(self) -> Spec:
         """Name and hyperparameters as JSON-ready values; ``registry.from_spec`` builds the kernel back."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {"kernel": self.name} | {k: v.spec() if isinstance(v, Kernel) else v for k, v in fields.items()}
+        return {"kernel": self.name} | {name: _plain(value) for name, value in fields.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyperparameters by name; those of the operands as ``operand__name`` when ``deep``."""
@@ -203,6 +206,13 @@ class Kernel:
 
     def __sklearn_clone__(self) -> Self:
         return self
+
+
+def _plain(value: Any) -> Any:
+    """Turn a hyperparameter into what JSON holds."""
+    if isinstance(value, Kernel):
+        return value.spec()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _operands(A: Prepared, B: Prepared, prefix: str) -> tuple[Prepared, Prepared]:

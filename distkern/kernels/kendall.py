@@ -23,6 +23,8 @@ CONSTANT_REMEDY = 'leave it out, or use Kendall(ties="zero"), where it has kerne
 class OrderingKernel(Kernel):
     """A kernel that sees only the order of each sample's features: ±infinity is a value like another, NaN is none."""
 
+    collapses: ClassVar[bool] = True
+
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort and rank each sample: order, dense ranks, tie flags, and t = number of untied pairs."""
         order, codes, tied, untied = rank(X)

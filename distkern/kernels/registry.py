@@ -55,7 +55,7 @@ def from_spec(spec: Spec) -> Kernel:
     """
     params: dict[str, Any] = dict(spec)
     name = params.pop("kernel", None)
-    if name not in KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         raise InputError(f"no kernel is called {name!r}; there are {', '.join(sorted(KERNELS))}")
     params = {key: from_spec(value) if isinstance(value, dict) else value for key, value in params.items()}
     try:

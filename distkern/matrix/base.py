@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 ASARRAY_LIMIT = 2**30
 """``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
 
-NULL_NORM = 1e-12
-"""A squared norm below this fraction of the largest one is rounding, not a direction."""
-
 PASS_BYTES = 2**26
 """Bytes of one block when a pass over the matrix is not given by stored tiles."""
 
@@ -93,11 +90,8 @@ class BaseGram(ABC):
         raise _without_samples()
 
     def norm_floor(self) -> float:
-        """Squared norms up to this are rounding, not a direction in feature space."""
-        return NULL_NORM * self._largest_norm()
-
-    def _largest_norm(self) -> float:
-        return float(max(self.row_diag().max(initial=0.0), self.col_diag().max(initial=0.0)))
+        """Squared norms up to this are zero or what rounding has left of it, not a direction in feature space."""
+        return 0.0
 
     # What all share --------------------------------------------------------------------------------------------
 
@@ -207,6 +201,14 @@ class BaseGram(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}>"
+
+
+def _found(wanted: Indices, given: Indices) -> tuple[Indices, Indices]:
+    """Places in ``wanted`` whose positions are among ``given``, and where in ``given`` each is."""
+    order = np.argsort(given, kind="stable")
+    slot = np.minimum(np.searchsorted(given, wanted, sorter=order), len(given) - 1)
+    where = np.flatnonzero(given[order[slot]] == wanted)
+    return where, order[slot[where]]
 
 
 def _without_samples() -> InputError:
@@ -363,11 +365,24 @@ class SliceGram(BaseGram):
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
 
+    def _is_large(self) -> bool:
+        """Whether it takes no more reading to pass over the whole parent than to gather this part from it."""
+        return 4 * self.shape[0] * self.shape[1] >= self._parent.shape[0] * self._parent.shape[1]
+
+    def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Pass over the part once; a large part passes over the parent's tiles."""
+        if not self._is_large():
+            yield from super().tiles()
+            return
+        for rows, cols, values in self._parent.tiles():
+            (where, which), (there, other) = _found(self._rows, rows), _found(self._cols, cols)
+            if len(where) and len(there):
+                yield where, there, values[np.ix_(which, other)]
+
     def matmat(self, V: Array) -> Floats:
         """Product with a vector or with columns; a large part goes through one pass over the parent's tiles."""
         V = self._operand(V)
-        total = self._parent.shape[0] * self._parent.shape[1]
-        if 4 * self.shape[0] * self.shape[1] < total:
+        if not self._is_large():
             return super().matmat(V)
         spread = np.zeros((self._parent.shape[1], *V.shape[1:]))
         np.add.at(spread, self._cols, V)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, PositionError
 from distkern.core.typing import Indices
 
 
@@ -40,7 +40,7 @@ def as_indices(key: Any, size: int, axis: str) -> Indices:
         raise InputError(f"the {axis} must be a slice, a boolean mask or a list of positions, not {key!r}")
     positions = positions.astype(np.intp)
     if positions.min() < -size or positions.max() >= size:
-        raise InputError(f"the {axis} reach from {positions.min()} to {positions.max()}; there are {size} samples")
+        raise PositionError(f"the {axis} reach from {positions.min()} to {positions.max()}; there are {size} samples")
     return np.where(positions < 0, positions + size, positions)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
 from distkern.matrix.indexing import as_indices
 
-ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""A squared distance from the centre below this fraction of the largest k(x, x) is what rounding leaves of zero."""
+ROUNDING = 1e-10
+"""A squared distance from the centre below this fraction of the largest k(x, x) has lost six digits to rounding, or is
+what rounding leaves of zero."""
 
 
-class _View(BaseGram):
+class View(BaseGram):
     """A view that keeps the samples of its parent and changes their values."""
 
     def __init__(self, parent: BaseGram) -> None:
@@ -45,8 +48,20 @@ class _View(BaseGram):
         """Bytes read from storage through the parent so far."""
         return self._parent.bytes_read()
 
+    @abstractmethod
+    def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
+        """Values of the view from the parent's values of some rows and columns."""
 
-class CenteredGram(_View):
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        return self.transformed(self._parent._block(rows, cols), rows, cols)
+
+    def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Pass over the parent's tiles once."""
+        for rows, cols, values in self._parent.tiles():
+            yield rows, cols, self.transformed(values, rows, cols)
+
+
+class CenteredGram(View):
     """k(x, y) − r(x) − c(y) + g: centred in feature space on a set of samples.
 
     Parameters
@@ -63,11 +78,10 @@ class CenteredGram(_View):
         super().__init__(parent)
         self.row_means, self.col_means, self.grand_mean = row_means, col_means, grand_mean
 
-    def _block(self, rows: Indices, cols: Indices) -> Floats:
+    def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
+        """Centred values."""
         # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
-        return (
-            self._parent._block(rows, cols) - np.add.outer(self.row_means[rows], self.col_means[cols]) + self.grand_mean
-        )
+        return values - np.add.outer(self.row_means[rows], self.col_means[cols]) + self.grand_mean
 
     def matmat(self, V: Array) -> Floats:
         """Product with a vector or with columns, in one pass over the parent."""
@@ -86,7 +100,8 @@ class CenteredGram(_View):
 
     def norm_floor(self) -> float:
         """Squared distances from the centre up to this are rounding."""
-        return max(super().norm_floor(), ROUNDING * self._parent._largest_norm())
+        largest = max(self._parent.row_diag().max(initial=0.0), self._parent.col_diag().max(initial=0.0))
+        return ROUNDING * float(largest)
 
 
 def center(gram: BaseGram, on: Any = None) -> CenteredGram:
@@ -110,7 +125,7 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
     return CenteredGram(gram, means, means, float(weights @ means))
 
 
-class UnitNormGram(_View):
+class UnitNormGram(View):
     """k(x, y) / sqrt(k(x, x) k(y, y)): every sample scaled to norm 1 in feature space.
 
     Raises
@@ -125,8 +140,9 @@ class UnitNormGram(_View):
         self.row_norms = _norms(parent.row_diag(), parent.row_ids, floor)
         self.col_norms = self.row_norms if parent.is_symmetric else _norms(parent.col_diag(), parent.col_ids, floor)
 
-    def _block(self, rows: Indices, cols: Indices) -> Floats:
-        values = self._parent._block(rows, cols) / np.multiply.outer(self.row_norms[rows], self.col_norms[cols])
+    def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
+        """Values divided by the norms."""
+        values = values / np.multiply.outer(self.row_norms[rows], self.col_norms[cols])
         if self.is_symmetric:
             values[np.equal.outer(rows, cols)] = 1.0
         return values
@@ -150,7 +166,8 @@ def _norms(diagonal: Floats, ids: tuple[str, ...], floor: float) -> Floats:
     null = np.flatnonzero(~(diagonal > floor))
     if len(null):
         raise InputError(
-            f"sample {ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant sample, or "
-            "one equal to the mean after centring; leave it out, or do without unit norm"
+            f"sample {ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant sample, or, "
+            "after centring, one that equals the mean as far as its digits tell; leave it out, take a common offset "
+            "from the values first, or do without unit norm"
         )
     return np.sqrt(diagonal)

@@ -230,3 +230,13 @@ def test_the_matrix_of_a_tall_cohort_is_that_of_compute_gram(tmp_path):
     X = np.random.default_rng(6).normal(size=(300, 7))
     gram = compute_gram(KendallKernel(ties="b"), X.T, store=tmp_path / "k.zarr", executor="serial", progress=False)
     np.testing.assert_array_equal(matrix(X), gram.to_numpy())
+
+
+def test_many_samples_overflow_nothing():
+    n = 78_500
+    x = np.arange(n, dtype=float)
+    y = np.random.default_rng(7).integers(0, 1000, n).astype(float)
+    tau, p = matrix(np.column_stack([x, x[::-1], y]), pvalue=True)
+    expected = kendalltau(x, y)
+    np.testing.assert_allclose(tau[0], [1, -1, expected.statistic], rtol=1e-12)
+    np.testing.assert_allclose(p[0], [0, 0, expected.pvalue], rtol=1e-9)

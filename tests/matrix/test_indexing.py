@@ -30,6 +30,7 @@ def test_scikit_learns_index_and_single_positions():
     assert gram[1, 2] == 5.0
     assert gram[1].tolist() == [3.0, 4.0, 5.0]
     assert gram[:, -1].tolist() == [2.0, 5.0, 8.0]
+    assert [row.tolist() for row in gram] == np.arange(9.0).reshape(3, 3).tolist()
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,17 @@ from distributed.scheduler import KilledWorker
 
 from distkern.core.errors import TaskError
 from distkern.core.typing import Receipt, Task
-from distkern.engine.executors import task_error
+from distkern.engine.executors import raise_task_error
 from distkern.engine.memory import USABLE, share_of
 
 WINDOW = 3
 """Futures submitted ahead for every thread of the cluster."""
 
 RETRIES = 3
-"""Times a task is run again after it raised an error that is not about the user's data."""
+"""Times a task is run again after it raised an error."""
 
-LIVES = 20
-"""Times a task may be on a worker that dies; the death of a worker is blamed on every task it had been given."""
+LIVES = 5
+"""Times a task may be given up by the scheduler because its workers died; each time takes several deaths."""
 
 
 def existing_client() -> Client | None:
@@ -87,19 +87,20 @@ class Dask:
                 task, deaths = given.pop(future.key)
                 if future.status == "finished":
                     yield future.result()
-                    for upcoming in islice(queue, 1 if failure is None else 0):
-                        flow.add(submit(upcoming))
-                    continue
-                error = self._error_of(future)
-                if isinstance(error, KilledWorker) and deaths + 1 < LIVES and failure is None:
-                    flow.add(submit(task, deaths + 1))
                 else:
-                    failure = failure or error
+                    error = self._error_of(future)
+                    if isinstance(error, KilledWorker) and deaths + 1 < LIVES and failure is None:
+                        flow.add(submit(task, deaths + 1))
+                    else:
+                        failure = failure or error
+                room = 0 if failure is not None else max(0, WINDOW * self.workers - len(given))  # workers come and go
+                for upcoming in islice(queue, room):
+                    flow.add(submit(upcoming))
         finally:
             if given:
                 self.client.cancel(list(flow.futures), force=True)
         if failure is not None:
-            raise task_error(failure) from failure
+            raise_task_error(failure)
 
     @staticmethod
     def _error_of(future: Any) -> BaseException:
