@@ -2,8 +2,8 @@
 
 A sample's plane holds, for every pair of features, whether the first lies above the second. Two samples disagree on the
 pairs whose bits differ, so their discordant pairs are counted by exclusive-or and popcount, like a matrix product
-over bits. With ties a second plane tells which pairs the sample does not tie. All n²/2 bits of a cohort are never held: planes
-are made for some pairs of features, multiplied, and made anew for the next ones.
+over bits. With ties a second plane tells which pairs the sample does not tie. All n²/2 bits of a cohort are never
+held: planes are made for some pairs of features, multiplied, and made anew for the next ones.
 
 The pairs are those of features k and k + d (modulo n) for d = 1 … n/2, so that the bits of one d are comparisons of a
 sample with itself moved by d places, 64 contiguous values at a time.

@@ -58,7 +58,8 @@ def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmet
             same = symmetric and top == left
             walks_a = walks_b if same else _laid_out(rows, pairs)
             part = slice(top, top + SAMPLES), slice(left, left + SAMPLES)
-            _fill(*rows, *walks_a, columns[1], columns[3], *walks_b, same, counts[part], joint[part])
+            sides = (*rows, *walks_a, columns[1], columns[3], *walks_b)
+            _fill(*sides, same, counts[part], joint[part])  # type: ignore[call-arg]
     return counts, joint
 
 
@@ -175,7 +176,7 @@ def _drained(lanes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _joint_ties(order_x, tied_x, codes_y, seen):  # type: ignore[no-untyped-def]
-    """Pairs tied in both samples: in each tie group of x, those with equal codes of y; ``seen`` is zero and stays so."""
+    """Pairs tied in both samples: in each tie group of x, those of equal codes of y; ``seen`` is zero and stays so."""
     n = len(order_x)
     both = np.int64(0)
     start = 0

@@ -21,8 +21,8 @@ import numpy as np
 from distkern.compiled import bitplanes, blocks, inversions, levels
 from distkern.core.typing import Array
 
-# Nanoseconds, measured side by side by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose the
-# way and nothing else.
+# Nanoseconds, measured side by side by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose
+# the way and nothing else.
 BIT = 1.8e-3  # a pair of features in a plane; twice that with ties
 ITEM = 3.3  # a feature counted by blocks; twice that with ties
 MEETING = 0.6  # a feature entered into a table of meeting values
@@ -73,6 +73,20 @@ def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool)
         below = np.tril_indices(len(counts), -1)
         counts[below], joint[below] = counts.T[below], joint.T[below]
     return counts, joint
+
+
+def bytes_needed(a: int, b: int, n: int) -> int:
+    """Most bytes that counting a × b pairs of samples of n features takes, by any of the ways.
+
+    Examples
+    --------
+    >>> bytes_needed(100, 100, 1000) < 2 * bytes_needed(100, 100, 500)
+    True
+    """
+    planes = (a + b + 8) * (16 * max(bitplanes.WORDS, -(-n // 64)) + 4 * n + 2 * bitplanes.PADDING)
+    laid_out = 2 * blocks.SAMPLES * 2 * 2 * (2 * n + blocks.RUN)
+    table = 32 * 4 * n  # cells of the tables of meeting values, where these are the fastest
+    return 32 * a * b + max(planes if n <= blocks.LIMIT else 0, laid_out, table)
 
 
 def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:

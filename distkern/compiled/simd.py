@@ -80,7 +80,7 @@ def _popcount(typing: Any, word: Any) -> Any:
 
 @overload(popcount)
 def _popcount_body(word):  # type: ignore[no-untyped-def]
-    return lambda word: _popcount(word)
+    return lambda word: _popcount(word)  # type: ignore[call-arg]
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -152,7 +152,7 @@ def _inversions_within(typing: Any, values: Any, start: Any, counts: Any) -> Any
 
 @overload(inversions_within)
 def _inversions_within_body(values, start, counts):  # type: ignore[no-untyped-def]
-    return lambda values, start, counts: _inversions_within(values, start, counts)
+    return lambda values, start, counts: _inversions_within(values, start, counts)  # type: ignore[call-arg]
 
 
 @intrinsic
@@ -167,7 +167,9 @@ def _inversions_between(typing: Any, values: Any, first: Any, second: Any, count
 
 @overload(inversions_between)
 def _inversions_between_body(values, first, second, counts):  # type: ignore[no-untyped-def]
-    return lambda values, first, second, counts: _inversions_between(values, first, second, counts)
+    return lambda values, first, second, counts: _inversions_between(  # type: ignore[call-arg]
+        values, first, second, counts
+    )
 
 
 def _add_later(rows: int) -> Any:

@@ -19,6 +19,7 @@ from distkern.gram.inspect import Job, inspect
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore, exists, place
 from distkern.kernels.base import Kernel
+from distkern.kernels.timing import measure
 
 
 def compute_gram(
@@ -145,7 +146,8 @@ def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, 
     return make_plan(
         job.kernel,
         stored,
-        job.sample.nbytes,
+        job.sample.nbytes // len(job.sample),
+        measure(stored, job.sample),
         fingerprint={name: side.fingerprint for name, side in job.sides.items()},
         shape=job.shape,
         samples=job.samples,

@@ -246,7 +246,10 @@ class Gram(BaseGram):
                 f"{self._store.meta['n_features']}"
             )
         refuse_other_features(self.features, source.features, "the cohort of new samples")
-        needed = self.kernel.bytes_per_tile(source.shape[0], self.shape[1]) + 24 * source.shape[0] * source.shape[1]
+        needed = (
+            self.kernel.bytes_per_tile(source.shape[0], self.shape[1], source.shape[1])
+            + 24 * source.shape[0] * source.shape[1]
+        )
         if needed > share_of(None, 1):
             raise MemoryLimitError(
                 f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
@@ -257,7 +260,7 @@ class Gram(BaseGram):
         for j in range(self._grid.col_blocks):
             values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(new, prepared_block(self._store.cols, j))
         return ArrayGram(
-            values[:, _among(self._store.cols, np.arange(self.shape[1]))],
+            np.take(values, _among(self._store.cols, np.arange(self.shape[1])), axis=1),
             row_diag=self.kernel.diagonal(new),
             col_diag=self.col_diag(),
             row_ids=source.ids,

@@ -18,6 +18,9 @@ from distkern.matrix.base import name_samples
 SCAN_BYTES = 2**23
 """Bytes of samples checked and digested at a time."""
 
+MEASURED = 16
+"""Samples on which tiles are timed for the plan."""
+
 COLLAPSE = 0.5
 """Repeated samples are computed once where at most this fraction of all is distinct."""
 
@@ -51,7 +54,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel with its parameters resolved, the samples of each side, and one of them prepared."""
+    """A kernel with its parameters resolved, the samples of each side, and a few of them prepared."""
 
     kernel: Kernel
     sides: dict[str, Side]
@@ -96,7 +99,7 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> Job:
     refuse_other_features(cols.features, rows.features, "X")
     resolved = kernel.resolve(cols)
     sides = {name: _scan(resolved, source) for name, source in sources.items()}
-    return Job(resolved, sides, resolved.stored().prepare(rows.read(slice(0, 1))))
+    return Job(resolved, sides, resolved.stored().prepare(rows.read(slice(0, MEASURED))))
 
 
 def _scan(kernel: Kernel, source: Source) -> Side:

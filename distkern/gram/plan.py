@@ -14,9 +14,13 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import KernelLike, Spec
 from distkern.gram.grid import Grid
+from distkern.kernels.timing import TileSeconds
 
 TASK_SECONDS = 4.0
 """Work in a tile, where the matrix is large enough: the scheduler's own time per task is a thousandth of it."""
+
+TASK_OVERHEAD = 0.006
+"""Seconds that reading, writing, marking and scheduling add to a tile."""
 
 TILES_PER_WORKER = 4
 """Tiles for each worker at least, so that none waits long for the last ones of the others."""
@@ -48,7 +52,7 @@ class GramPlan:
     bytes_per_task
         Most memory that one task takes.
     seconds
-        Time of all tiles on one core of about 2.5 GHz.
+        Time of all tiles on one core like those of this machine, from tiles measured on samples of the cohort.
     source
         What the samples came in, for people.
     """
@@ -96,6 +100,7 @@ def make_plan(
     kernel: KernelLike,
     stored: KernelLike,
     prepared_bytes: int,
+    timing: TileSeconds,
     *,
     fingerprint: dict[str, str],
     shape: tuple[int, int],
@@ -114,8 +119,8 @@ def make_plan(
     ----------
     kernel, stored
         The kernel, and the one whose values are stored for it.
-    prepared_bytes
-        Bytes of one prepared sample.
+    prepared_bytes, timing
+        Bytes of one prepared sample, and how long tiles take, measured.
     workers, memory_per_task
         Tasks that run side by side, and bytes that each may take.
 
@@ -130,7 +135,10 @@ def make_plan(
         a, b = min(side, shape[0]), min(side, shape[1])
         item = np.dtype(dtype).itemsize
         computing = (
-            (a + b) * prepared_bytes + max(a, b) * prepared_bytes + kernel.bytes_per_tile(a, b) + 2 * item * a * b
+            (a + b) * prepared_bytes
+            + max(a, b) * prepared_bytes
+            + stored.bytes_per_tile(a, b, n_features)
+            + 3 * item * a * b
         )
         preparing = max(a, b) * (2 * prepared_bytes + 24 * n_features)
         return max(computing, preparing)
@@ -147,7 +155,7 @@ def make_plan(
             f"{readable_bytes(memory_per_task)}: {remedy}"
         )
     if tile is None:
-        tile = _choose_side(kernel, shape, symmetric, n_features, workers)
+        tile = _choose_side(timing, shape, symmetric, workers)
         tile = min(tile, largest(lambda side: task_bytes(side) <= memory_per_task, tile))
     grid = Grid(*shape, side=min(tile, max(shape)), symmetric=symmetric)
     computed = shape[0] if symmetric else sum(shape)
@@ -166,7 +174,7 @@ def make_plan(
         + computed * (prepared_bytes + 24)
         + 8 * grid.count,
         bytes_per_task=task_bytes(grid.side),
-        seconds=kernel.cost(grid.side, grid.side, n_features) * grid.entries / grid.side**2,
+        seconds=_seconds(grid, timing),
         source=source,
     )
 
@@ -183,9 +191,15 @@ def _whole(tile: Any) -> int | None:
     return side
 
 
-def _choose_side(kernel: KernelLike, shape: tuple[int, int], symmetric: bool, n_features: int, workers: int) -> int:
+def _seconds(grid: Grid, timing: TileSeconds) -> float:
+    """Seconds of all tiles; of a tile on the diagonal only one half is computed."""
+    pairs = grid.rows * (grid.rows + 1) // 2 if grid.symmetric else grid.entries
+    return TASK_OVERHEAD * grid.count + timing.per_sample * 2 * grid.side * grid.count + timing.per_pair * pairs
+
+
+def _choose_side(timing: TileSeconds, shape: tuple[int, int], symmetric: bool, workers: int) -> int:
     """Tiles of a few seconds each, but enough of them to share among the workers."""
-    timely = largest(lambda side: kernel.cost(side, side, n_features) <= TASK_SECONDS, LARGEST_SIDE)
+    timely = largest(lambda side: timing.of_tile(side, side) <= TASK_SECONDS, LARGEST_SIDE)
     wanted = TILES_PER_WORKER * workers
     blocks = math.sqrt(2 * wanted) if symmetric else math.sqrt(wanted)
     shared = math.ceil(max(shape) / blocks)

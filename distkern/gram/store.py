@@ -110,7 +110,7 @@ class GramStore:
         sides
             For ``"rows"`` and, where rectangular, ``"cols"``: the samples.
         prepared
-            The prepared arrays of one sample, whose types and shapes tell those of all.
+            The prepared arrays of some samples, whose types and shapes tell those of all.
         overwrite
             Whether a store that lies there is replaced; anything else is never deleted.
         """

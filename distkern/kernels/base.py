@@ -14,6 +14,7 @@ from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
 from distkern.core.validation import Names, name_of, refuse_other_features
 from distkern.io.source import as_source
+from distkern.kernels.timing import drawn_samples_seconds
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,16 @@ class Kernel:
         """k(x, x) of each prepared sample."""
         raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
-        """Bytes that computing a tile of a × b entries takes beyond the prepared blocks, its result included."""
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
+        """Bytes that a tile of a × b entries on n features takes beyond the prepared blocks, its result included."""
         return 24 * a * b
 
     def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds that a tile of a × b entries on n features takes on one core of about 2.5 GHz."""
-        return 1e-9 * a * b * n
+        """Seconds that a tile of a × b entries on n features takes on one core here, measured on drawn samples.
+
+        Measured once a process for each kernel and n; a plan measures the samples of its own cohort instead.
+        """
+        return drawn_samples_seconds(self, n).of_tile(a, b)
 
     def stored(self) -> Kernel:
         """The kernel whose values a store keeps for this one: another one where many are made of the same values."""
@@ -251,13 +255,9 @@ class _Pair(Kernel):
         """k(x, x) of each prepared sample."""
         return type(self).join(self.left.diagonal(A.under("left.")), self.right.diagonal(A.under("right.")))
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of one operand's tile held while the other is computed, and the result."""
-        return 8 * a * b + max(self.left.bytes_per_tile(a, b), 8 * a * b + self.right.bytes_per_tile(a, b))
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of both operands."""
-        return self.left.cost(a, b, n) + self.right.cost(a, b, n)
+        return 8 * a * b + max(self.left.bytes_per_tile(a, b, n), 8 * a * b + self.right.bytes_per_tile(a, b, n))
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that one of the operands refuses."""
@@ -312,13 +312,9 @@ class _Transformed(Kernel):
         """Do the once-per-sample work of the base kernel."""
         return self.base.prepare(X, start)
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the base kernel's tile and of the transformed one."""
-        return self.base.bytes_per_tile(a, b) + 16 * a * b
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of the base kernel."""
-        return self.base.cost(a, b, n)
+        return self.base.bytes_per_tile(a, b, n) + 16 * a * b
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that the base kernel refuses."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -35,13 +34,9 @@ class OrderingKernel(Kernel):
         refuse_single_feature(X)
         refuse_nan(X, ids, features)
 
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a × b merge sorts of n features."""
-        return 3e-9 * a * b * n * max(1.0, math.log2(n))
-
-    def bytes_per_tile(self, a: int, b: int) -> int:
-        """Bytes of the two integer counts, of the result, and of one intermediate of its size."""
-        return 32 * a * b
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
+        """Bytes of counting, of the result, and of one intermediate of its size."""
+        return 16 * a * b + counting.bytes_needed(a, b, n)
 
 
 @dataclass(frozen=True)

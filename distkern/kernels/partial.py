@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -143,11 +142,7 @@ class PartialKendall(PartialKernel):
         self_sums(A.arrays["balance"], A.arrays["observed"], A.arrays["last"], sums)
         return sums / _pairs(A)
 
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a × b walks and merge sorts, all n features being observed."""
-        return 6e-9 * a * b * n * max(1.0, math.log2(n))
-
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the sums and of the result."""
         return 16 * a * b
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from distkern.compiled import concordance as counting
 from distkern.compiled.extensions import count_extensions, extend_rows, means_tile
 from distkern.core.errors import InputError, SampleError
 from distkern.core.random import sample_keys
@@ -156,15 +157,10 @@ class PartialMallows(PartialKernel):
         rankings, borders = _extended(A)
         return np.split(rankings.arrays["codes"], borders[1:-1])
 
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a × b pairs of samples that all have to be drawn."""
-        rankings = EXACT_LIMIT if self.method == "exact" else self.draws
-        return a * b * rankings**2 * (1.5e-8 + min(4.5e-13 * n * n, 3.3e-9 * n))
-
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the means and errors, of the comparisons of a part of the tile, and of its rankings."""
         rankings = max(ROWS, EXACT_LIMIT if self.method == "exact" else self.draws)
-        return 16 * a * b + 32 * rankings**2 + 64 * VALUES
+        return 16 * a * b + 64 * VALUES + counting.bytes_needed(rankings, rankings, n)
 
     def _means(self, A: Prepared, B: Prepared) -> tuple[Floats, Floats]:
         means, errors = np.empty((len(A), len(B))), np.empty((len(A), len(B)))

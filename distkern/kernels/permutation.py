@@ -73,13 +73,9 @@ class EqualRank(Kernel):
         """Number of tie groups: a group of s features adds s · s/s² = 1."""
         return A.arrays["groups"].astype(np.float64)
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the result."""
         return 8 * a * b
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds with ties everywhere; without ties it is a tenth of that."""
-        return 2e-9 * a * b * n
 
 
 @dataclass(frozen=True)
@@ -155,13 +151,9 @@ class Diffusion(Kernel):
     def _kappa(self, A: Prepared) -> Floats:
         return diffusion_from_identity(A.arrays["codes"].shape[1], float(self.beta))
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the result, and of the vector of shares and the graph it is computed on at 8 items."""
         return 8 * a * b + math.factorial(MOST_ITEMS) * (4 * MOST_ITEMS + 5 * 8)
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a × b Lehmer codes; the vector, once a process, is not in it."""
-        return 6e-10 * a * b * n**2
 
 
 def _refuse_ties(X: Array, ids: Names, features: Names) -> None:

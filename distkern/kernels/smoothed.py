@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from distkern.compiled import concordance as counting
 from distkern.compiled.inversions import rank
 from distkern.compiled.products import mirror_upper
 from distkern.compiled.smoothing import (
@@ -158,19 +159,11 @@ class SmoothedKendall(Kernel):
             return A.arrays["all"] / (pairs * self.draws**2)
         return (A.arrays["all"] - A.arrays["own"]) / (pairs * self.draws * (self.draws - 1))
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the blocks of Ψ and their products; of Monte Carlo, of one sample's D × bD concordances."""
         if self.method == "exact":
             return product_bytes(a, b)
-        return 32 * a * b + 32 * self.draws**2 * b
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of products in micro-blocks and of the expected signs; of Monte Carlo, of D² Kendall kernels."""
-        if self.method == "monte-carlo":
-            return Kendall().cost(a * self.draws, b * self.draws, n)
-        several = isinstance(self.window, tuple)
-        sign = {"uniform": 5e-10, "gaussian": 3e-9, "laplace": 2e-8 if several else 3e-9}[self.noise]
-        return math.comb(n, 2) * (7e-11 * max(a, 64) * max(b, 64) + sign * (a + b))
+        return 8 * a * b + counting.bytes_needed(self.draws, self.draws * b, n)
 
     def spec(self) -> Spec:
         """Name and hyperparameters; windows as a list, for that is what JSON gives back."""

@@ -33,11 +33,7 @@ class VectorKernel(Kernel):
         refuse_nan(X, ids, features)
         refuse_infinite(X, ids, features)
 
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a matrix product a × n × b in micro-blocks, padding included."""
-        return 2e-10 * max(a, 64) * max(b, 64) * n
-
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the padded product and its operands' current features, the result and two intermediates."""
         return 32 * a * b + 8 * (a + 128) * (b + 128) + 8 * 1024 * (a + b + 256)
 

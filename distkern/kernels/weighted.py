@@ -12,7 +12,7 @@ import numpy as np
 from distkern.compiled.inversions import rank
 from distkern.compiled.weighted import average_tile, spread_weights, weighted_tile
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats
+from distkern.core.typing import Array, Floats, Spec
 from distkern.core.validation import Names
 from distkern.kernels.base import Prepared
 from distkern.kernels.kendall import OrderingKernel
@@ -110,6 +110,10 @@ class WeightedKendall(OrderingKernel):
                 "rank, or the name of a rule"
             )
 
+    def spec(self) -> Spec:
+        """Name and parameters, with ``u`` as the list that JSON gives back: a store compares the two."""
+        return super().spec() | {"u": self.u if isinstance(self.u, str) else list(self.u)}
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         return self._values(A, B)
@@ -118,14 +122,9 @@ class WeightedKendall(OrderingKernel):
         """Σ of the squared weights of the pairs that a sample does not tie."""
         return A.arrays["squares"].copy()
 
-    def bytes_per_tile(self, a: int, b: int) -> int:
+    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the result."""
         return 8 * a * b
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds of a × b merge sorts with weighted sums; of k places only for the top k."""
-        items = n if self.k is None else min(n, self.k)
-        return (14e-9 if self.weights == "additive" else 9e-9) * a * b * items * max(1.0, math.log2(items))
 
     @property
     def _weighs_ranks(self) -> bool:

@@ -9,7 +9,9 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from distkern.compiled import sparse as compiled
-from distkern.compiled.sparse import rank_sparse, sparse_tile
+from distkern.compiled.concordance import concordance as dense_concordance
+from distkern.compiled.inversions import rank
+from distkern.compiled.sparse import concordance, rank_sparse, sparse_tile
 
 levels = st.integers(-2, 3).map(float)
 many = st.floats(allow_nan=False, width=32)
@@ -29,13 +31,6 @@ def sparse_cohorts(draw, max_features=14):
 def ranked(X, width=None):
     block = sparse.csr_array(X)
     return rank_sparse(block.data, block.indices, block.indptr, block.shape[1], width)
-
-
-def tile(A, B, n, symmetric):
-    counts = np.full((2, len(A["nonzeros"]), len(B["nonzeros"])), -99, dtype=np.int64)
-    parts = [side[name] for side in (A, B) for name in ("places", "scores", "nonzeros", "balance")]
-    sparse_tile(*parts, n, symmetric, *counts)
-    return counts
 
 
 @pytest.fixture(params=["table", "sorting"])
@@ -58,7 +53,7 @@ def equal_naive(X, Y, S, joint):
 def test_counts_equal_the_naive_double_loop(X, symmetric):
     Y = X if symmetric else X[::-1]
     A, B = ranked(X), ranked(Y)
-    equal_naive(X, Y, *tile(A, A if symmetric else B, X.shape[1], symmetric))
+    equal_naive(X, Y, *concordance(A, A if symmetric else B, symmetric))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -76,7 +71,8 @@ def test_both_roads_equal_the_naive_double_loop(road, seed):
 @given(sparse_cohorts())
 def test_untied_pairs_equal_naive_ones_and_scores_tell_order_and_sign(X):
     A = ranked(X, width=X.shape[1] + 3)
-    for x, places, scores, k, balance, untied in zip(X, *A.values(), strict=True):
+    for x, places, scores, k, balance, untied, n in zip(X, *A.values(), strict=True):
+        assert n == len(x)
         _, _, _, _, tied = naive.pair_counts(x, x)
         assert untied == math.comb(len(x), 2) - tied
         assert balance == (x > 0).sum() - (x < 0).sum()
@@ -88,7 +84,7 @@ def test_untied_pairs_equal_naive_ones_and_scores_tell_order_and_sign(X):
 def test_naive_counts_with_two_features():
     X = np.array([[0, 0], [0, 1], [-1, 0], [2, 2], [-1, 3.0]])
     A = ranked(X)
-    equal_naive(X, X, *tile(A, A, 2, True))
+    equal_naive(X, X, *concordance(A, A, True))
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -98,24 +94,23 @@ def test_exact_integers_with_many_features_and_few_that_are_not_zero(continuous)
     values = np.arange(1, k + 1) if continuous else np.arange(1, k + 1) % 3 + 1
     x = sparse.coo_array((values.astype(float), (np.zeros(k, int), np.arange(k) * 600)), shape=(1, n)).tocsr()
     A = rank_sparse(x.data, x.indices, x.indptr, n)
-    S, joint = tile(A, A, n, True)
+    S, joint = concordance(A, A, True)
     tied = sum(math.comb(group, 2) for group in naive.tie_groups(values.tolist()))
     assert S[0, 0] == A["untied"][0] == k * (n - k) + math.comb(k, 2) - tied
     assert joint[0, 0] == math.comb(n - k, 2) + tied
     B = A | {"places": (A["places"] + 1).astype(np.int32)}  # nothing shared: only pairs of one from each count
-    S, joint = tile(A, B, n, False)
+    S, joint = concordance(A, B, False)
     assert S[0, 0] == -k * k
     assert joint[0, 0] == math.comb(n - 2 * k, 2) + 2 * tied
 
 
 def test_equals_the_dense_kernel_on_counts_and_on_values_without_ties():
-    from distkern.kernels.kendall import Kendall, concordance
-
     rng = np.random.default_rng(3)
     counts = rng.poisson(rng.gamma(0.2, 2, 2000) * rng.uniform(0.2, 1, (8, 1))).astype(float)
     for X in (counts, counts * rng.normal(0.3, 1, counts.shape)):
-        S, joint = concordance(*[Kendall().prepare(X)] * 2)
+        dense = dict(zip(("order", "codes", "tied", "untied"), rank(X), strict=True))
+        S, joint = dense_concordance(dense, dense, True)
         A = ranked(X)
-        found = tile(A, A, X.shape[1], True)
+        found = concordance(A, A, True)
         np.testing.assert_array_equal(found[0], S)
         np.testing.assert_array_equal(found[1], joint)

@@ -240,3 +240,11 @@ def test_many_samples_overflow_nothing():
     expected = kendalltau(x, y)
     np.testing.assert_allclose(tau[0], [1, -1, expected.statistic], rtol=1e-12)
     np.testing.assert_allclose(p[0], [0, 0, expected.pvalue], rtol=1e-9)
+
+
+def test_repeated_features_are_features_like_others():
+    X = np.random.default_rng(8).integers(0, 4, (12, 3)).astype(float)[:, [0, 1, 0, 0, 2, 1, 1, 0]]
+    tau, p = matrix(X, pvalue=True)
+    expected_tau, expected_p = by_scipy(X)
+    np.testing.assert_allclose(tau, expected_tau, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(p, expected_p, rtol=1e-9)

@@ -28,18 +28,19 @@ def test_there_are_tiles_for_every_worker():
 
 
 def test_memory_limits_the_tile_side():
+    X = np.random.default_rng(0).normal(size=(400, 100))
     roomy = plan_gram(Kendall(), X, executor="serial")
-    tight = plan_gram(Kendall(), X, executor="serial", memory_limit=30_000)
+    tight = plan_gram(Kendall(), X, executor="serial", memory_limit=1_000_000)
     assert tight.tile < roomy.tile
-    assert tight.bytes_per_task <= 30_000
-    assert plan_gram(Kendall(), X, executor=2, memory_limit=120_000).bytes_per_task <= 60_000
+    assert tight.bytes_per_task <= 1_000_000
+    assert plan_gram(Kendall(), X, executor=2, memory_limit=2_000_000).bytes_per_task <= 1_000_000
 
 
 def test_what_cannot_fit_is_refused_before_anything_is_made(tmp_path):
     with pytest.raises(MemoryLimitError, match="give the tasks more memory"):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit="1kB")
     with pytest.raises(MemoryLimitError, match=r"largest tile that fits is [1-9]"):
-        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit=60_000, executor="serial", tile=40)
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit="600kB", executor="serial", tile=40)
     assert not (tmp_path / "k.zarr").exists()
 
 

@@ -254,9 +254,9 @@ def test_jitters_follow_the_values_and_not_the_place_of_a_sample():
 
 def test_the_plan_counts_the_blocks_of_pairs():
     exact = SmoothedKendall(1.0)
-    assert exact.bytes_per_tile(64, 64) > 2 * 64 * STEP * 8
+    assert exact.bytes_per_tile(64, 64, 400) > 2 * 64 * STEP * 8
     copies = SmoothedKendall(1.0, "monte-carlo", draws=10)
-    assert copies.bytes_per_tile(500, 500) > 16 * 10 * 10 * 500
+    assert copies.bytes_per_tile(500, 500, 400) > 16 * 10 * 10 * 500
     assert copies.prepare(np.zeros((2, 30))).arrays["copies.order"].shape == (2, 10, 30)
 
 

@@ -85,7 +85,9 @@ def test_any_weights_of_the_ranks_equal_the_naive_double_loop(X, data):
         expected = np.array(naive.matrix(naive.weighted_kendall, X, X, pair_weight=pair, u=u))
         norms = np.sqrt(np.diag(expected))  # 0, exactly, where a sample ties or weighs nothing that counts
         assert (np.abs(kernel(X) - expected) <= 1e-13 * np.multiply.outer(norms, norms)).all()
-        assert from_spec(json.loads(json.dumps(kernel.spec()))) == kernel
+        spec = json.loads(json.dumps(kernel.spec()))
+        assert spec == kernel.spec()
+        assert from_spec(spec) == kernel
 
 
 def tie_breaks(x):
