@@ -33,6 +33,7 @@ def compute_gram(
     dtype: str = "float64",
     tile: int | None = None,
     ids: Any = None,
+    missing: str = "error",
     resume: bool = True,
     overwrite: bool = False,
     progress: Any = None,
@@ -64,6 +65,11 @@ def compute_gram(
         Samples on a side of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
     ids
         Names of the samples of X; its own by default, else positions.
+    missing
+        What to do where samples hold NaN. ``"error"``: the kernel refuses it by name, or says itself what it means.
+        ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
+        kernels: take NaN as a feature of unknown place, averaged over all places; the matrix stays positive
+        semidefinite, which comparing each pair of samples on its own common features would not.
     resume
         Whether an existing store of the same computation is completed; if False it is an error.
     overwrite
@@ -104,7 +110,7 @@ def compute_gram(
     if there and not (resume or overwrite):
         raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
     opened = GramStore.opened(path) if there and not overwrite else None
-    job = inspect(kernel, X, Y, ids)
+    job = inspect(kernel, X, Y, ids, missing)
     plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
     if opened is None:
         refuse_full_disk(plan, path)
@@ -124,6 +130,7 @@ def plan_gram(
     memory_limit: int | str | None = None,
     dtype: str = "float64",
     tile: int | None = None,
+    missing: str = "error",
 ) -> GramPlan:
     """Plan what `compute_gram` would do with the same arguments, and do none of it.
 
@@ -138,7 +145,7 @@ def plan_gram(
     >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
     3
     """
-    return _plan(inspect(kernel, X, Y, None), resolve_executor(executor), memory_limit, dtype, tile)
+    return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile)
 
 
 def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
@@ -154,9 +161,11 @@ def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, 
         symmetric=len(job.sides) == 1,
         n_features=job.n_features,
         dtype=stored.stored_dtype(job.n_features, _floating(dtype)),
+        sparse=job.sparse,
         tile=tile,
         workers=pool.workers,
         memory_per_task=pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit)),
+        dropped=job.dropped.tolist(),
         source=" against ".join(side.described for side in job.sides.values()),
     )
 

@@ -240,6 +240,9 @@ class Gram(BaseGram):
             If the result does not fit in memory; give fewer samples at a time.
         """
         source = as_source(X)
+        dropped = self._store.meta["dropped"]
+        if dropped and source.shape[1] == self._store.meta["n_features"] + len(dropped):
+            source = source.without_features(np.array(dropped))
         if source.shape[1] != self._store.meta["n_features"]:
             raise InputError(
                 f"the new samples have {source.shape[1]} features; those of {self.path!r} have "
@@ -255,7 +258,7 @@ class Gram(BaseGram):
                 f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
                 f"{readable_bytes(needed)}: give fewer at a time, or use compute_gram(kernel, new, Y=old, store=...)"
             )
-        new = self.kernel.prepare(self.kernel.checked(source))
+        new = self.kernel.prepared_like(prepared_block(self._store.cols, 0), source)
         values = np.empty((len(new), self._grid.cols))
         for j in range(self._grid.col_blocks):
             values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(new, prepared_block(self._store.cols, j))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,13 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.io.source import Source, as_source, fingerprint, sample_digests
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import SPARSE, Kernel, Prepared, strips
+from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.matrix.base import name_samples
 
-SCAN_BYTES = 2**23
-"""Bytes of samples checked and digested at a time."""
+MISSING = ("error", "drop-features", "interleaving")
+"""What can be done where samples hold NaN."""
 
 MEASURED = 16
 """Samples on which tiles are timed for the plan."""
@@ -41,6 +43,8 @@ class Side:
         Which of those each sample equals; None where each is computed.
     fingerprint, described
         Of all samples.
+    nonzeros, fullest
+        Where the container leaves zeros out: number of values that are not zero, and the computed sample with most.
     """
 
     source: Source
@@ -50,15 +54,29 @@ class Side:
     index: Indices | None
     fingerprint: str
     described: str
+    nonzeros: int
+    fullest: int
 
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel with its parameters resolved, the samples of each side, and a few of them prepared."""
+    """A kernel with its parameters resolved, the samples of each side, and a few of them prepared.
+
+    Parameters
+    ----------
+    kernel, sides, sample
+        As said.
+    sparse
+        Whether samples are prepared without their zeros.
+    dropped
+        Features that were left out because some sample has no value.
+    """
 
     kernel: Kernel
     sides: dict[str, Side]
     sample: Prepared
+    sparse: bool
+    dropped: Indices
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,14 +96,22 @@ class Job:
         return self.sides["rows"].source.shape[1]
 
 
-def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> Job:
+def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str) -> Job:
     """Check every sample, digest its values, and resolve what the kernel takes from the data.
+
+    Parameters
+    ----------
+    missing
+        ``"error"``: NaN is what the kernel takes it for. ``"drop-features"``: features with a NaN in any sample are
+        left out. ``"interleaving"``: NaN is a feature of unknown place.
 
     Raises
     ------
     InputError
         If the kernel is none, or a sample or a pair of cohorts cannot be used.
     """
+    if missing not in MISSING:
+        raise InputError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {missing!r}")
     if not isinstance(kernel, Kernel):
         raise InputError(f"the kernel comes first, such as Kendall(); got {type(kernel).__name__}")
     if from_spec(kernel.spec()) != kernel:
@@ -97,29 +123,55 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any) -> Job:
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
     refuse_other_features(cols.features, rows.features, "X")
+    if missing == "interleaving":
+        kernel = interleaved(kernel)
+    dropped = _incomplete(sources.values()) if missing == "drop-features" else np.empty(0, dtype=np.intp)
+    if len(dropped):
+        sources = {name: source.without_features(dropped) for name, source in sources.items()}
+        rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     resolved = kernel.resolve(cols)
     sides = {name: _scan(resolved, source) for name, source in sources.items()}
-    return Job(resolved, sides, resolved.stored().prepare(rows.read(slice(0, MEASURED))))
+    stored = resolved.stored()
+    sparse = stored.takes_sparse and all(_is_sparse(side) for side in sides.values())
+    if not sparse:
+        return Job(resolved, sides, stored.prepare(rows.read(slice(0, MEASURED))), sparse, dropped)
+    fullest = max(sides.values(), key=lambda side: side.source.read_sparse([side.fullest]).nnz)
+    chosen = [fullest.fullest, *range(min(MEASURED, len(fullest.source)) - 1)]  # its width is that of the store
+    return Job(resolved, sides, stored.prepare(fullest.source.read_sparse(chosen)), sparse, dropped)
+
+
+def _incomplete(sources: Iterable[Source]) -> Indices:
+    """Features that have no value in some sample."""
+    lacking = [np.isnan(source.read(part)).any(axis=0) for source in sources for part in strips(*source.shape)]
+    somewhere: Array = np.logical_or.reduce(lacking)
+    dropped = np.flatnonzero(somewhere)
+    if len(dropped) == len(somewhere):
+        raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
+    return dropped
+
+
+def _is_sparse(side: Side) -> bool:
+    m, n = len(side.ids), side.source.shape[1]
+    return side.source.sparse and side.nonzeros <= SPARSE * m * n
 
 
 def _scan(kernel: Kernel, source: Source) -> Side:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    height = max(1, SCAN_BYTES // (8 * n))
-    digests = np.empty((m, 16), dtype=np.uint8)
-    for start in range(0, m, height):
-        part = slice(start, min(start + height, m))
+    digests, filled = np.empty((m, 16), dtype=np.uint8), np.zeros(m, dtype=np.int64)
+    for part in strips(m, n):
         values = source.read(part)
         kernel.check(values, ids[part], source.features)
         digests[part] = sample_digests(values)
+        filled[part] = np.count_nonzero(values, axis=1)
     whole = fingerprint(digests, n)
-    index = None
+    index, named = None, source.ids is not None
     described = source.describe()
     if kernel.collapses:
         _, firsts, which = np.unique(digests, axis=0, return_index=True, return_inverse=True)
         if len(firsts) <= COLLAPSE * m:
             order = np.argsort(firsts)  # distinct samples in the order in which they first appear
             firsts, index = firsts[order], np.argsort(order)[which.ravel()]
-            source, digests = source.part(firsts), digests[firsts]
+            source, digests, filled = source.part(firsts), digests[firsts], filled[firsts]
             described += f", {len(firsts):,} distinct"
-    return Side(source, ids, source.ids is not None, digests, index, whole, described)
+    return Side(source, ids, named, digests, index, whole, described, int(filled.sum()), int(filled.argmax()))

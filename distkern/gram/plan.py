@@ -45,14 +45,16 @@ class GramPlan:
         and columns are the same samples, and features of a sample.
     tile, tiles
         Samples on a side of a tile, and number of tiles.
-    dtype
-        Type of the stored values.
+    dtype, sparse
+        Type of the stored values, and whether samples are prepared without their zeros.
     bytes_stored
         Tiles, prepared samples and marks on disk.
     bytes_per_task
         Most memory that one task takes.
     seconds
         Time of all tiles on one core like those of this machine, from tiles measured on samples of the cohort.
+    dropped
+        Positions of the features that were left out because some sample has no value.
     source
         What the samples came in, for people.
     """
@@ -67,9 +69,11 @@ class GramPlan:
     tile: int
     tiles: int
     dtype: str
+    sparse: bool
     bytes_stored: int
     bytes_per_task: int
     seconds: float
+    dropped: list[int]
     source: str
 
     def to_dict(self) -> Spec:
@@ -80,6 +84,7 @@ class GramPlan:
         """What makes two computations the same one, whatever their tiles."""
         return {
             "stored": self.stored,
+            "dropped": self.dropped,
             "fingerprint": self.fingerprint,
             "shape": list(self.shape),
             "symmetric": self.symmetric,
@@ -89,8 +94,10 @@ class GramPlan:
     def __str__(self) -> str:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
+        left_out = f" ({len(self.dropped):,} left out)" if self.dropped else ""
         return (
-            f"{rows:,} × {cols:,} Gram matrix of {self.n_features:,} features: {self.tiles:,} tiles of side {self.tile}"
+            f"{rows:,} × {cols:,} Gram matrix of {self.n_features:,} features{left_out}: {self.tiles:,} tiles of side "
+            f"{self.tile}"
             f"{half}, {readable_bytes(self.bytes_stored)} on disk, {readable_bytes(self.bytes_per_task)} of memory a "
             f"task, about {readable_seconds(self.seconds)} on one core"
         )
@@ -108,9 +115,11 @@ def make_plan(
     symmetric: bool,
     n_features: int,
     dtype: str,
+    sparse: bool,
     tile: int | None,
     workers: int,
     memory_per_task: int,
+    dropped: list[int],
     source: str,
 ) -> GramPlan:
     """Choose the tile side, or check the one that the user gave, and add up what the computation takes.
@@ -170,11 +179,13 @@ def make_plan(
         tile=grid.side,
         tiles=grid.count,
         dtype=dtype,
+        sparse=sparse,
         bytes_stored=grid.count * grid.side**2 * np.dtype(dtype).itemsize
         + computed * (prepared_bytes + 24)
         + 8 * grid.count,
         bytes_per_task=task_bytes(grid.side),
         seconds=_seconds(grid, timing),
+        dropped=dropped,
         source=source,
     )
 

@@ -47,6 +47,7 @@ class Arrays(Protocol):
     def read(self, name: str, where: Any = ...) -> Array: ...
     def decoded(self, name: str, where: Any) -> Array | None: ...
     def names(self, group: str) -> list[str]: ...
+    def shape(self, name: str) -> tuple[int, ...]: ...
 
 
 class StoredSamples:
@@ -112,10 +113,17 @@ class StoredSamples:
 
     def write(self, block: int, arrays: Mapping[str, Array], diagonal: Floats) -> tuple[int, ...]:
         """Write what a kernel prepared of a block; return the marks of its arrays."""
-        held = dict(arrays) | {DIAGONAL: diagonal}
+        held = {name: self._widened(name, array) for name, array in arrays.items()} | {DIAGONAL: diagonal}
         for name in self.names:
             self._store.write(f"{self.side}/prepared/{name}", slice(*self.span(block)), held[name])
         return tuple(checksum(held[name]) for name in self.names)
+
+    def _widened(self, name: str, array: Array) -> Array:
+        """Fill up with zeros what is narrower than the fullest sample of the cohort."""
+        wanted = self._store.shape(f"{self.side}/prepared/{name}")[1:]
+        if array.shape[1:] == wanted:
+            return array
+        return np.pad(array, [(0, 0), *((0, wide - own) for wide, own in zip(wanted, array.shape[1:], strict=True))])
 
     def read(
         self, block: int, marks: Iterable[int] | None = None, only: Iterable[str] | None = None

@@ -262,6 +262,10 @@ class GramStore:
         except (ValueError, RuntimeError):
             return None
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of an array."""
+        return self._at(name).shape
+
     def names(self, group: str) -> list[str]:
         """Names of the arrays of a group, sorted."""
         found = self._group[group]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, StoreMismatchError
-from distkern.core.typing import Floats
+from distkern.core.typing import Array, Floats
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
 from distkern.io.source import sample_digests
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared, strips
 from distkern.kernels.registry import from_spec
 
 
@@ -73,8 +73,9 @@ def prepare_block(task: PrepareTask) -> Receipt:
     store, kernel = _opened(task.path, task.store_id)
     samples = store.samples(task.side)
     start, stop = samples.span(task.block)
-    values = task.source.read(slice(start, stop))
-    if not np.array_equal(sample_digests(values), samples.digests(start, stop)):
+    read = task.source.read_sparse if store.meta["sparse"] else task.source.read
+    values = read(slice(start, stop))
+    if not np.array_equal(_digests(values), samples.digests(start, stop)):
         raise StoreMismatchError(
             f"samples {start}–{stop - 1} of the {task.side} are not those that were checked when the run started: the "
             "data have changed, or the same path holds other data on a worker"
@@ -97,6 +98,12 @@ def compute_tile(task: TileTask) -> Receipt:
     _refuse_not_finite(values, store, task)
     store.still_there()
     return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began)
+
+
+def _digests(values: Any) -> Array:
+    if isinstance(values, np.ndarray):
+        return sample_digests(values)
+    return np.concatenate([sample_digests(values[rows].toarray()) for rows in strips(*values.shape)])
 
 
 def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None:

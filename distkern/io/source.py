@@ -131,6 +131,15 @@ class Source:
         bare.shape = (len(rows), self.shape[1])
         return bare
 
+    def without_features(self, dropped: Indices) -> Source:
+        """Return the same samples without some features."""
+        kept = np.delete(np.arange(self.shape[1], dtype=np.intp), dropped)
+        other = copy.copy(self)
+        other._reader = PartReader(self._reader, np.arange(self.shape[0], dtype=np.intp), kept)
+        other.shape = (self.shape[0], len(kept))
+        other.features = None if self.features is None else tuple(self.features[k] for k in kept)
+        return other
+
     def renamed(self, ids: Iterable[Any]) -> Source:
         """Return the same samples under other names."""
         other = copy.copy(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -15,6 +15,25 @@ from distkern.core.typing import Array, Floats, Spec
 from distkern.core.validation import Names, name_of, refuse_other_features
 from distkern.io.source import as_source
 from distkern.kernels.timing import drawn_samples_seconds
+
+SPARSE = 0.3
+"""Samples are prepared without their zeros where at most this fraction of the values is not zero."""
+
+STRIP_BYTES = 2**23
+"""Bytes of dense values looked at a time."""
+
+
+def strips(samples: int, features: int) -> Iterator[slice]:
+    """Cut samples into runs whose dense values take a bounded number of bytes.
+
+    Examples
+    --------
+    >>> [rows.stop for rows in strips(5, 2**19)]
+    [2, 4, 5]
+    """
+    height = max(1, STRIP_BYTES // (8 * features))
+    for start in range(0, samples, height):
+        yield slice(start, min(start + height, samples))
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,11 @@ class Prepared:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it was prepared from samples whose zeros are left out."""
+        return any(name.endswith("places") for name in self.arrays)
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -64,6 +88,11 @@ class Kernel:
     name: ClassVar[str] = ""
     collapses: ClassVar[bool] = False
     """Whether equal samples may be computed once: true of exact kernels only, whose values nothing else can change."""
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether ``prepare`` takes a SciPy CSR array of samples too, with the same values of the kernel."""
+        return False
 
     # What a kernel provides ----------------------------------------------------------------------------------
 
@@ -143,13 +172,32 @@ class Kernel:
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
         refuse_other_features(cols.features, rows.features, "X")
         kernel = self.resolve(cols)
-        A = kernel.prepare(kernel.checked(rows))
-        return kernel.tile(A, A if Y is None else kernel.prepare(kernel.checked(cols)))
+        A = kernel.prepared(rows)
+        return kernel.tile(A, A if Y is None else kernel.prepared_like(A, cols))
+
+    def prepared(self, source: Any) -> Prepared:
+        """Read, check and prepare all samples of a source; without writing zeros down where they are left out."""
+        if not (self.takes_sparse and source.sparse):
+            return self.prepare(self.checked(source))
+        X = source.read_sparse(slice(0, source.shape[0]))
+        sparse = X.nnz <= SPARSE * X.shape[0] * X.shape[1]
+        return self.prepare(self._checked_sparse(X, source) if sparse else self.checked(source))
+
+    def prepared_like(self, other: Prepared, source: Any) -> Prepared:
+        """Read, check and prepare all samples of a source in the layout in which others are prepared."""
+        if not other.is_sparse:
+            return self.prepare(self.checked(source))
+        return self.prepare(self._checked_sparse(source.read_sparse(slice(0, source.shape[0])), source))
 
     def checked(self, source: Any) -> Array:
         """Read a whole source and check its samples by their names."""
         X = source.read(slice(0, source.shape[0]))
         self.check(X, source.ids, source.features)
+        return X
+
+    def _checked_sparse(self, X: Any, source: Any) -> Any:
+        for rows in strips(X.shape[0], X.shape[1]):
+            self.check(X[rows].toarray(), None if source.ids is None else source.ids[rows], source.features)
         return X
 
     def normalized(self) -> Normalized:
@@ -264,6 +312,11 @@ class _Pair(Kernel):
         self.left.check(X, ids, features)
         self.right.check(X, ids, features)
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether both operands do."""
+        return self.left.takes_sparse and self.right.takes_sparse
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Resolve both operands."""
         return dataclasses.replace(self, left=self.left.resolve(X, seed), right=self.right.resolve(X, seed))
@@ -319,6 +372,11 @@ class _Transformed(Kernel):
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that the base kernel refuses."""
         self.base.check(X, ids, features)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the base kernel does."""
+        return self.base.takes_sparse
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Resolve the base kernel."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from distkern.compiled import concordance as counting
+from distkern.compiled import sparse
 from distkern.compiled.inversions import rank
+from distkern.compiled.sparse import rank_sparse
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, constant_sample, refuse_constant, refuse_nan, refuse_single_feature
@@ -24,8 +26,13 @@ class OrderingKernel(Kernel):
 
     collapses: ClassVar[bool] = True
 
-    def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Sort and rank each sample: order, dense ranks, tie flags, and t = number of untied pairs."""
+    def prepare(self, X: Any, start: int = 0) -> Prepared:
+        """Sort and rank each sample: order, dense ranks, tie flags, and t = number of untied pairs.
+
+        Of a SciPy CSR array only what is not zero is ranked: all zeros are one tie group.
+        """
+        if hasattr(X, "indptr"):
+            return Prepared(rank_sparse(X.data, X.indices, X.indptr, X.shape[1]), start)
         order, codes, tied, untied = rank(X)
         return Prepared({"order": order, "codes": codes, "tied": tied, "untied": untied}, start)
 
@@ -59,6 +66,11 @@ class Concordance(OrderingKernel):
 
     name: ClassVar[str] = "concordance"
 
+    @property
+    def takes_sparse(self) -> bool:
+        """True: the work a pair grows with what is not zero in the two samples."""
+        return True
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks; float64 holds them exactly up to 94 million features."""
         return concordance(A, B)[0].astype(np.float64)
@@ -75,6 +87,11 @@ class Concordance(OrderingKernel):
 @dataclass(frozen=True)
 class ConcordanceView(OrderingKernel):
     """A kernel whose values are made of the concordance S = n_c − n_d and of the untied pairs t of each sample."""
+
+    @property
+    def takes_sparse(self) -> bool:
+        """True: the work a pair grows with what is not zero in the two samples."""
+        return True
 
     def from_counts(self, S: Array, t_rows: Array, t_cols: Array, pairs: int) -> Floats:
         """Kernel values from the concordance, the untied pairs and C(n, 2)."""
@@ -106,12 +123,14 @@ class ConcordanceView(OrderingKernel):
 
 def concordance(A: Prepared, B: Prepared) -> tuple[Array, Array]:
     """S = n_c − n_d and the number of pairs tied in both, as int64 (len(A), len(B)), exact."""
+    if A.is_sparse:
+        return sparse.concordance(A.arrays, B.arrays, A is B)
     return counting.concordance(A.arrays, B.arrays, A is B)
 
 
 def total_pairs(A: Prepared) -> int:
     """C(n, 2), the number of pairs of features."""
-    n = A.arrays["order"].shape[1]
+    n = int(A.arrays["features"][0]) if A.is_sparse else A.arrays["order"].shape[1]
     return n * (n - 1) // 2
 
 

@@ -13,6 +13,7 @@ from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.kendall import Kendall
 
 Unobserved = Literal["interleaving", "top"]
 
@@ -145,6 +146,30 @@ class PartialKendall(PartialKernel):
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the sums and of the result."""
         return 16 * a * b
+
+
+def interleaved(kernel: Kernel) -> Kernel:
+    """The kernel that treats NaN as a feature of unknown place, and equals ``kernel`` on samples without any.
+
+    Raises
+    ------
+    InputError
+        If the kernel has no such form.
+
+    Examples
+    --------
+    >>> from distkern import Kendall
+    >>> interleaved(Kendall(ties="b"))
+    Normalized(base=PartialKendall(kind='interleaving'))
+    """
+    if kernel == Kendall():
+        return PartialKendall(kind="interleaving")
+    if kernel == Kendall(ties="b"):
+        return PartialKendall(kind="interleaving").normalized()
+    raise InputError(
+        f'missing="interleaving" is for Kendall kernels; for {kernel!r} use missing="drop-features", or PartialMallows '
+        "as the kernel"
+    )
 
 
 def arranged(A: Prepared) -> tuple[Array, Array, Array, Array]:
