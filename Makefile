@@ -35,6 +35,10 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 test: lint ## lint, then run all tests and doctests
 	"$(BIN)/python" -m pytest
 
+.PHONY: benchmark
+benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile
+	for script in pairs smoothed crossovers cluster; do "$(BIN)/python" benchmarks/$$script.py; done
+
 .PHONY: lint
 lint: $(FOR_DEVELOPERS) ## check style, types and layers
 	"$(BIN)/ruff" check

@@ -1,0 +1,85 @@
+"""A simulated genome-scale cohort through a local Dask cluster: two workers against one, the plan against the clock.
+
+``python benchmarks/cluster.py``: 2,000 x 20,000 once, then five alternations on a part of it.
+``python benchmarks/cluster.py --small``: a few seconds, nothing written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import machine, publish, table, versions
+
+from distkern import Kendall, compute_gram, plan_gram
+from distkern.engine.dask.cluster import local_client
+
+IDLE = 120
+"""MiB of a worker that has loaded Numba, Dask and Zarr and computes nothing."""
+
+
+def cohort(samples: int, genes: int, seed: int = 0) -> np.ndarray:
+    """Counts of genes: log-normal means, one factor of variation, Poisson noise, and the ties that counts have."""
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(3, 2, genes)
+    loading = rng.normal(0, 0.5, genes)
+    factor = rng.normal(size=samples)
+    return rng.poisson(np.exp(mean + np.outer(factor, loading)).clip(0, 1e5)).astype(np.float64)
+
+
+def compute(X: np.ndarray, workers: int, tile: int | None) -> tuple[float, dict[str, Any], float]:
+    """Seconds of the tiles, the log of the run, and the seconds that the plan had predicted on one core."""
+    with tempfile.TemporaryDirectory() as folder, local_client(workers) as client:
+        np.save(Path(folder) / "cohort.npy", X)  # a file, which the workers read themselves
+        compute_gram(Kendall(ties="b"), X[:40], store=f"{folder}/warm.zarr", executor=client, tile=10, progress=False)
+        plan = plan_gram(Kendall(ties="b"), Path(folder) / "cohort.npy", executor=client, tile=tile)
+        began = time.perf_counter()
+        gram = compute_gram(
+            Kendall(ties="b"), Path(folder) / "cohort.npy", store=f"{folder}/gram.zarr", executor=client, tile=plan.tile
+        )
+        seconds = time.perf_counter() - began
+        run = gram.info()["runs"][0]
+        promised = plan.bytes_per_task
+        return seconds, run | {"promised": promised, "tile": plan.tile, "tiles": plan.tiles}, plan.seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="small sizes, one alternation, nothing written")
+    parser.add_argument("--samples", type=int, default=2_000)
+    parser.add_argument("--part", type=int, default=700, help="samples of the alternations")
+    arguments = parser.parse_args()
+    m, genes, part, rounds = (40, 500, 30, 1) if arguments.small else (arguments.samples, 20_000, arguments.part, 5)
+    X = cohort(m, genes)
+    seconds, run, predicted = compute(X, 2, 20 if arguments.small else None)
+    distinct = np.mean([len(np.unique(x)) for x in X[:20]])
+    work, peak, promised = run["task_seconds"], run["peak_bytes"] / 2**20, run["promised"] / 2**20
+    rows = [
+        ["cohort", f"{m:,} samples × {genes:,} genes, {distinct:,.0f} distinct values a sample"],
+        ["two workers", f"{seconds:.1f} s, {run['tiles']} tiles of side {run['tile']}"],
+        ["work of the tasks", f"{work:.1f} s"],
+        ["predicted by the plan", f"{predicted:.1f} s on one core ({predicted / work:.2f} of the measured work)"],
+        ["workers busy", f"{work / (2 * seconds):.0%}"],
+        ["largest worker", f"{peak:.0f} MiB at its peak; promised {promised:.0f} MiB a task beside {IDLE} MiB at rest"],
+    ]
+    ratios = []
+    for _ in range(rounds):
+        one, _, _ = compute(X[:part], 1, None if not arguments.small else 10)
+        two, _, _ = compute(X[:part], 2, None if not arguments.small else 10)
+        ratios.append(one / two)
+        print(f"one worker {one:.1f} s, two {two:.1f} s: {ratios[-1]:.2f}", flush=True)
+    ratio = f"{statistics.median(ratios):.2f} times (median of {rounds})"
+    rows.append([f"two workers against one, {part:,} samples", ratio])
+    print("\n".join(f"{name:<40} {value}" for name, value in rows))
+    if not arguments.small:
+        note = f"Measured on {machine()}; {versions('distkern', 'dask', 'zarr')}."
+        publish("cluster", table(["", ""], rows) + "\n\n" + note)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What all benchmarks share: the machine, honest timing side by side, and a table in a page of the documentation."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+def one_thread() -> None:
+    """Hold every library to one thread; call it before they are imported."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = "1"
+
+
+def alternate(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each call, one after the other in every round, so that what disturbs the machine disturbs all alike.
+
+    Each is called once before the first round, for whatever it compiles or loads.
+    """
+    for call in calls.values():
+        call()
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def medians(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Median of each list."""
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def machine() -> str:
+    """Processor and operating system, in one line."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text())
+        model = found[1] if found else model
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def versions(*packages: str) -> str:
+    """Versions of the packages that are installed, in one line."""
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} not installed")
+    return ", ".join(found)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def publish(section: str, text: str, page: Path = DOCS) -> None:
+    """Put the text between the marks of its section in the page of benchmarks."""
+    begin, end = f"<!-- {section} -->", f"<!-- end of {section} -->"
+    before, mark, rest = page.read_text().partition(begin)
+    if not mark:
+        raise SystemExit(f"{page} has no section {section!r}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
+
+
+def microseconds(seconds: float) -> str:
+    """Seconds as microseconds, with three digits."""
+    return f"{seconds * 1e6:.3g}"

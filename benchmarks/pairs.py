@@ -1,0 +1,120 @@
+"""Microseconds a pair of Kendall's tau, one thread, beside the packages that people use.
+
+``python benchmarks/pairs.py``: all sizes, and the table in docs/benchmarks.md.
+``python benchmarks/pairs.py --small``: a few seconds, nothing written.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from measure import alternate, machine, medians, microseconds, one_thread, publish, table, versions
+
+one_thread()
+
+import numpy as np  # noqa: E402
+import pandas  # noqa: E402
+from hyper_corr import kendalltau_noties, kendalltau_ties  # noqa: E402
+from scipy.stats import kendalltau  # noqa: E402
+
+from distkern import Kendall  # noqa: E402
+
+SIZES = (10, 100, 1_000, 5_000, 20_000)
+TILE = {10: 512, 100: 512, 1_000: 512, 5_000: 256, 20_000: 128}
+PEER_PAIRS = {10: 2_000, 100: 2_000, 1_000: 600, 5_000: 150, 20_000: 60}
+WANTED = 20
+"""Times the fastest peer."""
+
+
+def samples(count: int, n: int, levels: int | None) -> np.ndarray:
+    """Drawn samples without ties, or with a number of distinct values."""
+    rng = np.random.default_rng(n + count)
+    if levels is not None:
+        return rng.integers(0, levels, (count, n)).astype(float)
+    return np.array([rng.permutation(n) for _ in range(count)], dtype=float)
+
+
+def ours(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
+    """A tile from prepared samples, as a worker computes it."""
+    kernel = Kendall(ties="b")
+    A, B = kernel.prepare(X), kernel.prepare(Y)
+    return lambda: kernel.tile(A, B)
+
+
+def hyper_corr(X: np.ndarray, ties: bool) -> Callable[[], object]:
+    """The variant that spares what can be spared: x sorted once, y ordered by it, no p-value."""
+    x = X[0]
+    order = np.argsort(x, kind="stable")
+    ordered, others = x[order], [np.ascontiguousarray(y[order]) for y in X[1:]]
+    count = kendalltau_ties if ties else kendalltau_noties
+    n = len(x)
+
+    def run() -> None:
+        for y in others:
+            count(ordered, y, n, False)
+
+    return run
+
+
+def signs(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
+    """Explicit sign vectors and one matrix product in single precision."""
+    left, right = np.triu_indices(X.shape[1], 1)
+
+    def vectors(Z: np.ndarray) -> np.ndarray:
+        return np.sign(Z[:, left] - Z[:, right]).astype(np.float32)
+
+    return lambda: vectors(X) @ vectors(Y).T
+
+
+def measure(n: int, levels: int | None, rounds: int, shrink: int) -> dict[str, float]:
+    """Seconds a pair of every way."""
+    side, pairs = max(4, TILE[n] // shrink), max(4, PEER_PAIRS[n] // shrink)
+    X, Y = samples(side, n, levels), samples(side, n, levels)
+    peer = samples(pairs + 1, n, levels)
+    columns = int((2 * pairs) ** 0.5) + 1
+    frame = pandas.DataFrame(peer[:columns].T)
+    calls = {
+        "distkern": ours(X, Y),
+        "hyper-corr": hyper_corr(peer, levels is not None),
+        "pandas": lambda: frame.corr(method="kendall"),
+        "scipy": lambda: [kendalltau(peer[0], y) for y in peer[1 : 1 + pairs // 4 + 1]],
+    }
+    counts = {
+        "distkern": side * side,
+        "hyper-corr": pairs,
+        "pandas": columns * (columns - 1) // 2,
+        "scipy": pairs // 4 + 1,
+    }
+    if n <= 1_000:
+        few = min(side, 64)
+        calls["sign vectors"] = signs(X[:few], Y[:few])
+        counts["sign vectors"] = few * few
+    seconds = medians(alternate(calls, rounds))
+    return {name: seconds[name] / counts[name] for name in calls}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="small sizes, one round, nothing written")
+    small = parser.parse_args().small
+    rows = []
+    for levels in (None, 20):
+        for n in SIZES[:2] if small else SIZES:
+            found = measure(n, levels, rounds=1 if small else 5, shrink=16 if small else 1)
+            peers = {name: value for name, value in found.items() if name not in ("distkern", "sign vectors")}
+            best = min(peers, key=lambda name: peers[name])
+            row = [f"{n:,}", "none" if levels is None else f"{levels} levels"]
+            row += [microseconds(found[name]) for name in ("distkern", "hyper-corr", "pandas", "scipy")]
+            row.append(microseconds(found["sign vectors"]) if "sign vectors" in found else "–")
+            row.append(f"{peers[best] / found['distkern']:.0f} × {best}")
+            rows.append(row)
+            print(" ".join(f"{cell:>14}" for cell in row), flush=True)
+    if not small:
+        header = ["n", "ties", "distkern", "hyper-corr", "pandas", "scipy", "sign vectors", "fastest peer takes"]
+        note = f"Measured on {machine()}; {versions('distkern', 'numba', 'numpy', 'hyper-corr', 'pandas', 'scipy')}."
+        publish("pairs", table(header, rows) + "\n\n" + note)
+
+
+if __name__ == "__main__":
+    main()
