@@ -100,6 +100,16 @@ class Gram(BaseGram):
         names = self._store.meta["features"]
         return None if names is None else tuple(names)
 
+    @property
+    def n_features(self) -> int:
+        """Number of the features that the kernel compared."""
+        return int(self._store.meta["n_features"])
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Positions of the features that were left out, because some sample has no value."""
+        return tuple(self._store.meta["dropped"])
+
     def info(self) -> Spec:
         """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
         done = int(np.count_nonzero(self._store.marks(refresh=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,8 @@ class Job:
     ----------
     kernel, sides, sample
         As said.
+    prepare_seconds
+        Time that preparing a sample takes.
     sparse
         Whether samples are prepared without their zeros.
     dropped
@@ -75,6 +78,7 @@ class Job:
     kernel: Kernel
     sides: dict[str, Side]
     sample: Prepared
+    prepare_seconds: float
     sparse: bool
     dropped: Indices
 
@@ -133,11 +137,17 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str) -> Job:
     sides = {name: _scan(resolved, source) for name, source in sources.items()}
     stored = resolved.stored()
     sparse = stored.takes_sparse and all(_is_sparse(side) for side in sides.values())
-    if not sparse:
-        return Job(resolved, sides, stored.prepare(rows.read(slice(0, MEASURED))), sparse, dropped)
-    fullest = max(sides.values(), key=lambda side: side.source.read_sparse([side.fullest]).nnz)
-    chosen = [fullest.fullest, *range(min(MEASURED, len(fullest.source)) - 1)]  # its width is that of the store
-    return Job(resolved, sides, stored.prepare(fullest.source.read_sparse(chosen)), sparse, dropped)
+    values = _fullest(sides.values()) if sparse else rows.read(slice(0, MEASURED))
+    stored.prepare(values[:1])  # compiles, which is no part of the time
+    began = time.perf_counter()
+    sample = stored.prepare(values)
+    return Job(resolved, sides, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
+
+
+def _fullest(sides: Iterable[Side]) -> Any:
+    """The sample with the fewest zeros, whose width is that of the store, and some others."""
+    side = max(sides, key=lambda side: side.source.read_sparse([side.fullest]).nnz)
+    return side.source.read_sparse([side.fullest, *range(min(MEASURED, len(side.source)) - 1)])
 
 
 def _incomplete(sources: Iterable[Source]) -> Indices:

@@ -52,7 +52,7 @@ class GramPlan:
     bytes_per_task
         Most memory that one task takes.
     seconds
-        Time of all tiles on one core like those of this machine, from tiles measured on samples of the cohort.
+        Time of the whole work on one core like those of this machine, measured on some samples of the cohort.
     dropped
         Positions of the features that were left out because some sample has no value.
     source
@@ -108,6 +108,7 @@ def make_plan(
     stored: KernelLike,
     prepared_bytes: int,
     timing: TileSeconds,
+    prepare_seconds: float,
     *,
     fingerprint: dict[str, str],
     shape: tuple[int, int],
@@ -128,8 +129,8 @@ def make_plan(
     ----------
     kernel, stored
         The kernel, and the one whose values are stored for it.
-    prepared_bytes, timing
-        Bytes of one prepared sample, and how long tiles take, measured.
+    prepared_bytes, timing, prepare_seconds
+        Bytes of one prepared sample, and how long tiles and preparing a sample take, measured.
     workers, memory_per_task
         Tasks that run side by side, and bytes that each may take.
 
@@ -184,7 +185,7 @@ def make_plan(
         + computed * (prepared_bytes + 24)
         + 8 * grid.count,
         bytes_per_task=task_bytes(grid.side),
-        seconds=_seconds(grid, timing),
+        seconds=_seconds(grid, timing) + prepare_seconds * computed,
         dropped=dropped,
         source=source,
     )
