@@ -264,6 +264,8 @@ def _plain(value: Any) -> Any:
     """Turn a hyperparameter into what JSON holds."""
     if isinstance(value, Kernel):
         return value.spec()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

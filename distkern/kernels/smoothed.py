@@ -30,7 +30,7 @@ from distkern.compiled.smoothing import (
 )
 from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
-from distkern.core.typing import Array, Floats, Spec
+from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_infinite, refuse_nan, refuse_single_feature
 from distkern.io.source import sample_digests
 from distkern.kernels.base import Kernel, Prepared
@@ -164,11 +164,6 @@ class SmoothedKendall(Kernel):
         if self.method == "exact":
             return product_bytes(a, b)
         return 8 * a * b + counting.bytes_needed(self.draws, self.draws * b, n)
-
-    def spec(self) -> Spec:
-        """Name and hyperparameters; windows as a list, for that is what JSON gives back."""
-        spec = super().spec()
-        return spec | {"window": list(self.window)} if isinstance(self.window, tuple) else spec
 
     # Expected signs ------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from distkern.compiled.inversions import rank
 from distkern.compiled.weighted import average_tile, spread_weights, weighted_tile
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats, Spec
+from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.kernels.base import Prepared
 from distkern.kernels.kendall import OrderingKernel
@@ -110,10 +110,6 @@ class WeightedKendall(OrderingKernel):
                 "rank, or the name of a rule"
             )
 
-    def spec(self) -> Spec:
-        """Name and parameters, with ``u`` as the list that JSON gives back: a store compares the two."""
-        return super().spec() | {"u": self.u if isinstance(self.u, str) else list(self.u)}
-
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         return self._values(A, B)
@@ -123,8 +119,8 @@ class WeightedKendall(OrderingKernel):
         return A.arrays["squares"].copy()
 
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the result."""
-        return 8 * a * b
+        """Bytes of the result, and of one pair's items while they are merged."""
+        return 8 * a * b + 56 * n
 
     @property
     def _weighs_ranks(self) -> bool:

@@ -196,8 +196,18 @@ def test_eight_items_equal_scipy_on_the_sparse_graph():
     assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
 
 
-def test_long_diffusion_makes_all_rankings_alike():
-    np.testing.assert_array_equal(Diffusion(1e9)(all_rankings(5)), np.full((120, 120), 1 / 120))
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_long_diffusion_makes_all_rankings_alike_at_the_rate_of_the_smallest_eigenvalue(n):
+    rate = 2 - 2 * np.cos(np.pi / n)
+    assert np.linalg.eigvalsh(-laplacian(n))[1] == pytest.approx(rate, rel=1e-12)
+    alike = np.log(1e17 * factorial(n)) / rate
+    for beta in (alike * 0.999, alike * 1.001, 1e300):
+        np.testing.assert_allclose(diffusion_from_identity(n, beta), 1 / factorial(n), rtol=1e-13)
+
+
+def test_no_diffusion_leaves_every_ranking_alone():
+    np.testing.assert_array_equal(Diffusion(1e9)([[1.0]]), [[1.0]])
+    np.testing.assert_allclose(Diffusion(5e-324)(all_rankings(3)), np.eye(6), atol=1e-300)
     np.testing.assert_array_equal(Diffusion(0)(all_rankings(4)), np.eye(24))
 
 
@@ -220,6 +230,8 @@ def test_relabelling_the_items_changes_no_bit_of_a_diffusion():
 def test_too_many_items_ties_and_wrong_parameters_are_refused():
     with pytest.raises(InputError, match=r"at most 8; the samples have 9: use Mallows"):
         Diffusion(1.0)([list(range(9))])
+    with pytest.raises(InputError, match="the samples have 100"):
+        Diffusion(1.0).cost(10, 10, 100)
     with pytest.raises(SampleError, match=r"sample number 1 ties the features number 0 and number 2.*Mallows"):
         Diffusion(1.0)([[1, 2, 3], [1, 2, 1]])
     with pytest.raises(SampleError, match="ties the features"):
