@@ -49,7 +49,7 @@ _HOMES = {
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.predictor": ("CohortPredictor",),
     "distkern.learners.persist": ("load_model", "save_model"),
-    "distkern.learners.selection": ("Evaluation", "evaluate"),
+    "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _SUBPACKAGES = ("datasets",)

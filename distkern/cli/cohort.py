@@ -12,6 +12,11 @@ from distkern.core.errors import InputError
 BLOCK_BYTES = 2**26
 """Bytes of samples looked through at a time."""
 
+_ASTRAY = (
+    "give the labels of these samples or, if the matrix was computed transposed, compute it again with the other of "
+    "--samples rows and --samples columns"
+)
+
 
 def read_cohort(
     path: Path,
@@ -44,6 +49,8 @@ def _refuse_infinite(path: Path, source: Any) -> None:
     """Refuse infinite values as the readers of text tables do, although some kernels would take them."""
     import numpy as np
 
+    from distkern.io.tables import infinite_value
+
     rows, columns = source.shape
     height = max(1, BLOCK_BYTES // (8 * columns))
     for start in range(0, rows, height):
@@ -52,10 +59,7 @@ def _refuse_infinite(path: Path, source: Any) -> None:
             row, column = int(infinite[0, 0]) + start, int(infinite[0, 1])
             sample = repr(source.ids[row]) if source.ids else f"number {row}"
             feature = repr(source.features[column]) if source.features else f"number {column}"
-            raise InputError(
-                f"sample {sample} of {path.name!r} has an infinite value for feature {feature}: correct it, or make it "
-                "NaN if it was not measured"
-            )
+            raise infinite_value(path, sample, feature)
 
 
 def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
@@ -94,7 +98,7 @@ def read_column(
     InputError
         If the column is not there, or a sample has no label.
     """
-    from distkern.io.labels import check_labels
+    from distkern.io.labels import matched
 
     if not path.exists():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
@@ -108,28 +112,7 @@ def read_column(
         listed = ", ".join(map(repr, list(columns)[:10])) or "none"
         fault = f"no column {column!r}" if column is not None else "several columns"
         raise InputError(f"{path.name!r} has {fault} to take labels from: name one of {listed} with --label")
-    known = columns[column]
-    _refuse_strangers(path, list(known), ids)
-    texts = [known[name] for name in ids]
-    check_labels(texts, ids, path.name)
-    return column, texts
-
-
-def _refuse_strangers(path: Path, known: list[str], ids: Sequence[str]) -> None:
-    strangers = sorted(set(ids) - set(known), key=list(ids).index)
-    if not strangers:
-        return
-    begin = f"its ids begin {_beginning(known)}; those of the store {_beginning(ids)}"
-    if len(strangers) == len(ids):
-        raise InputError(
-            f"none of the {len(ids)} samples of the store is in {path.name!r} ({begin}): give the labels of these "
-            "samples or, if the matrix was computed transposed, compute it again with the other of --samples rows and "
-            "--samples columns"
-        )
-    raise InputError(
-        f"{len(strangers)} of {len(ids)} samples have no label in {path.name!r}, the first of them {strangers[0]!r} "
-        f"({begin}): add them to that file, or correct its ids"
-    )
+    return column, matched(columns[column], ids, path.name, "the store", _ASTRAY)
 
 
 def _columns_of_text(path: Path, samples: str | None, sep: str | None) -> dict[str, dict[str, str]]:
@@ -156,10 +139,6 @@ def _columns_of_obs(path: Path, column: str | None) -> dict[str, dict[str, str]]
         obs = read_expression(path, label=column).obs
     texts = obs.astype(object).where(obs.notna(), "").map(str)
     return {str(name): dict(zip(map(str, obs.index), texts[name], strict=True)) for name in obs.columns}
-
-
-def _beginning(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def count_classes(labels: Sequence[str]) -> str:

@@ -15,12 +15,21 @@ import click
 
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
+from distkern.core.files import as_path, refuse_existing
 from distkern.core.units import parse_bytes
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress where no bar can be drawn."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Place(click.Path):
+    """A path on this machine, with a ``~`` at its beginning expanded, which shells leave in ``--out=~/page.html``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Turn the text into a path."""
+        return as_path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 class Amount(click.ParamType):
@@ -177,7 +186,7 @@ def refuse_unwritable(path: Path) -> None:
         raise InputError(f"{str(path)!r} cannot be made: the folder {str(place)!r} is not writable; give another path")
 
 
-def refuse_existing(path: Path, overwrite: bool) -> None:
+def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
     """Refuse to write over a file, before the work that would fill it.
 
     Raises
@@ -185,20 +194,7 @@ def refuse_existing(path: Path, overwrite: bool) -> None:
     InputError
         If it exists and may not be overwritten, or its folder cannot take it.
     """
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder: give the path of a file")
-    if path.exists() and not overwrite:
-        raise InputError(f"{str(path)!r} exists: pass --overwrite to replace it, or give another path")
+    refuse_existing(path, overwrite)
     refuse_unwritable(path.parent)
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into: make it first")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

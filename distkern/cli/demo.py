@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from distkern._version import __version__
-from distkern.cli.common import json_option, print_json, print_table, progress_of, quiet_option, say, write_text
+from distkern.cli.common import Place, json_option, print_json, print_table, progress_of, quiet_option, say
 from distkern.cli.errors import BUG, Failure, on_interruption
 from distkern.cli.evaluate import scores_table, summary, write_evaluation
 from distkern.core.errors import InputError
+from distkern.core.files import write_text
 
 MARKER = ".distkern-demo"
 """File that marks a folder as the demo's own, in which it may rewrite its outputs."""
@@ -87,9 +88,7 @@ class Outputs:
 
 
 @click.command(epilog=EPILOG, short_help="Classify colon tumours as in the paper.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("distkern-demo"), show_default=True, help="Folder to write."
-)
+@click.option("--out", type=Place(), default=Path("distkern-demo"), show_default=True, help="Folder to write.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("--overwrite", is_flag=True, help="Compute the matrix again, even if it is complete.")
 @click.option("--repeats", type=click.IntRange(1), default=REPEATS, hidden=True)
@@ -114,9 +113,9 @@ def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, 
     on_interruption(f"what had finished is in {str(out)!r}, and the same command goes on from there")
     gram = _computed(colon, outputs, workers, overwrite, quiet)
     say(f"evaluating {repeats} × 5 folds, C chosen by 5 inner folds", quiet)
-    from distkern.learners.selection import evaluate
+    from distkern.learners.selection import cross_validate_gram
 
-    found = evaluate(gram, y, repeats=repeats, on_event=progress_of(quiet))
+    found = cross_validate_gram(None, gram, y, repeats=repeats, on_event=progress_of(quiet))
     _write_labels(outputs.labels, gram.ids, y)
     write_evaluation(outputs.evaluation, found)
     say("writing the report", quiet)

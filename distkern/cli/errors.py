@@ -29,8 +29,7 @@ Exit codes:
   5  interrupted; the same command goes on from where it stopped"""
 
 _IN_CLI_WORDS = [
-    (r"pass resume=True to complete it, overwrite=True", "leave out --no-resume to complete it, pass --overwrite"),
-    (r"\bresume=True", "no --no-resume"),
+    (r"\bpass resume=True", "leave out --no-resume"),
     (r"\boverwrite=True", "--overwrite"),
     (r"\bsamples='(rows|columns)'", r"--samples \1"),
     (r"\blabels=(?=[:;,. ]|$)", "--labels FILE"),
@@ -38,11 +37,12 @@ _IN_CLI_WORDS = [
     (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
     (r"\bsep=(?=[:;,. ]|$)", "--sep"),
     (r", or give others with ids=", ""),
-    (r"\bmax_bytes=\S*( to to_numpy\(\))?", "--memory-limit"),
+    (r"\bmax_bytes= to to_numpy\(\)", "--memory-limit"),
+    (r", or raise memory_limit=$", ""),
     (r"\bevaluation=(?=[:;,. ]|$)", "--evaluation FILE"),
     (r"\bdtype=\"(float32|float64)\"", r"--dtype \1"),
     (r"\bKendall\(ties=\"zero\"\)", "--kernel kendall --ties zero"),
-    (r"recompute it with repair_gram\([^)]*\), or ", "recompute it with "),
+    (r"\brepair_gram\([^)]*\), or (?=`)", ""),
     (r"\brepair_gram\(('[^']*')\)", r"`distkern verify --repair` on \1"),
     (r"\brepair_gram\b", "`distkern verify --repair`"),
     (r"compute_gram\(kernel, new, Y=old, store=\.\.\.\)", "`distkern gram NEW STORE --against OLD`"),

@@ -13,6 +13,7 @@ import click
 
 from distkern.cli.cohort import count_classes, read_column
 from distkern.cli.common import (
+    Place,
     json_option,
     memory_option,
     open_store,
@@ -21,19 +22,16 @@ from distkern.cli.common import (
     print_table,
     progress_of,
     quiet_option,
-    refuse_existing,
+    refuse_unwritable_file,
     sep_option,
     separator_of,
-    write_text,
 )
 from distkern.cli.errors import on_interruption
 from distkern.core.errors import InputError
+from distkern.core.files import write_text
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
-
-GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
-METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
 
 EPILOG = """\b
 Examples:
@@ -65,8 +63,8 @@ _LABELS_HELP = (
 
 
 @click.command(epilog=EPILOG, short_help="Cross-validate a classifier on a store.")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", required=True, help=_LABELS_HELP)
+@click.argument("store", type=Place())
+@click.option("--labels", type=Place(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
 @click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split may tear apart.")
 @click.option("--outer", type=click.IntRange(2), default=5, show_default=True, help="Folds that test.")
@@ -83,7 +81,7 @@ _LABELS_HELP = (
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Shuffles the folds.")
 @memory_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write every fold's scores as JSON.")
+@click.option("--out", type=Place(), metavar="FILE", help="Write every fold's scores as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
 @quiet_option
@@ -104,7 +102,7 @@ def evaluate(
 ) -> None:
     """Estimate by repeated nested cross-validation how well the Gram matrix in STORE tells labels apart."""
     if out is not None:
-        refuse_existing(out, overwrite)
+        refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
     gram = open_store(store)
     _refuse_unusable(gram)
@@ -114,8 +112,15 @@ def evaluate(
     from distkern.learners import selection
 
     on_interruption("nothing was written; the same command starts again")
-    found = selection.evaluate(
-        gram, y, C=C or GRID, groups=grouped, max_bytes=memory_limit, on_event=progress_of(quiet), **protocol
+    found = selection.cross_validate_gram(
+        None,
+        gram,
+        y,
+        C=C or selection.GRID,
+        groups=grouped,
+        max_bytes=memory_limit,
+        on_event=progress_of(quiet),
+        **protocol,
     )
     about = {"store": store.name, "kernel": gram.info()["kernel"], "label": name, "groups": groups}
     found = dataclasses.replace(found, settings=found.settings | about)
@@ -156,6 +161,8 @@ def _refuse_one_class(y: list[str], name: str, labels: Path) -> None:
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
     """Mean and standard deviation of each score, and how they were found, JSON-ready."""
+    from distkern.learners.selection import METRICS
+
     scores = {
         metric: {"mean": _number(evaluation.mean(metric)), "sd": _number(evaluation.std(metric))} for metric in METRICS
     }
@@ -164,6 +171,8 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
     """Mean ± standard deviation over the repeats of each score, for people."""
+    from distkern.learners.selection import METRICS
+
     rows = []
     for metric, name in METRICS.items():
         mean, sd = evaluation.mean(metric), evaluation.std(metric)

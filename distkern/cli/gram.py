@@ -9,6 +9,7 @@ import click
 
 from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
+    Place,
     execution_options,
     executor_of,
     json_option,
@@ -33,7 +34,7 @@ gram_options = options(
     samples_option,
     click.option(
         "--labels",
-        type=click.Path(path_type=Path),
+        type=Place(),
         metavar="FILE",
         help="A table of labels; here it is only checked that it knows the samples.",
     ),
@@ -41,7 +42,7 @@ gram_options = options(
     sep_option,
     click.option(
         "--against",
-        type=click.Path(path_type=Path),
+        type=Place(),
         metavar="FILE",
         help="Training samples: compute the matrix of INPUT (rows) against these (columns).",
     ),
@@ -71,8 +72,8 @@ the same samples and kernel is completed: after an interruption run the same com
 
 
 @click.command(epilog=EPILOG, short_help="Compute a Gram matrix into a store.")
-@click.argument("input", type=click.Path(path_type=Path))
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("input", type=Place())
+@click.argument("store", type=Place())
 @gram_options
 @click.option("--no-resume", is_flag=True, help="Make it an error if the store exists.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, and compute nothing.")
@@ -200,7 +201,7 @@ def _runs_of(store: Path) -> list[Any]:
 
 
 def _refuse_other(store: str, wanted: dict[str, Any], found: dict[str, Any]) -> None:
-    differing = [key for key in wanted if wanted[key] != found.get(key)]
+    differing = ["kernel" if key == "stored" else key for key in wanted if wanted[key] != found.get(key)]
     if differing:
         raise StoreMismatchError(
             f"{store!r} holds another computation (another {' and '.join(differing)}): give another path, or "

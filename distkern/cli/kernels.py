@@ -64,7 +64,7 @@ def _spec(kernel: str) -> dict[str, Any]:
         spec: dict[str, Any] = json.loads(text)
     except json.JSONDecodeError as error:
         raise _bad(f"the JSON spec cannot be read ({error}); quote it for the shell in '...'") from error
-    if "kernel" not in spec:
+    if not isinstance(spec.get("kernel"), str):
         raise _bad('the JSON spec needs the name of the kernel, as in {"kernel": "kendall"}')
     return spec
 

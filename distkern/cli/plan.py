@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from distkern.cli.common import Place
 from distkern.cli.gram import gram_options, print_plan
 
 EPILOG = """\b
@@ -19,8 +20,8 @@ and what is already there are looked at."""
 
 
 @click.command(epilog=EPILOG, short_help="Print what a computation will take.")
-@click.argument("input", type=click.Path(path_type=Path))
-@click.argument("store", type=click.Path(path_type=Path), required=False)
+@click.argument("input", type=Place())
+@click.argument("store", type=Place(), required=False)
 @gram_options
 def plan(store: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Print what the Gram matrix of INPUT takes - tiles, disk, memory, time - and compute nothing."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from distkern.cli.cohort import read_column
-from distkern.cli.common import json_option, open_store, print_json, refuse_existing, separator_of
+from distkern.cli.common import Place, json_option, open_store, print_json, refuse_unwritable_file, separator_of
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
 
 EPILOG = """\b
@@ -20,16 +20,14 @@ The page is one HTML file that needs no network."""
 
 
 @click.command(epilog=EPILOG, short_help="Write a store and its evaluation as an HTML page.")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="The page to write.")
-@click.option(
-    "--evaluation", type=click.Path(path_type=Path), metavar="FILE", help="What `distkern evaluate --out` wrote."
-)
+@click.argument("store", type=Place())
+@click.option("--out", type=Place(), metavar="FILE", required=True, help="The page to write.")
+@click.option("--evaluation", type=Place(), metavar="FILE", help="What `distkern evaluate --out` wrote.")
 @click.option(
     "--reference", type=click.FloatRange(0, 100), help="An accuracy in per cent to compare with, such as 85.78."
 )
 @click.option("--reference-label", metavar="TEXT", help="Whose accuracy that is.")
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help=_LABELS_HELP)
+@click.option("--labels", type=Place(), metavar="FILE", help=_LABELS_HELP)
 @label_options
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--overwrite", is_flag=True, help="Replace the page if it exists.")
@@ -55,7 +53,7 @@ def report(
         raise click.UsageError("--reference-label says whose --reference it is: give that accuracy too")
     if reference is not None and evaluation is None:
         raise click.UsageError("--reference is compared with an --evaluation: give that file too")
-    refuse_existing(out, overwrite)
+    refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
     gram = open_store(store)
     found = None if evaluation is None else read_evaluation(evaluation)

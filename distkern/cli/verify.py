@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from distkern.cli.common import json_option, open_store, print_json, progress_of, quiet_option, say
+from distkern.cli.common import Place, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
 from distkern.core.errors import StoreError
 
@@ -19,7 +19,7 @@ The exit code is 3 if something is damaged and was not repaired."""
 
 
 @click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=Place())
 @click.option("--repair", is_flag=True, help="Recompute damaged tiles, from the samples prepared in the store.")
 @json_option
 @quiet_option

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.files import as_path
 from distkern.io.files import read_npy, read_npz
-from distkern.io.labels import check_labels, read_labels
-from distkern.io.tables import Orientation, read_names, read_numbers
+from distkern.io.labels import beginning, check_labels, read_labels
+from distkern.io.tables import Orientation, infinite_value, read_names, read_numbers
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -85,7 +86,7 @@ def read_expression(
     >>> list(adata.obs_names), list(adata.var_names), list(adata.obs["relapse"])
     (['p1', 'p2', 'p3'], ['TP53', 'MYC'], ['yes', 'no', 'no'])
     """
-    file = Path(path)
+    file = as_path(path)
     own_label = label if labels is None else None
     if not file.exists():
         raise InputError(f"there is no file {str(file)!r}: check the path")
@@ -99,7 +100,7 @@ def read_expression(
         if samples is not None:
             turn = f"write samples={'rows' if samples == 'columns' else 'columns'!r}"
         names = list(adata.obs_names), list(adata.var_names)
-        column, texts = read_labels(Path(labels), names[0], label=label, features=names[1], turn=turn)
+        column, texts = read_labels(as_path(labels), names[0], label=label, features=names[1], turn=turn)
         adata.obs[column] = _categories(texts, adata.obs_names)
     elif column is None and file.suffix == ".npz" and "label" in adata.obs:
         column = "label"
@@ -138,8 +139,8 @@ def _read_text(file: Path, samples: Orientation | None, label: str | None, sep: 
     if samples is None:
         rows, columns = read_names(file, sep)
         raise InputError(
-            f"{file.name!r} has {len(rows):,} rows ({_beginning(rows)}) and {len(columns):,} columns "
-            f"({_beginning(columns)}): say which are the samples with samples='rows' or samples='columns'"
+            f"{file.name!r} has {len(rows):,} rows ({beginning(rows)}) and {len(columns):,} columns "
+            f"({beginning(columns)}): say which are the samples with samples='rows' or samples='columns'"
         )
     table = read_numbers(file, samples=samples, sep=sep, label=label)
     values, ids, features = table.values, table.rows, table.columns
@@ -277,7 +278,7 @@ def _check_names(file: Path, what: str, names: list[str]) -> None:
         second = names.index(repeated[0], first + 1)
         raise InputError(
             f"two {what} of {file.name!r} are called {repeated[0]!r}, number {first + 1} and {second + 1}: make the "
-            "names unique"
+            "names unique, spaces around them aside"
         )
     if "" in names:
         raise InputError(f"number {names.index('') + 1} of the {what} of {file.name!r} has no name: give it one")
@@ -304,11 +305,4 @@ def _check_finite(file: Path, adata: AnnData) -> None:
         entries = adata.X.tocoo()
         first = np.flatnonzero(np.isinf(entries.data))[0]
         row, column = entries.row[first], entries.col[first]
-    raise InputError(
-        f"sample {adata.obs_names[row]!r} of {file.name!r} has an infinite value for feature "
-        f"{adata.var_names[column]!r}: correct it, or make it NaN if it was not measured"
-    )
-
-
-def _beginning(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+    raise infinite_value(file, repr(adata.obs_names[row]), repr(adata.var_names[column]))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
 
 from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.files import as_path
 from distkern.core.typing import Array
 from distkern.io.blocks import H5ADReader, ZarrReader
 
@@ -52,6 +55,7 @@ def open_path(path: Path) -> Opened:
     ...     open_path(Path(folder, "X.npy")).values.shape
     (3, 3)
     """
+    path = as_path(path)
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}: check the path")
     if path.is_dir():
@@ -72,9 +76,17 @@ def open_path(path: Path) -> Opened:
 def read_npy(path: Path, *, mapped: bool = False) -> Array:
     """Read the array of a ``.npy`` file, never running code that it may hold."""
     try:
+        with path.open("rb") as raw:
+            if raw.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
+                raise ValueError("not the beginning of an array")
         return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path.name!r} cannot be read as an array of numbers: {error}") from error
+    except (ValueError, EOFError) as error:  # what NumPy says of such a file is to unpickle it
+        raise InputError(
+            f"{path.name!r} cannot be read as an array of numbers, for it is damaged or holds Python objects: get the "
+            "file again, or write numbers with numpy.save"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path.name!r} cannot be read: {error.strerror or error}; check the file") from error
 
 
 def read_npz(path: Path) -> Archive:
@@ -97,10 +109,15 @@ def read_npz(path: Path) -> Archive:
     (array(['a', 'b'], dtype='<U1'), {'y': array([0, 1])})
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path.name!r} cannot be read as arrays of numbers and text: {error}") from error
+    except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(
+            f"{path.name!r} cannot be read as arrays of numbers and text, for it is damaged or holds Python objects: "
+            "get the file again, or write plain arrays with numpy.savez"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path.name!r} cannot be read: {error.strerror or error}; check the file") from error
     if {"format", "shape", "data"} <= arrays.keys():
         from scipy import sparse
 

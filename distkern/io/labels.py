@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from distkern.core.errors import InputError
@@ -53,20 +53,78 @@ def read_labels(
     if not path.is_file():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
     columns, rows = read_texts(path)
-    known = sum(name in rows for name in ids)
+    known = sum(name.strip() in rows for name in ids)
     _check_turned(path, rows, ids, features, known, turn)
     column = _column(path, columns, label)
-    labels = []
-    for name in ids:
-        if name not in rows:
-            beginning = ", ".join(map(repr, list(rows)[:3]))
-            raise InputError(
-                f"sample {name!r} has no label in {path.name!r} (known there are {known} of {len(ids)} samples; its "
-                f"ids begin {beginning}): add the sample to that file, or correct the ids in its first column"
-            )
-        labels.append(rows[name][columns.index(column)])
-    check_labels(labels, ids, path.name)
+    place = columns.index(column)
+    labels = matched({name: cells[place] for name, cells in rows.items()}, ids, path.name)
     return column, labels
+
+
+def matched(
+    known: Mapping[str, str],
+    ids: Sequence[str],
+    source: str,
+    whose: str = "the cohort",
+    astray: str = "give the labels of these samples, or correct the ids in that file",
+) -> list[str]:
+    """Find the label of each sample by its id, spaces around it aside.
+
+    Parameters
+    ----------
+    known
+        Labels by id.
+    ids
+        Samples, each of which must be known; more may be.
+    source, whose
+        What the labels come from, and whose the samples are, for messages.
+    astray
+        What to do where no sample is known.
+
+    Raises
+    ------
+    InputError
+        If a sample has no label, or two samples can only be told apart by spaces.
+
+    Examples
+    --------
+    >>> matched({"001": "yes", "002": "no"}, ["002", "001 "], "clinical.csv")
+    ['no', 'yes']
+    """
+    spelt, wanted = _bare(list(known), repr(source)), _bare(ids, whose)
+    strangers = [name for stripped, name in wanted.items() if stripped not in spelt]
+    begin = f"its ids begin {beginning(list(known))}; those of {whose} {beginning(ids)}"
+    if len(strangers) == len(ids):
+        raise InputError(f"none of the {len(ids)} samples of {whose} is in {source!r} ({begin}): {astray}")
+    if strangers:
+        raise InputError(
+            f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
+            f"({begin}): add them to that file, or correct its ids"
+        )
+    labels = [known[spelt[name]] for name in wanted]
+    check_labels(labels, ids, source)
+    return labels
+
+
+def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
+    """Each name without the spaces around it, and as it is spelt."""
+    spelt: dict[str, str] = {}
+    for name in names:
+        other = spelt.setdefault(name.strip(), name)
+        if other != name:
+            raise InputError(f"the samples {other!r} and {name!r} of {whose} differ by spaces only: rename one of them")
+    return spelt
+
+
+def beginning(names: Sequence[str]) -> str:
+    """List the first names.
+
+    Examples
+    --------
+    >>> beginning(["a", "b", "c", "d"])
+    "'a', 'b', 'c', …"
+    """
+    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None:
@@ -88,7 +146,7 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
 def _check_turned(
     path: Path, rows: dict[str, list[str]], ids: Sequence[str], features: Sequence[str], known: int, turn: str
 ) -> None:
-    as_features = sum(name in rows for name in features)
+    as_features = sum(name.strip() in rows for name in features)
     if as_features > known:
         raise InputError(
             f"the ids in {path.name!r} match {as_features} features and {known} samples: the matrix looks "
@@ -97,8 +155,8 @@ def _check_turned(
 
 
 def _column(path: Path, columns: list[str], label: str | None) -> str:
-    if label is not None and label in columns:
-        return label
+    if label is not None and label.strip() in columns:
+        return label.strip()
     if label is None and len(columns) == 1:
         return columns[0]
     listed = ", ".join(map(repr, columns[:10]))

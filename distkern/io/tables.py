@@ -1,7 +1,8 @@
 """Text tables of numbers with names on both sides, read so that no name is ever changed.
 
 Spreadsheet and data-frame readers turn the names ``NA``, ``001``, ``TRUE`` or ``2310009E13`` into something else. Here
-the first column and the header are text, always; only the cells between them are numbers.
+the first column and the header are text, always; only the cells between them are numbers. Spaces around a name are no
+part of it, for nobody sees them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +67,7 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     array([[1. , 2.5],
            [nan, 4. ]])
     """
+    label = None if label is None else label.strip()
     rows: list[str] = []
     lines: list[Floats] = []
     labels: list[str] | None = None
@@ -97,10 +100,9 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     values = np.stack(lines)
     if np.isinf(values).any():
         row, column = np.argwhere(np.isinf(values))[0]
-        raise InputError(
-            f"{path.name!r} has an infinite value in row {rows[row]!r}, column {columns[column]!r}: correct it, or "
-            "leave the cell empty if it was not measured"
-        )
+        down, across = repr(rows[row]), repr(columns[column])
+        sample, feature = (down, across) if samples == "rows" else (across, down)
+        raise infinite_value(path, sample, feature, "leave the cell empty")
     return Table(values, rows, columns, labels)
 
 
@@ -110,7 +112,7 @@ def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str,
     Raises
     ------
     InputError
-        If two rows have one name or a line has another number of cells than the header.
+        If two rows or two columns have one name, or a line has another number of cells than the header.
 
     Examples
     --------
@@ -125,9 +127,22 @@ def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str,
     with _open_table(path, sep) as (columns, cells):
         for name, line in cells:
             if name in rows:
-                raise InputError(f"{path.name!r} has two rows {name!r}: leave one")
+                raise InputError(f"{path.name!r} has two rows {name!r} (spaces around a name do not count): leave one")
             rows[name] = line
+    repeated = [name for name, times in Counter(columns).items() if times > 1]
+    if repeated:
+        raise InputError(
+            f"{path.name!r} has two columns {repeated[0]!r} (spaces around a name do not count): rename one of them"
+        )
     return columns, rows
+
+
+def infinite_value(path: Path, sample: str, feature: str, missing: str = "make it NaN") -> InputError:
+    """Say where an infinite value is, and what to do with one that stands for a missing one."""
+    return InputError(
+        f"sample {sample} of {path.name!r} has an infinite value for feature {feature}: correct it, or {missing} if it "
+        "was not measured"
+    )
 
 
 def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]]:
@@ -173,7 +188,7 @@ def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[st
     second = next((line for line in reader if line), None)
     # R's write.table leaves out the corner, so that its header is one cell shorter than the rows
     corner = 0 if second is not None and len(second) == len(header) + 1 else 1
-    columns = header[corner:]
+    columns = [name.strip() for name in header[corner:]]
     unnamed = [position for position, name in enumerate(columns) if name == ""]
     if unnamed:
         raise InputError(
@@ -196,7 +211,7 @@ def _rows(path: Path, reader: Any, second: list[str] | None, width: int) -> Iter
                     f"line {reader.line_num} of {path.name!r} has {len(line) - 1} cells behind its name, but the "
                     f"header names {width} columns: complete the line, or state the separator with sep="
                 )
-            yield line[0], line[1:]
+            yield line[0].strip(), line[1:]
         line = next(reader, None)
 
 

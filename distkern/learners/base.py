@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import psutil
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -15,6 +14,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes
+from distkern.core.validation import Names, refuse_other_features
+from distkern.engine.memory import available_memory
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel
 from distkern.matrix.base import BaseGram
@@ -24,6 +25,9 @@ MEMORY_FRACTION = 0.5
 
 BLOCK_BYTES = 2**26
 """Bytes of one block of kernel values while a matrix is read or computed piece by piece."""
+
+BLOCKS_OF_VIEW = 8
+"""Blocks in memory at a time, at most, while a view of views of a Gram matrix is read piece by piece."""
 
 SYMMETRY_TOLERANCE = 1e-8
 """|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
@@ -71,14 +75,19 @@ class KernelEstimator(BaseEstimator):
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         """Check kernel values and count their columns: a Gram matrix stays as it is, all else becomes an array."""
         if not isinstance(X, BaseGram):
+            if reset:
+                _forget(self, "training_ids_")
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
             self.n_features_in_ = X.shape[1]
+            self.training_ids_ = np.array(X.col_ids, dtype=object)
         elif X.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input: a column of kernel values for every training sample"
             )
+        else:
+            refuse_other_columns(getattr(self, "training_ids_", None), X)
         return X
 
     def _samples(self, X: Any, *, reset: bool) -> Source:
@@ -92,19 +101,37 @@ class KernelEstimator(BaseEstimator):
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
         if hasattr(X, "iloc"):
-            validated(self, X, **plain)  # remembers the names of the features
+            validated(self, X, **plain)  # remembers the names of the features, or compares them
         try:
             source = as_source(X)
         except InputTypeError:  # lists, and what else scikit-learn takes for an array
             return as_source(validated(self, X, **plain))
         if reset:
             self.n_features_in_ = source.shape[1]
+            if not hasattr(X, "iloc"):
+                self._remember_features(source.features)
         elif source.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
             )
+        else:
+            known = getattr(self, "feature_names_in_", None)
+            refuse_other_features(None if known is None else tuple(known), source.features, "X")
         return source
+
+    def _remember_features(self, names: Names) -> None:
+        """Keep the names of the features as scikit-learn keeps those of a DataFrame."""
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            _forget(self, "feature_names_in_")
+
+
+def _forget(estimator: Any, name: str) -> None:
+    """Take away what another fit left."""
+    if hasattr(estimator, name):
+        delattr(estimator, name)
 
 
 def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -129,9 +156,14 @@ def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice
         yield slice(start, min(start + height, rows))
 
 
+def memory_at_work(rows: int, cols: int, blocks: int = 1) -> int:
+    """Bytes of the blocks through which kernel values are read or checked, beside the values themselves."""
+    return blocks * min(8 * rows * cols, BLOCK_BYTES)
+
+
 def memory_allowed(limit: int | str | None) -> int:
-    """Bytes a learner may take: the limit given, or ``MEMORY_FRACTION`` of what is available now."""
-    return int(psutil.virtual_memory().available * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
+    """Bytes a learner may take: the limit given, or ``MEMORY_FRACTION`` of what this process can still take now."""
+    return int(available_memory() * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
 
 
 def require_memory(needed: int, limit: int | str | None, what: str) -> None:
@@ -176,13 +208,55 @@ def require_symmetric(values: Floats) -> None:
     """Refuse a training matrix that is not symmetric up to ``SYMMETRY_TOLERANCE``."""
     asymmetry, largest = 0.0, 0.0
     for rows in row_blocks(*values.shape):
-        largest = max(largest, float(np.abs(values[rows]).max()))
-        asymmetry = max(asymmetry, float(np.abs(values[rows] - values[:, rows].T).max()))
+        largest = max(largest, float(values[rows].max()), -float(values[rows].min()))
+        asymmetry = max(asymmetry, _largest_difference(values[rows], values[:, rows].T))
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         raise InputError(
             f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {asymmetry:.3g}; average it "
             "with its transpose if that is rounding, and check the kernel if it is not"
         )
+
+
+def _largest_difference(left: Floats, right: Floats) -> float:
+    difference = left - right
+    return max(float(difference.max()), -float(difference.min()))
+
+
+def refuse_other_columns(known: Sequence[str] | None, gram: Any) -> None:
+    """Refuse a matrix whose columns are other samples than those that a model was fitted on, as far as both have names.
+
+    Positions name nothing: samples without names may be numbered in the matrix that they were taken from, or anew. Only
+    where a model is given a matrix of samples with themselves, numbered otherwise, they are other samples for sure.
+
+    Parameters
+    ----------
+    known
+        Names of the training samples; None where they are not known.
+    gram
+        Matrix with ``col_ids``, as many as are known.
+
+    Raises
+    ------
+    InputError
+        Names the first column that differs.
+    """
+    new = tuple(gram.col_ids)
+    if known is None or tuple(known) == new:
+        return
+    if _are_positions(known) or _are_positions(new):
+        numbered = all(name.isdecimal() for name in (*known, *new))
+        if not (numbered and getattr(gram, "is_symmetric", False)):
+            return
+    column = next(k for k, pair in enumerate(zip(known, new, strict=True)) if pair[0] != pair[1])
+    raise InputError(
+        f"the columns of the Gram matrix are not the samples that the model was fitted on: number {column} is "
+        f"{new[column]!r}, not {known[column]!r}; give kernel values with the training samples as columns, as in "
+        "gram[np.ix_(test, train)]"
+    )
+
+
+def _are_positions(names: Sequence[str]) -> bool:
+    return all(name == str(position) for position, name in enumerate(names))
 
 
 def read_matrix(gram: BaseGram) -> Floats:

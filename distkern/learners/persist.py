@@ -12,7 +12,6 @@ import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.files import as_path, refuse_existing, written_whole
 from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
@@ -36,6 +36,9 @@ ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, 
 """The estimators that a file may hold, besides pipelines of them."""
 
 Arrays = dict[str, Array]
+
+_NOT_OURS = (EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError)
+"""What reading another file, or a damaged one, ends in."""
 
 
 def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, overwrite: bool = False) -> Path:
@@ -62,7 +65,8 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Raises
     ------
     InputError
-        If the file exists, or the model or the matrix holds what a file cannot.
+        If the file exists, the model or the matrix holds what a file cannot, or the columns of the matrix are not the
+        samples that the model was fitted on.
     NotFittedError
         If the model is not fitted.
 
@@ -77,20 +81,14 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     if isinstance(model, CohortPredictor):
         model, gram = model.model, model.gram if gram is None else gram
     check_is_fitted(model)
-    target = Path(path)
-    _refuse_existing(target, overwrite)
+    target = as_path(path)
+    refuse_existing(target, overwrite)
     arrays: Arrays = {}
     header = {"kind": KIND, "format": FORMAT, "distkern": __version__, "model": _encode(model, "model", arrays)}
     header["columns"] = None if gram is None else _encode_columns(CohortPredictor(model, gram).gram, arrays)
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
-    try:
-        with part.open("xb") as file:
-            np.savez(file, allow_pickle=False, header=text, **arrays)
-        _refuse_existing(target, overwrite)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(target, overwrite=overwrite) as file:
+        np.savez(file, allow_pickle=False, header=text, **arrays)
     return target
 
 
@@ -108,42 +106,35 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     InputError
         If there is no such file, or it is damaged, of another kind, or of a later distkern.
     """
-    arrays, header = _read(Path(path))
+    path = as_path(path)
+    arrays, header = _read(path)
     try:
         model = _decode(header["model"], arrays)
         if header["columns"] is None:
             return model
         columns = header["columns"]
         prepared = _decode(columns["prepared"], arrays)
-        return CohortPredictor(model, PreparedColumns(from_spec(columns["kernel"]), prepared, columns["ids"]))
+        about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
+        return CohortPredictor(model, PreparedColumns(from_spec(columns["kernel"]), prepared, **about))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _refuse_existing(target: Path, overwrite: bool) -> None:
-    if target.exists() and not overwrite:
-        raise InputError(f"{target} exists: choose another name, or pass overwrite=True")
-
-
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     if not path.is_file():
-        raise InputError(f"there is no file {path}")
+        raise InputError(f"there is no file {str(path)!r}: check the path")
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         kind, number = header["kind"], int(header["format"])
-    except (
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-    ) as error:
-        raise InputError(f"{path} is not a model that save_model wrote, or it is damaged: {error}") from error
+    except _NOT_OURS as error:  # what NumPy says of such a file is to unpickle it
+        raise InputError(
+            f"{str(path)!r} is not a model that save_model wrote, or it is damaged: get the file again, or save the "
+            "model again with save_model"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error.strerror or error}; check the file") from error
     if kind != KIND:
         raise InputError(f"{path} is a file of kind {kind!r}, not a {KIND}")
     if number > FORMAT:
@@ -161,7 +152,11 @@ def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
             "compute_gram or a slice of it, or without gram="
         )
     prepared = _encode(gram.prepared_columns(), "columns", arrays)
-    return {"kernel": gram.kernel.spec(), "prepared": prepared, "ids": list(gram.col_ids)}
+    return {"kernel": gram.kernel.spec(), "prepared": prepared, "ids": list(gram.col_ids)} | {
+        "features": None if gram.features is None else list(gram.features),
+        "n_features": gram.n_features,
+        "dropped": list(gram.dropped),
+    }
 
 
 # Values ------------------------------------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
+from distkern.core.validation import refuse_other_features
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
-from distkern.learners.base import row_blocks
+from distkern.learners.base import refuse_other_columns, row_blocks
 from distkern.matrix.base import ArrayGram, BaseGram
 
 
@@ -37,7 +39,7 @@ class CohortPredictor:
     Raises
     ------
     InputError
-        If the model takes raw samples itself, or was fitted on another number of samples.
+        If the model takes raw samples itself, or was fitted on other samples, by their number or their names.
     NotFittedError
         If the model is not fitted.
 
@@ -60,6 +62,7 @@ class CohortPredictor:
                 f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} "
                 "columns: give the matrix it was fitted on, such as gram[np.ix_(train, train)]"
             )
+        refuse_other_columns(_training_ids(model), gram)
         self.model, self.gram = model, gram
 
     @property
@@ -96,6 +99,13 @@ class CohortPredictor:
             yield self.gram.cross(Source(ArrayReader(source.read(rows)), ids, source.features))
 
 
+def _training_ids(model: Any) -> Any:
+    """Names of the samples that a model was fitted on; None where it does not know them."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    known = (getattr(step, "training_ids_", None) for step in steps)
+    return next((ids for ids in known if ids is not None), None)
+
+
 class PreparedColumns:
     """The training samples of a model, prepared for their kernel: all that k(x, x_1), …, k(x, x_m) needs.
 
@@ -107,6 +117,13 @@ class PreparedColumns:
         The m training samples.
     ids
         Their names; positions by default.
+    features
+        Names of their features; new samples that name theirs must have the same in the same order.
+    n_features
+        Number of their features; new samples must have as many.
+    dropped
+        Positions of further features, which the samples came with and the kernel did not compare; new samples may still
+        have them.
 
     Examples
     --------
@@ -116,8 +133,18 @@ class PreparedColumns:
     array([[3., 7.]])
     """
 
-    def __init__(self, kernel: Kernel, prepared: Prepared, ids: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        prepared: Prepared,
+        ids: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        n_features: int | None = None,
+        dropped: Sequence[int] = (),
+    ) -> None:
         self.kernel, self._prepared = kernel, prepared
+        self.n_features, self.dropped = n_features, tuple(dropped)
+        self.features = None if features is None else tuple(features)
         self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
         if len(self.col_ids) != len(prepared):
             raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")
@@ -138,9 +165,11 @@ class PreparedColumns:
         ------
         SampleError
             If the kernel refuses a sample; it is named.
+        InputError
+            If the new samples have other features, or the same in another order.
         """
-        source = as_source(X)
-        rows = self.kernel.prepare(self.kernel.checked(source))
+        source = self._checked(as_source(X))
+        rows = self.kernel.prepared_like(self._prepared, source)
         return ArrayGram(
             self.kernel.tile(rows, self._prepared),
             row_diag=self.kernel.diagonal(rows),
@@ -148,6 +177,18 @@ class PreparedColumns:
             row_ids=source.ids,
             col_ids=self.col_ids,
         )
+
+    def _checked(self, source: Source) -> Source:
+        """Refuse samples of other features, and leave out what the kernel did not compare."""
+        known, given = self.n_features, source.shape[1]
+        if known is not None and self.dropped and given == known + len(self.dropped):
+            source = source.without_features(np.array(self.dropped, dtype=np.intp))
+        elif known is not None and given != known:
+            raise InputError(
+                f"X has {given} features and the training samples have {known}: give the same in the same order"
+            )
+        refuse_other_features(self.features, source.features, "X")
+        return source
 
     def __repr__(self) -> str:
         return f"<PreparedColumns: {len(self._prepared)} samples for {self.kernel!r}>"

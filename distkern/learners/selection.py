@@ -21,7 +21,11 @@ from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix.base import ArrayGram, BaseGram
 
-METRICS = ("accuracy", "balanced_accuracy", "auc")
+METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
+"""Scores of an evaluation, and how people call them in a few letters."""
+
+GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
+"""Values of C to choose from where none are given."""
 
 TIE = 1e-12
 """Mean inner accuracies closer than this are equal: what differs is the rounding of the mean."""
@@ -73,7 +77,7 @@ class Evaluation:
 
     def mean(self, metric: str = "accuracy") -> float:
         """Mean over the repeats of each repeat's mean over its folds; folds with an undefined value do not count."""
-        return _mean(self._repeat_means(metric))
+        return _mean(self.repeat_means(metric))
 
     def std(self, metric: str = "accuracy", over: str = "repeats") -> float:
         """Sample standard deviation (n − 1) of the repeats' means, or with ``over="folds"`` of all folds.
@@ -82,7 +86,7 @@ class Evaluation:
         """
         if over not in ("repeats", "folds"):
             raise InputError(f'over must be "repeats" or "folds", not {over!r}')
-        values = self._repeat_means(metric) if over == "repeats" else self._column(metric)
+        values = self.repeat_means(metric) if over == "repeats" else self._column(metric)
         values = values[~np.isnan(values)]
         return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
 
@@ -117,20 +121,28 @@ class Evaluation:
             raise InputError(f"no metric is called {metric!r}; there are {', '.join(METRICS)}")
         return getattr(self, metric)
 
-    def _repeat_means(self, metric: str) -> Floats:
+    def repeat_means(self, metric: str = "accuracy") -> Floats:
+        """Mean over the folds of each repeat, folds with an undefined value aside; NaN where all of them are undefined.
+
+        Examples
+        --------
+        >>> columns = ([0, 0, 1], [0, 1, 0], [5, 5, 5], [0.75, 0.25, 1.0], [1.0] * 3, [1.0] * 3, [1.0] * 3)
+        >>> Evaluation(*map(np.array, columns), classes=(), settings={}, seconds=0.1).repeat_means().tolist()
+        [0.5, 1.0]
+        """
         values = self._column(metric)
         return np.array([_mean(values[self.repeat == number]) for number in np.unique(self.repeat)])
 
 
-def evaluate(
+def cross_validate_gram(
+    estimator: Any,
     gram: Any,
     y: Any,
     *,
-    estimator: Any = None,
-    C: Sequence[float] | None = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3),
+    C: Sequence[float] | None = GRID,
     outer: int = 5,
-    repeats: int = 10,
     inner: int = 5,
+    repeats: int = 10,
     groups: Any = None,
     seed: int = 0,
     max_bytes: int | str | None = None,
@@ -144,17 +156,17 @@ def evaluate(
 
     Parameters
     ----------
+    estimator
+        Classifier that takes kernel values and has ``decision_function``, or a pipeline that ends in one; None for
+        ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     gram
         Symmetric Gram matrix (m, m), or an array of its values.
     y
         Labels (m,).
-    estimator
-        Classifier that takes kernel values and has ``decision_function``, or a pipeline that ends in one; by default
-        ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     C
         Values of the (last) estimator's parameter C to choose from; None leaves the estimator as it is.
-    outer, repeats, inner
-        Number of outer folds, of their repetitions, and of inner folds.
+    outer, inner, repeats
+        Number of outer folds, of inner folds, and of repetitions of the outer ones.
     groups
         A group for each sample, such as the patient, (m,). Samples of one group never fall on both sides of a split.
     seed
@@ -173,7 +185,7 @@ def evaluate(
     Examples
     --------
     >>> X = np.array([[0.0, 1.0]] * 10 + [[1.0, 0.0]] * 10) + np.random.default_rng(0).normal(scale=0.1, size=(20, 2))
-    >>> evaluate(X @ X.T, ["a"] * 10 + ["b"] * 10, repeats=2).mean("accuracy")
+    >>> cross_validate_gram(KernelSVC(), X @ X.T, ["a"] * 10 + ["b"] * 10, repeats=2).mean("accuracy")
     1.0
     """
     started = time.perf_counter()

@@ -12,15 +12,17 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import (
+    BLOCKS_OF_VIEW,
     SYMMETRY_TOLERANCE,
     KernelEstimator,
+    memory_at_work,
     read_matrix,
     require_memory,
     require_square,
     require_symmetric,
 )
 from distkern.matrix.base import ArrayGram, BaseGram
-from distkern.matrix.views import CenteredGram, _View
+from distkern.matrix.views import CenteredGram, View
 
 
 class KernelStandardizer(TransformerMixin, KernelEstimator):
@@ -64,6 +66,10 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
     n_features_in_
         Columns that X must have.
+    training_ids_
+        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+    feature_names_in_
+        Names of the features, with raw samples that name theirs; others must have the same in the same order.
 
     Notes
     -----
@@ -193,7 +199,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         return _Rectangle(values, self.kernel_.diagonal(prepared), self.diagonal_)
 
     def _require_memory(self, rows: int, cols: int) -> None:
-        needed = max(self.kernel_.bytes_per_tile(rows, cols), 16 * rows * cols)
+        at_work = 16 * rows * cols + memory_at_work(rows, cols, BLOCKS_OF_VIEW)
+        needed = max(self.kernel_.bytes_per_tile(rows, cols, self.n_features_in_), at_work)
         require_memory(needed, self.memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
 
     def _given_diagonal(self, diagonal: float | Array | None, count: int) -> Floats | None:
@@ -239,7 +246,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         return gram
 
 
-class _Rectangle(_View):
+class _Rectangle(View):
     """Kernel values between new samples and the training samples, with what is known of k(x, x) of both."""
 
     def __init__(self, parent: BaseGram, row_diag: Floats | None, col_diag: Floats) -> None:
@@ -250,8 +257,9 @@ class _Rectangle(_View):
     def is_symmetric(self) -> bool:
         return False
 
-    def _block(self, rows: Indices, cols: Indices) -> Floats:
-        return self._parent._block(rows, cols)
+    def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
+        """Keep the values as they are."""
+        return values
 
     def matmat(self, V: Array) -> Floats:
         return self._parent.matmat(V)

@@ -15,8 +15,10 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import (
+    BLOCKS_OF_VIEW,
     KernelEstimator,
     labels_and_weights,
+    memory_at_work,
     read_matrix,
     read_samples,
     refused_as_ours,
@@ -27,8 +29,11 @@ from distkern.learners.base import (
 )
 from distkern.matrix.base import BaseGram
 
-SOLVER_SHARE = 0.5
-"""Memory of the solver beside the training matrix, as a fraction of it: its cache of rows is in single precision."""
+CACHE_BYTES = 200 * 2**20
+"""Most bytes of the solver's cache; it holds rows of the training matrix in single precision."""
+
+BYTES_PER_SAMPLE = 1024
+"""Bytes that the solver takes for each sample: its gradient, coefficients, bounds and lists."""
 
 
 class KernelSVC(ClassifierMixin, KernelEstimator):
@@ -59,7 +64,8 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         Most iterations of the solver; −1 for no limit.
     memory_limit
         Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. Training
-        holds the matrix of the training samples and half as much again.
+        holds the matrix of the training samples, half as much again or 200 MiB for the solver, whichever is less, and
+        blocks of the matrix of 64 MiB or less: one for an array, up to eight for a view of a Gram matrix.
 
     Attributes
     ----------
@@ -81,6 +87,10 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         The kernel with its data-dependent parameters settled, and the prepared support vectors; with raw samples only.
     n_features_in_
         Columns that X must have.
+    training_ids_
+        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+    feature_names_in_
+        Names of the features, with raw samples that name theirs; others must have the same in the same order.
 
     Notes
     -----
@@ -135,18 +145,22 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             )
         X = self._samples(X, reset=True) if self._takes_samples() else self._matrix(X, reset=True)
         labels, weights, kept = labels_and_weights(y, sample_weight, X.shape[0])
-        values, prepared = self._training_values(X)
-        if len(kept) < len(values):  # SVC numbers its support vectors wrong otherwise (scikit-learn pull request 27763)
-            values, prepared = values[np.ix_(kept, kept)], prepared and prepared.take(kept)
+        # without samples of weight 0 SVC numbers its support vectors right (scikit-learn pull request 27763)
+        values, prepared = self._training_values(X, kept)
         solver = SVC(
-            C=self.C, kernel="precomputed", class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter
+            C=self.C,
+            kernel="precomputed",
+            class_weight=self.class_weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            cache_size=_cache_bytes(len(kept)) / 2**20,
         )
         refused_as_ours(solver.fit, values, labels, weights)
         for name in ("classes_", "n_support_", "dual_coef_", "intercept_", "class_weight_", "n_iter_"):
             setattr(self, name, np.array(getattr(solver, name)))
         self.fit_status_ = int(solver.fit_status_)
         self.support_ = kept[solver.support_]
-        self.objective_ = self._objective(values[np.ix_(solver.support_, solver.support_)])
+        self.objective_ = self._objective(values, solver.support_)
         if prepared is not None:
             self.support_prepared_ = prepared.take(solver.support_)
         return self
@@ -195,29 +209,37 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
 
     # Training ------------------------------------------------------------------------------------------------------
 
-    def _training_values(self, X: Any) -> tuple[Floats, Any]:
-        """Kernel values of the training samples in memory, and the samples prepared where X holds samples."""
-        m = X.shape[0]
+    def _training_values(self, X: Any, kept: Indices) -> tuple[Floats, Any]:
+        """Kernel values of the samples that count, in memory, and those samples prepared where X holds samples."""
+        m = len(kept)
         if not isinstance(X, Source):
             require_square(X)
-            held = 0 if isinstance(X, np.ndarray) else 1
-            self._require_memory(int((held + SOLVER_SHARE) * 8 * m**2), m)
-            values = read_matrix(X) if isinstance(X, BaseGram) else X
+            in_place = isinstance(X, np.ndarray) and len(X) == m and X.flags.c_contiguous
+            at_work = memory_at_work(X.shape[0], X.shape[1], BLOCKS_OF_VIEW if isinstance(X, BaseGram) else 1)
+            self._require_memory(m, (0 if in_place else 8 * m**2) + at_work)
+            part = X if len(X) == m else X[np.ix_(kept, kept)]
+            values = read_matrix(part) if isinstance(part, BaseGram) else np.ascontiguousarray(part)
             require_symmetric(values)
             return values, None
         self.kernel_ = self.kernel.resolve(X, 0)
-        self._require_memory(max(self.kernel_.bytes_per_tile(m, m), int((1 + SOLVER_SHARE) * 8 * m**2)), m)
+        self._require_memory(m, 8 * m**2 + memory_at_work(m, m), self.kernel_.bytes_per_tile(m, m, X.shape[1]))
         prepared = self.kernel_.prepare(self.kernel_.checked(X))
+        prepared = prepared if len(X) == m else prepared.take(kept)
         return self.kernel_.tile(prepared, prepared), prepared
 
-    def _require_memory(self, needed: int, samples: int) -> None:
+    def _require_memory(self, samples: int, held: int, at_first: int = 0) -> None:
+        """Refuse what cannot fit: the larger of what is held beside the solver and of what computing values takes."""
+        needed = max(at_first, held + _cache_bytes(samples) + BYTES_PER_SAMPLE * samples)
         require_memory(needed, self.memory_limit, f"training on {samples:,} samples")
 
-    def _objective(self, block: Floats) -> float | Floats:
+    def _objective(self, values: Floats, support: Indices) -> float | Floats:
         """½ cᵀ K c − Σ|c| of each pair of classes, c = y α, from the kernel values between the support vectors."""
         weights = self._pair_weights()
-        values = 0.5 * np.einsum("ip,ip->p", weights, block @ weights) - np.abs(weights).sum(axis=0)
-        return float(values[0]) if len(values) == 1 else values
+        quadratic = np.zeros(weights.shape[1])
+        for rows in row_blocks(len(support), len(support)):
+            quadratic += np.einsum("ip,ip->p", weights[rows], values[np.ix_(support[rows], support)] @ weights)
+        objectives = 0.5 * quadratic - np.abs(weights).sum(axis=0)
+        return float(objectives[0]) if len(objectives) == 1 else objectives
 
     # Prediction ----------------------------------------------------------------------------------------------------
 
@@ -254,3 +276,8 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             if not np.isfinite(values).all():
                 raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
             yield values
+
+
+def _cache_bytes(samples: int) -> int:
+    """Bytes of the solver's cache: of all rows in single precision, with their places in it, or of what is the most."""
+    return min(CACHE_BYTES, 4 * samples**2 + 64 * samples + 2**10)

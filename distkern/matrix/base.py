@@ -89,6 +89,21 @@ class BaseGram(ABC):
         """What the kernel prepared of the column samples; an error where the matrix does not know them."""
         raise _without_samples()
 
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Names of the features that the kernel compared; None where they are not known."""
+        return None
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of the features that the kernel compared; None where it is not known."""
+        return None
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Positions of the features that the samples came with and the kernel did not compare."""
+        return ()
+
     def norm_floor(self) -> float:
         """Squared norms up to this are zero or what rounding has left of it, not a direction in feature space."""
         return 0.0
@@ -412,3 +427,18 @@ class SliceGram(BaseGram):
     def prepared_columns(self) -> Any:
         """What the kernel prepared of the column samples of this part."""
         return self._parent.prepared_columns().take(self._cols)
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Names of the features that the kernel compared; None where they are not known."""
+        return self._parent.features
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of the features that the kernel compared; None where it is not known."""
+        return self._parent.n_features
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Positions of the features that the samples came with and the kernel did not compare."""
+        return self._parent.dropped

@@ -18,7 +18,7 @@ from distkern.gram.handle import Gram
 from distkern.gram.plan import readable_bytes, readable_seconds
 from distkern.matrix.base import BaseGram
 from distkern.report.ordering import Classes, Drawn
-from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C, repeat_means
+from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def score_rows(evaluation: Evaluation) -> list[list[str]]:
 def repeat_rows(evaluation: Evaluation) -> list[list[str]]:
     """Per repeat: its number, the mean of each metric over its folds, and the values of C chosen in them."""
     numbers = np.unique(evaluation.repeat)
-    means = {metric: repeat_means(evaluation, metric) for metric in METRIC_NAMES}
+    means = {metric: evaluation.repeat_means(metric) for metric in METRIC_NAMES}
     return [
         [
             str(position + 1),
@@ -241,7 +241,7 @@ def store_rows(info: Spec) -> Rows:
 
 
 def run_rows(info: Spec) -> list[list[str]]:
-    """Per run that computed something: when, on what, how long, how much, by whom, and the largest process."""
+    """Per run that computed something: when, on what, how long, how much, by whom, and peak resident memory."""
     return [
         [
             datetime.fromisoformat(run["started"]).strftime("%Y-%m-%d %H:%M UTC"),
@@ -296,7 +296,7 @@ def snippet(
     else:
         info = gram.info()  # type: ignore[attr-defined]
         store = os.path.basename(os.path.normpath(info["path"]))
-        dtype = "" if info["dtype"] == "float64" else f", dtype={info['dtype']!r}"
+        dtype = f", dtype={info['dtype']!r}" if info["dtype"] == "float32" else ""  # integers are the kernel's choice
         lines.append(f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype})")
     if evaluation is not None:
         lines += [_evaluate_line(evaluation.settings), "print(evaluation.mean(), evaluation.std())"]
@@ -304,7 +304,7 @@ def snippet(
 
 
 def _evaluate_line(settings: Spec) -> str:
-    asked = {name: settings[name] for name in ("C", "outer", "repeats", "inner", "seed") if name in settings}
+    asked = {name: settings[name] for name in ("C", "outer", "inner", "repeats", "seed") if name in settings}
     if settings.get("C"):
         asked["C"] = [float(f"{value:.12g}") for value in settings["C"]]
     given = "".join(f", {name}={value!r}" for name, value in asked.items())
@@ -312,7 +312,7 @@ def _evaluate_line(settings: Spec) -> str:
     estimator = str(settings.get("estimator", ""))
     plain = not estimator or estimator == _default_estimator()
     note = "" if plain else f"model = ...  # {' '.join(estimator.split())}\n"
-    return f"{note}evaluation = dk.evaluate(gram, y{'' if plain else ', estimator=model'}{given}{grouped})"
+    return f"{note}evaluation = dk.cross_validate_gram({None if plain else 'model'}, gram, y{given}{grouped})"
 
 
 def _default_estimator() -> str:

@@ -6,9 +6,9 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from distkern.core.errors import InputError, InputTypeError, MissingExtraError
+from distkern.core.files import as_path, refuse_existing, write_text
 from distkern.core.typing import Spec
 from distkern.gram.handle import Gram
 from distkern.matrix.base import BaseGram
@@ -47,7 +47,7 @@ def write_report(
     labels
         Class of each sample, (m,).
     evaluation
-        What `distkern.evaluate` returned.
+        What `distkern.cross_validate_gram` returned.
     reference
         Accuracy to compare with, in per cent as papers print it (85.78); a number up to 1 is taken as a fraction.
     reference_label
@@ -81,15 +81,20 @@ def write_report(
     ('report.html', True)
     """
     _require_extras()
-    place = Path(path)
-    _refuse_existing(place, overwrite)
+    place = as_path(path)
+    refuse_existing(place, overwrite)
     matrix = as_symmetric(gram)
     classes = as_classes(labels, matrix.ids)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)
     said = _said(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
     page = _rendered(said, drawn, classes, evaluation, reference, reference_label)
-    return _written(place, page, overwrite)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {str(place)!r}: {error.strerror or error}; give another path") from error
+    write_text(place, page, overwrite=overwrite)
+    return place
 
 
 def _require_extras() -> None:
@@ -98,13 +103,6 @@ def _require_extras() -> None:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtraError.of("The report", "report") from error
-
-
-def _refuse_existing(path: Path, overwrite: bool) -> None:
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder: give the path of a file, such as {str(path / 'report.html')!r}")
-    if path.exists() and not overwrite:
-        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it")
 
 
 def _check(
@@ -117,7 +115,9 @@ def _check(
     from distkern.learners.selection import Evaluation  # scikit-learn is needed for pages of an evaluation only
 
     if not isinstance(evaluation, Evaluation):
-        raise InputTypeError(f"evaluation is what distkern.evaluate returns, not {type(evaluation).__name__}")
+        raise InputTypeError(
+            f"evaluation is what distkern.cross_validate_gram returns, not {type(evaluation).__name__}"
+        )
     if reference is not None:
         as_percent(reference)
     content.check_evaluation(evaluation, matrix, classes, labelled)
@@ -235,19 +235,3 @@ def _subscripts(text: str) -> str:
     '(n<sub>c</sub> − n<sub>d</sub>)<sup>2</sup>'
     """
     return re.sub(r"\^(\w+)", r"<sup>\1</sup>", re.sub(r"(\w)_(\w+)", r"\1<sub>\2</sub>", text))
-
-
-def _written(path: Path, page: str, overwrite: bool) -> Path:
-    """Write the file whole or not at all; another one that came to lie there meanwhile stays, unless it may go."""
-    building = path.with_name(f".{path.name}.{uuid4().hex}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        building.write_text(page, encoding="utf-8", newline="\n")
-        _refuse_existing(path, overwrite)
-        building.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
-    finally:
-        if building.parent.is_dir():
-            building.unlink(missing_ok=True)
-    return path

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.report.axes import OKABE_ITO, ink, new_or_given, open_frame, plain_legend, shorten
-from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C, repeat_means
+from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def plot_accuracy(
     Parameters
     ----------
     evaluation
-        What `distkern.evaluate` returned.
+        What `distkern.cross_validate_gram` returned.
     reference
         A number to compare with, in per cent as papers print it (85.78); a number up to 1 is taken as a fraction.
     reference_label
@@ -60,7 +60,7 @@ def plot_accuracy(
     scores = 100 * np.asarray(getattr(evaluation, metric), dtype=np.float64)
     numbers, place = np.unique(evaluation.repeat, return_inverse=True)
     x = np.arange(1, len(numbers) + 1)
-    means = 100 * repeat_means(evaluation, metric)
+    means = 100 * evaluation.repeat_means(metric)
     (dots,) = ax.plot(x[place] + _offsets(place), scores, "o", color=OKABE_ITO[0], alpha=0.75, markersize=4, mew=0)
     bars = ax.hlines(means, x - 0.4, x + 0.4, color=ink(), linewidth=1.4)
     handles = [dots, bars, ax.axhline(mean, color=OKABE_ITO[0], linewidth=1.4)]
@@ -84,7 +84,7 @@ def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     evaluation
-        What `distkern.evaluate` returned.
+        What `distkern.cross_validate_gram` returned.
     ax
         Axes to draw on; by default those of a new figure.
 

@@ -7,31 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Floats
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
 
 METRIC_NAMES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "auc": "Area under the ROC curve"}
 """How people call what `Evaluation` holds."""
-
-
-def repeat_means(evaluation: Evaluation, metric: str) -> Floats:
-    """Mean over the folds of each repeat; NaN where every fold of a repeat is undefined.
-
-    Examples
-    --------
-    >>> from distkern.learners.selection import Evaluation
-    >>> columns = ([0, 0, 1], [0, 1, 0], [5, 5, 5], [0.75, 0.25, 1.0], [1.0] * 3, [1.0] * 3, [1.0] * 3)
-    >>> repeat_means(Evaluation(*map(np.array, columns), classes=(), settings={}, seconds=0.1), "accuracy").tolist()
-    [0.5, 1.0]
-    """
-    scores = np.asarray(getattr(evaluation, metric), dtype=np.float64)
-    place = np.unique(evaluation.repeat, return_inverse=True)[1]
-    known = ~np.isnan(scores)
-    counts = np.bincount(place, known)
-    sums = np.bincount(place, np.where(known, scores, 0.0))
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 
 def chosen_C(evaluation: Evaluation) -> dict[float, int]:

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from distkern import evaluate, open_gram
+from distkern import cross_validate_gram, open_gram
 from distkern.cli.cohort import read_column
 from distkern.cli.evaluate import read_evaluation
 from distkern.core.errors import InputError
+from distkern.learners.selection import GRID
 
 FAST = ("--repeats", 1, "--C", 0.1, "--C", 1, "--quiet")
 
@@ -19,7 +20,7 @@ def test_scores_are_those_of_the_library(cohort, run, store):
     result = run(*words, "--out", out)
     assert result.exit_code == 0
     assert result.stderr == ""
-    expected = evaluate(open_gram(store), cohort.relapse, repeats=1, C=(0.1, 1), seed=3)
+    expected = cross_validate_gram(None, open_gram(store), cohort.relapse, repeats=1, C=(0.1, 1), seed=3)
     assert f"accuracy           {100 * expected.mean():.2f} %" in result.stdout
     assert "24 samples" in result.stdout
     found = read_evaluation(out)
@@ -82,6 +83,25 @@ def test_labels_that_do_not_fit(cohort, run, store):
     assert "'p23'" in said(cohort / "gap.csv", "--label", "relapse")
     (cohort / "one.csv").write_text("\n".join(["id,relapse", *(f"{name},yes" for name in cohort.ids)]))
     assert "two classes or more" in said(cohort / "one.csv")
+
+
+def test_the_values_of_C_are_those_of_the_library(run):
+    words = [f"{value:g}" for value in GRID]
+    listed = f"{', '.join(words[:-1])} and {words[-1]}"
+    assert f"By default {listed}." in " ".join(run("evaluate", "--help").stdout.split())
+
+
+def test_ids_with_spaces_are_matched(cohort, run):
+    ids = [f" {name} " for name in cohort.ids]
+    file = cohort.write("spaces.csv", cohort.X, ids)
+    assert run("gram", file, cohort / "s.zarr", "--samples", "rows", "--kernel", "kendall").exit_code == 0
+    assert list(open_gram(cohort / "s.zarr").ids) == cohort.ids
+    np.savez(cohort / "spaces.npz", X=cohort.X, samples=ids)
+    assert run("gram", cohort / "spaces.npz", cohort / "n.zarr", "--kernel", "kendall").exit_code == 0
+    words = ("--labels", cohort / "clinical.csv", "--label", "relapse", *FAST)
+    one, two = (run("evaluate", cohort / name, *words, "--json") for name in ("s.zarr", "n.zarr"))
+    assert one.exit_code == two.exit_code == 0
+    assert json.loads(one.stdout)["accuracy"] == json.loads(two.stdout)["accuracy"]
 
 
 def test_only_a_cohort_against_itself_is_evaluated(cohort, run):

@@ -25,6 +25,30 @@ def test_values_are_the_kernels_whatever_the_file(cohort, run):
         assert name == "X.npy" or list(gram.ids) == cohort.ids
 
 
+def test_a_kernel_of_the_same_integers_needs_no_work(cohort, run, store):
+    words = ("gram", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "mallows", "--param", "lam=2")
+    again = run(*words)
+    assert again.exit_code == 0
+    assert "nothing was computed" in again.stderr
+    assert "Mallows(lam=2" in again.stdout
+
+
+def test_a_spec_that_names_no_kernel_is_wrong_usage(cohort, run):
+    result = run("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", '{"kernel": ["kendall"]}')
+    assert result.exit_code == 2
+    assert "needs the name of the kernel" in result.stderr
+
+
+def test_a_tilde_is_a_home_wherever_a_path_is_given(cohort, run, monkeypatch):
+    monkeypatch.setenv("HOME", str(cohort.folder))
+    words = ("--samples", "rows", "--kernel", "linear", "--against", "~/rows.csv", "--labels", "~/clinical.csv")
+    done = run("gram", "~/rows.csv", "~/home.zarr", *words, "--label", "relapse")
+    assert done.exit_code == 0, done.stderr
+    assert open_gram(cohort / "home.zarr").shape == (24, 24)
+    assert run("info", "~/home.zarr").exit_code == 0
+    assert run("gram", "~/X.npy", "~/npy.zarr", "--kernel", "linear").exit_code == 0
+
+
 def test_results_on_stdout_and_progress_on_stderr(cohort, run):
     words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "linear", "--tile", 10)
     loud = run(*words)
@@ -93,9 +117,11 @@ def test_the_plan_computes_nothing(cohort, run):
 def test_the_plan_looks_at_what_is_there(cohort, run, store):
     words = ("plan", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--tile", 7)
     assert "6 of side 10, 6 of them done" in run(*words, "--ties", "b").stdout
+    assert "6 of side 10, 6 of them done" in run(*words).stdout  # tau-a is made of the same integers
+    words = (*words[:5], "--kernel", "linear", "--tile", 7)
     other = run(*words)
     assert other.exit_code == 3
-    assert "holds another computation (another kernel)" in other.stderr
+    assert "holds another computation (another kernel and dtype)" in other.stderr
     assert "10 of side 7" in run(*words, "--overwrite").stdout
 
 
@@ -111,7 +137,7 @@ def test_kernels_from_words():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("kendal", None, ()), "there are gaussian, kendall,"),
+        (("kendal", None, ()), "gaussian, kendall,"),
         (("kendall", "c", ()), 'ties must be "zero" or "b"'),
         (("linear", "b", ()), "has no parameter 'ties'; it has none"),
         (("mallows", None, ("lambda=2",)), "it has lam, scaled, ties"),
@@ -120,6 +146,10 @@ def test_kernels_from_words():
         (("mallows", None, ("lam",)), "write NAME=VALUE"),
         (("{kernel: kendall}", None, ()), "cannot be read"),
         (('{"ties": "b"}', None, ()), "needs the name of the kernel"),
+        (('{"kernel": ["kendall"]}', None, ()), "needs the name of the kernel"),
+        (('{"kernel": null}', None, ()), "needs the name of the kernel"),
+        (('{"kernel": "normalized", "base": {"kernel": ["linear"]}}', None, ()), "no kernel is called ['linear']"),
+        (('{"kernel": "sum", "left": 1, "right": 2}', None, ()), "takes kernels"),
     ],
 )
 def test_wrong_kernels_are_explained(words, said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -44,3 +45,20 @@ def test_interrupted_and_resumed(tmp_path, run, number):
     runs = open_gram(store).info()["runs"]
     assert sum(run["tiles_computed"] for run in runs) <= info["tiles"] + 1
     assert runs[-1]["tiles_computed"] < info["tiles"]
+
+
+def test_interrupted_workers_say_nothing(tmp_path):
+    """Ctrl-C reaches the workers of a local cluster too, and it is the client that says what happened."""
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(300, 50)))
+    store = tmp_path / "x.zarr"
+    words = ["gram", str(tmp_path / "X.npy"), str(store), "--kernel", "kendall", "--tile", "4", "--workers", "1"]
+    script = tmp_path / "start.py"  # worker processes import what started them
+    script.write_text(_START.replace("main()\n", "if __name__ == '__main__':\n    main()\n"))
+    started = [sys.executable, str(script), *words, "--quiet"]
+    working = subprocess.Popen(started, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while working.poll() is None and not (store.exists() and open_gram(store).info()["tiles_done"] > 2):
+        time.sleep(0.05)
+    os.killpg(working.pid, signal.SIGINT)
+    _, said = working.communicate(timeout=60)
+    assert working.returncode == 5
+    assert said == f"Error: interrupted: what had finished is in '{store}', and the same command goes on from there\n"

@@ -15,7 +15,7 @@ def _flip(path):
 
 def test_info(run, store):
     table = run("info", store).stdout
-    for text in ("Kendall(ties='b')", "24 × 24 float64, symmetric", "p00, p01, p02, …", "6 of 6 done", "run 1"):
+    for text in ("Kendall(ties='b')", "24 × 24 int32, symmetric", "p00, p01, p02, …", "6 of 6 done", "run 1"):
         assert text in table
     assert json.loads(run("info", store, "--json").stdout)["tiles_done"] == 6
 
@@ -29,10 +29,10 @@ def test_a_whole_store(run, store):
 
 def test_a_damaged_tile_is_found_and_recomputed(run, store):
     before = open_gram(store).to_numpy()
-    _flip(store / "gram" / "c" / "0" / "2")
+    _flip(store / "gram" / "c" / "0" / "1")
     found = run("verify", store)
     assert found.exit_code == 3
-    assert "tile (0, 2)" in found.stdout
+    assert "tile (0, 1)" in found.stdout
     assert f"`distkern verify --repair {store}`" in found.stderr
     assert run("verify", store, "--json").exit_code == 3
     repaired = run("verify", store, "--repair", "--json")

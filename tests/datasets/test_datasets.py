@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from distkern.datasets import load_apa, load_colon
+from distkern.datasets import load_apa, load_colon, load_medulloblastoma
 
 
 def test_colon_is_the_cohort_of_alon():
@@ -37,9 +37,33 @@ def test_colon_as_anndata_holds_the_same():
     assert "Alon" in adata.uns["distkern"]["citation"]
 
 
+def test_medulloblastoma_is_the_cohort_of_pomeroy():
+    X, y = load_medulloblastoma(return_X_y=True)
+    assert X.shape == (60, 7129)
+    assert X.dtype == np.float64
+    assert (X.min(), X.max()) == (-55360, 207050)
+    assert (X == np.round(X)).all()
+    assert X[0, :3].tolist() == [-60, -109, 45]
+    assert {word: int((y == word).sum()) for word in set(y)} == {"Class0": 39, "Class1": 21}
+    assert y[:21].tolist() == ["Class1"] * 21
+
+
+def test_medulloblastoma_as_anndata_holds_the_same():
+    X, y = load_medulloblastoma(return_X_y=True)
+    adata = load_medulloblastoma()
+    np.testing.assert_array_equal(adata.X, X)
+    assert list(adata.obs["outcome"]) == list(y)
+    assert adata.obs_names.is_unique
+    assert adata.var_names.is_unique
+    assert adata.var_names[0] == "AFFX-BioB-5_at"
+    assert adata.uns["distkern"]["label"] == "outcome"
+    assert "Pomeroy" in adata.uns["distkern"]["citation"]
+
+
 def test_plain_arrays_need_neither_anndata_nor_pandas():
     script = (
-        "import sys; from distkern.datasets import load_colon, load_apa; load_colon(return_X_y=True); load_apa();"
+        "import sys; from distkern.datasets import load_colon, load_apa, load_medulloblastoma;"
+        "load_colon(return_X_y=True); load_medulloblastoma(return_X_y=True); load_apa();"
         "print({'anndata', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -64,7 +88,7 @@ def test_apa_with_partial_ballots_has_them_all():
     assert len(votes.distinct()[0]) == 205
 
 
-@pytest.mark.parametrize("name", ["colon_alon.npz", "apa_ballots.csv"])
+@pytest.mark.parametrize("name", ["colon_alon.npz", "medulloblastoma_pomeroy.npz", "apa_ballots.csv"])
 def test_the_files_are_those_of_the_provenance(name):
     folder = files("distkern.datasets").joinpath("data")
     digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()

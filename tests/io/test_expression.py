@@ -54,7 +54,7 @@ def test_blank_values_are_missing_and_the_name_na_stays(tmp_path):
     assert list(adata.obs_names) == ["MA", "NA", "OA"]
 
 
-names = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=8)
+names = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=8).map(str.strip).filter(bool)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -78,6 +78,30 @@ def test_any_table_comes_back_as_it_was(tmp_path, ids, features, sep, data):
     assert list(adata.var_names) == features
 
 
+@pytest.mark.parametrize("samples", ["rows", "columns"])
+def test_spaces_around_a_name_are_no_part_of_it(tmp_path, samples):
+    path = write(tmp_path, "id, a ,b\u00a0\n s1,1,2\ns2 ,3,4\nin side,5,6\n")
+    adata = read_expression(path, samples=samples)
+    long, short = (adata.obs_names, adata.var_names) if samples == "rows" else (adata.var_names, adata.obs_names)
+    assert list(long) == ["s1", "s2", "in side"]
+    assert list(short) == ["a", "b"]
+    labelled = read_expression(
+        write(tmp_path, "id,p1 , p2\nTP53,1,2\n"),
+        samples="columns",
+        labels=clinical(tmp_path, "id,relapse \np2 ,no\n p1,yes\n"),
+        label="relapse",
+    )
+    assert list(labelled.obs["relapse"]) == ["yes", "no"]
+
+
+def test_a_tilde_is_a_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path, GENES_IN_ROWS)
+    clinical(tmp_path, "id,y\np1,a\np2,b\np3,a\n")
+    adata = read_expression("~/cohort.csv", samples="columns", labels="~/clinical.csv")
+    assert list(adata.obs["y"]) == ["a", "b", "a"]
+
+
 @pytest.mark.parametrize("name", ["2-Sep", "1-Mar", "Mar-01", "Sept-2", "2.31E+19"])
 def test_names_that_a_spreadsheet_mangled_are_told_and_kept(tmp_path, name):
     text = f"gene,p1,p2\n{name},1,2\nTP53,3,4\n"
@@ -93,6 +117,9 @@ def test_names_that_a_spreadsheet_mangled_are_told_and_kept(tmp_path, name):
         ("gene,p1,p1\nA,1,2\n", "two samples of 'cohort.csv' are called 'p1', number 1 and 2"),
         ("gene,p1,p2\nA,1,2\nB,1,2\nA,1,2\n", "two features of 'cohort.csv' are called 'A', number 1 and 3"),
         ("gene,p1,\nA,1,2\n", "column 3 of 'cohort.csv' has no name"),
+        ("gene,p1, \nA,1,2\n", "column 3 of 'cohort.csv' has no name"),
+        ("gene,p1,p1 \nA,1,2\n", "called 'p1', number 1 and 2: make the names unique, spaces around them aside"),
+        ("gene,p1,p2\nA,1,2\n A,1,2\n", "two features of 'cohort.csv' are called 'A', number 1 and 2"),
         ("gene,p1\n,1\n", "number 1 of the features .* has no name"),
     ],
 )
@@ -182,8 +209,13 @@ def test_tables_that_are_cut_or_empty(tmp_path, text, message):
 
 @pytest.mark.parametrize("text", ["inf", "-Infinity", "1e999"])
 def test_infinite_values_are_named(tmp_path, text):
-    with pytest.raises(InputError, match="row 's2', column 'b'"):
-        read_expression(write(tmp_path, f"id,a,b\ns1,1,2\ns2,3,{text}\n"), samples="rows")
+    path = write(tmp_path, f"id,a,b\ns1,1,2\ns2,3,{text}\n")
+    with pytest.raises(
+        InputError, match=r"sample 's2' of 'cohort\.csv' has an infinite value for feature 'b': .*empty"
+    ):
+        read_expression(path, samples="rows")
+    with pytest.raises(InputError, match=r"sample 'b' of 'cohort\.csv' has an infinite value for feature 's2'"):
+        read_expression(path, samples="columns")
 
 
 @pytest.mark.parametrize("text", ["tumour", "null", "#N/A", "1_000", "0x10", "--"])
@@ -244,9 +276,11 @@ def test_labels_of_a_second_file_are_matched_by_id(tmp_path):
 @pytest.mark.parametrize(
     ("text", "label", "message"),
     [
-        ("id,relapse\np1,yes\np2,no\n", None, "sample 'p3' has no label in 'clinical.csv' .*2 of 3"),
-        ("id,relapse\nx1,yes\nx2,no\n", None, "sample 'p1' .*0 of 3 samples; its ids begin 'x1', 'x2'"),
+        ("id,relapse\np1,yes\np2,no\n", None, "1 of 3 samples have no label in 'clinical.csv', .*'p3'"),
+        ("id,relapse\nx1,yes\nx2,no\n", None, "none of the 3 samples .*its ids begin 'x1', 'x2'; .*'p1'"),
         ("id,relapse\np1,yes\np1,no\n", None, "two rows 'p1'"),
+        ("id,relapse\np1,yes\np1 ,no\n", None, "two rows 'p1'"),
+        ("id,relapse,relapse \np1,yes,no\n", "relapse", "two columns 'relapse'"),
         ("id,relapse\np1,yes\np2,\np3,no\n", None, "sample 'p2' has the label ''"),
         ("id,relapse,age\np1,1,1\np2,1,1\np3,1,1\n", None, r"several columns .*'relapse', 'age'"),
         ("id,relapse\np1,yes\np2,no\np3,no\n", "age", "no column 'age'.*'relapse'"),
@@ -353,6 +387,21 @@ def test_npz_that_cannot_be_used(tmp_path, arrays, message):
     np.savez(tmp_path / "c.npz", **arrays)
     with pytest.raises(InputError, match=message):
         read_expression(tmp_path / "c.npz")
+
+
+@pytest.mark.parametrize("name", ["c.npy", "c.npz"])
+@pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\x03\x04broken"])
+def test_nobody_is_told_to_unpickle_a_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match="damaged or holds Python objects: get the file again") as raised:
+        read_expression(tmp_path / name)
+    assert "pickle" not in str(raised.value)
+
+
+def test_ids_that_differ_by_spaces_only_cannot_be_labelled(tmp_path):
+    np.savez(tmp_path / "c.npz", X=np.eye(2), samples=["a", "a "])
+    with pytest.raises(InputError, match="the samples 'a' and 'a ' of the cohort differ by spaces only: rename one"):
+        read_expression(tmp_path / "c.npz", labels=clinical(tmp_path, "id,y\na,1\n"))
 
 
 def test_zarr(tmp_path):

@@ -3,7 +3,9 @@
 import json
 import zipfile
 
+import anndata
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -32,6 +34,73 @@ def cohort():
 @pytest.fixture
 def gram(cohort, tmp_path):
     return compute_gram(Kendall("b"), cohort[0], store=tmp_path / "cohort.zarr", tile=10, progress=False)
+
+
+def test_names_of_features_are_kept(cohort, tmp_path):
+    X, y = cohort
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    turned = frame[list("gfedcba")]
+    gram = compute_gram(Kendall("b"), frame, store=tmp_path / "named.zarr", tile=10, progress=False)
+    model = KernelSVC().fit(gram, y)
+    own = PreparedColumns(Kendall("b"), gram.prepared_columns(), gram.col_ids, tuple("abcdefg"))
+    for number, columns in enumerate((gram, gram[:, :], own)):
+        predictor = CohortPredictor(model, columns)
+        loaded = load_model(save_model(predictor, tmp_path / f"{number}.npz"))
+        assert loaded.gram.features == tuple("abcdefg")
+        again = load_model(save_model(loaded, tmp_path / f"{number} again.npz"))
+        for each in (predictor, loaded, again):
+            np.testing.assert_array_equal(each.predict(frame), each.predict(X))
+            with pytest.raises(InputError, match="same features in another order"):
+                each.predict(turned)
+    raw = load_model(save_model(KernelSVC(kernel=Kendall()).fit(as_anndata(frame), y), tmp_path / "raw.npz"))
+    raw.predict(as_anndata(frame))
+    with pytest.raises(InputError, match="same features in another order"):
+        raw.predict(as_anndata(turned))
+
+
+def test_features_that_were_dropped_may_still_come(cohort, tmp_path):
+    X, y = cohort
+    gaps = X.copy()
+    gaps[4, 2] = np.nan
+    gram = compute_gram(Kendall("b"), gaps, store=tmp_path / "g.zarr", missing="drop-features", progress=False)
+    for number, columns in enumerate((gram, gram[:, :])):
+        loaded = load_model(save_model(KernelSVC().fit(gram, y), tmp_path / f"{number}.npz", columns))
+        kept = np.delete(X, 2, axis=1)
+        expected = KernelSVC().fit(Kendall("b")(kept), y).decision_function(Kendall("b")(kept))
+        np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-10)
+        np.testing.assert_allclose(loaded.decision_function(kept), expected, atol=1e-10)
+        with pytest.raises(InputError, match="X has 5 features and the training samples have 6"):
+            loaded.predict(X[:, :5])
+
+
+def as_anndata(frame):
+    return anndata.AnnData(frame.rename(index=str))
+
+
+def test_a_gram_of_other_samples_is_refused(cohort, gram, tmp_path):
+    model = make_pipeline(KernelStandardizer(), KernelSVC()).fit(gram[:15, :15], cohort[1][:15])
+    with pytest.raises(InputError, match="not the samples that the model was fitted on: number 0 is '15', not '0'"):
+        save_model(model, tmp_path / "model.npz", gram[15:, 15:])
+    assert not (tmp_path / "model.npz").exists()
+    save_model(model, tmp_path / "model.npz", gram[15:, :15])
+    loaded = load_model(save_model(model, tmp_path / "alone.npz"))
+    loaded.predict(gram[15:, :15])
+    with pytest.raises(InputError, match="not the samples"):
+        loaded.predict(gram[15:, 15:])
+
+
+def test_a_file_without_names_is_read_as_before(cohort, gram, tmp_path):
+    """Such as files of earlier versions are."""
+    path = save_model(KernelSVC().fit(gram, cohort[1]), tmp_path / "model.npz", gram)
+
+    def forget(header, arrays):
+        header["model"]["fitted"].pop("training_ids_")
+        for key in ("features", "n_features", "dropped"):
+            header["columns"].pop(key)
+
+    loaded = load_model(rewritten(path, forget))
+    assert loaded.gram.features is None
+    assert loaded.predict(cohort[0]).shape == (30,)
 
 
 @pytest.fixture
@@ -215,6 +284,17 @@ def test_arrays_of_others_and_cut_files_are_refused(saved, tmp_path):
         load_model(saved[1])
     with pytest.raises(InputError, match="no file"):
         load_model(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\x03\x04broken"])
+def test_nobody_is_told_to_unpickle_a_file(content, tmp_path):
+    (tmp_path / "model.npz").write_bytes(content)
+    np.savez(tmp_path / "objects.npz", header=np.array([{}], dtype=object))
+    for name in ("model.npz", "objects.npz"):
+        with pytest.raises(InputError) as raised:
+            load_model(tmp_path / name)
+        assert "pickle" not in str(raised.value)
+        assert str(raised.value).endswith("get the file again, or save the model again with save_model")
 
 
 def test_prepared_columns_can_be_given_in_place_of_a_gram(cohort, tmp_path):

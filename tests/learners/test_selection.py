@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from distkern.core.errors import InputError, InputTypeError
 from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
-from distkern.learners.selection import Evaluation, best_C, evaluate
+from distkern.learners.selection import Evaluation, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix.base import ArrayGram
@@ -74,7 +74,7 @@ def test_the_inner_search_equals_grid_search(seed, in_memory):
 def test_equals_nested_grid_search(classes):
     X, y = cohort(classes)
     gram = ArrayGram(Kendall("b")(X))
-    found = evaluate(gram, y, C=GRID, outer=4, repeats=2, inner=3, seed=7)
+    found = cross_validate_gram(None, gram, y, C=GRID, outer=4, repeats=2, inner=3, seed=7)
     outer = [split for r in (7, 8) for split in StratifiedKFold(4, shuffle=True, random_state=r).split(y, y)]
     accuracy, balanced, chosen = by_scikit_learn(
         gram, y, outer, lambda train, fold: StratifiedKFold(3, shuffle=True, random_state=7 + fold)
@@ -92,7 +92,7 @@ def test_groups_never_fall_on_both_sides(classes):
     X, y = cohort(classes, count=60)
     groups = np.array([f"patient {i // (2 * classes)}" for i in range(60)])
     gram = ArrayGram(Kendall("b")(X))
-    found = evaluate(gram, y, C=GRID, outer=3, repeats=1, inner=2, groups=groups, seed=1)
+    found = cross_validate_gram(None, gram, y, C=GRID, outer=3, repeats=1, inner=2, groups=groups, seed=1)
     outer = list(StratifiedGroupKFold(3, shuffle=True, random_state=1).split(y, y, groups))
     inner = [
         list(StratifiedGroupKFold(2, shuffle=True, random_state=1 + fold).split(train, y[train], groups[train]))
@@ -108,7 +108,7 @@ def test_area_under_the_curve():
     for classes in (2, 3):
         X, y = cohort(classes)
         gram = ArrayGram(Kendall("b")(X))
-        found = evaluate(gram, y, C=[1.0], outer=3, repeats=1, seed=2)
+        found = cross_validate_gram(None, gram, y, C=[1.0], outer=3, repeats=1, seed=2)
         for area, (train, test) in zip(
             found.auc, StratifiedKFold(3, shuffle=True, random_state=2).split(y, y), strict=True
         ):
@@ -124,7 +124,7 @@ def test_without_a_choice_of_C_it_is_cross_validation():
     X, y = cohort()
     gram = ArrayGram(Kendall("b")(X))
     for C, estimator in ((None, make_pipeline(KernelStandardizer(), KernelSVC(C=3.0))), ([3.0], None)):
-        found = evaluate(gram, y, estimator=estimator, C=C, outer=5, repeats=1, seed=3)
+        found = cross_validate_gram(estimator, gram, y, C=C, outer=5, repeats=1, seed=3)
         folds = StratifiedKFold(5, shuffle=True, random_state=3)
         expected = cross_val_score(make_pipeline(KernelStandardizer(), KernelSVC(C=3.0)), gram, y, cv=folds)
         np.testing.assert_array_equal(found.accuracy, expected)
@@ -133,8 +133,8 @@ def test_without_a_choice_of_C_it_is_cross_validation():
 
 def test_a_bare_classifier_and_an_array():
     X, y = cohort()
-    found = evaluate(X @ X.T, y, estimator=KernelSVC(), C=GRID, outer=3, repeats=1, inner=3)
-    lazy = evaluate(ArrayGram(X @ X.T)[:][:], y, estimator=KernelSVC(), C=GRID, outer=3, repeats=1, inner=3)
+    found = cross_validate_gram(KernelSVC(), X @ X.T, y, C=GRID, outer=3, repeats=1, inner=3)
+    lazy = cross_validate_gram(KernelSVC(), ArrayGram(X @ X.T)[:][:], y, C=GRID, outer=3, repeats=1, inner=3)
     np.testing.assert_array_equal(found.accuracy, lazy.accuracy)
     np.testing.assert_array_equal(found.auc, lazy.auc)
 
@@ -145,10 +145,10 @@ def test_a_bare_classifier_and_an_array():
 def test_a_stored_gram_is_read_once_or_piece_by_piece_with_the_same_scores(tmp_path):
     X, y = cohort(count=24)
     options = {"C": GRID, "outer": 3, "repeats": 1, "inner": 2}
-    expected = evaluate(Kendall("b")(X), y, **options)
+    expected = cross_validate_gram(None, Kendall("b")(X), y, **options)
     for max_bytes in (None, 24 * 24 * 8, "1kB"):
         gram = compute_gram(Kendall("b"), X, store=tmp_path / f"{max_bytes}.zarr", tile=8, progress=False)
-        found = evaluate(gram, y, max_bytes=max_bytes, **options)
+        found = cross_validate_gram(None, gram, y, max_bytes=max_bytes, **options)
         for name in ("accuracy", "C"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         np.testing.assert_allclose(found.auc, expected.auc, atol=1e-12)
@@ -159,16 +159,16 @@ def test_a_stored_gram_is_read_once_or_piece_by_piece_with_the_same_scores(tmp_p
 def test_progress_and_the_same_seed():
     X, y = cohort()
     events = []
-    first = evaluate(X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5, on_event=events.append)
+    first = cross_validate_gram(None, X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5, on_event=events.append)
     assert [(event.phase, event.done, event.total) for event in events] == [("evaluate", i, 4) for i in (1, 2, 3, 4)]
-    again = evaluate(X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5).to_dict()
+    again = cross_validate_gram(None, X @ X.T, y, C=GRID, outer=2, repeats=2, inner=2, seed=5).to_dict()
     assert {**again, "seconds": 0} == {**first.to_dict(), "seconds": 0}
 
 
 def test_the_paper_protocol_on_62_samples_takes_seconds():
     X, y = cohort(count=62)
     started = time.perf_counter()
-    found = evaluate(Kendall("b")(X), y)
+    found = cross_validate_gram(None, Kendall("b")(X), y)
     assert len(found.accuracy) == 50
     assert time.perf_counter() - started < 60
 
@@ -176,7 +176,7 @@ def test_the_paper_protocol_on_62_samples_takes_seconds():
 def test_repeats_are_shuffled_differently():
     _, y = cohort()
     X = np.random.default_rng(0).normal(size=(40, 5))
-    found = evaluate(X @ X.T, y, C=[1.0], outer=4, repeats=3)
+    found = cross_validate_gram(None, X @ X.T, y, C=[1.0], outer=4, repeats=3)
     assert len({tuple(found.auc[found.repeat == r]) for r in range(3)}) == 3
     assert RepeatedStratifiedKFold(n_splits=4, n_repeats=3).get_n_splits() == len(found.accuracy)
 
@@ -221,7 +221,7 @@ def test_json_and_back():
 
 def test_a_whole_evaluation_is_json_ready():
     X, y = cohort()
-    found = evaluate(X @ X.T, (y == "one").astype(int), C=None, outer=2, repeats=1)
+    found = cross_validate_gram(None, X @ X.T, (y == "one").astype(int), C=None, outer=2, repeats=1)
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert Evaluation.from_dict(json.loads(text)).classes == (0, 1)
     assert found.settings["samples"] == 40
@@ -242,32 +242,36 @@ def test_a_whole_evaluation_is_json_ready():
         ({"C": [-1.0]}, "C must be"),
         ({"groups": [0, 1]}, "groups has shape"),
         ({"groups": [0] * 15 + [1, 2, 3, 4, 5], "outer": 3}, "class 'many' has 1 groups, too few for 3 outer"),
-        ({"estimator": make_pipeline(KernelStandardizer())}, "decision_function"),
-        ({"estimator": make_pipeline(FunctionTransformer(), KernelStandardizer())}, "decision_function"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_first(options, message):
     X, _ = cohort(count=20)
     y = np.array(["many"] * 15 + ["rare"] * 5)
-    with pytest.raises((InputError, InputTypeError), match=message):
-        evaluate(X @ X.T, y, **{"outer": 4, "inner": 3, "repeats": 1, **options}, on_event=pytest.fail)
+    with pytest.raises(InputError, match=message):
+        cross_validate_gram(None, X @ X.T, y, **{"outer": 4, "inner": 3, "repeats": 1, **options}, on_event=pytest.fail)
+
+
+@pytest.mark.parametrize("steps", [[KernelStandardizer()], [FunctionTransformer(), KernelStandardizer()]])
+def test_what_is_no_classifier_is_refused(steps):
+    with pytest.raises(InputTypeError, match="decision_function"):
+        cross_validate_gram(make_pipeline(*steps), np.eye(20), [0, 1] * 10, on_event=pytest.fail)
 
 
 def test_a_fold_of_groups_that_takes_a_whole_class_is_refused():
     y, groups = [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 1, 2]  # drawn: each class lies in two groups, and still
     with pytest.raises(InputError, match="takes all samples of class"):
-        evaluate(np.eye(6), y, groups=groups, outer=2, repeats=1, C=[1.0])
+        cross_validate_gram(None, np.eye(6), y, groups=groups, outer=2, repeats=1, C=[1.0])
 
 
 def test_unfit_matrices_and_labels_are_refused():
     with pytest.raises(InputError, match="square"):
-        evaluate(np.ones((3, 4)), [0, 1, 0])
+        cross_validate_gram(None, np.ones((3, 4)), [0, 1, 0])
     with pytest.raises(InputError, match="not symmetric"):
-        evaluate(np.arange(16.0).reshape(4, 4), [0, 1, 0, 1])
+        cross_validate_gram(None, np.arange(16.0).reshape(4, 4), [0, 1, 0, 1])
     with pytest.raises(InputError, match="same samples"):
-        evaluate(ArrayGram(np.eye(4))[:2][:, 2:], [0, 1])
+        cross_validate_gram(None, ArrayGram(np.eye(4))[:2][:, 2:], [0, 1])
     with pytest.raises(InputError, match="1 class"):
-        evaluate(np.eye(4), [0, 0, 0, 0])
+        cross_validate_gram(None, np.eye(4), [0, 0, 0, 0])
 
 
 def test_an_estimator_without_C_is_refused():
@@ -276,4 +280,4 @@ def test_an_estimator_without_C_is_refused():
             pass
 
     with pytest.raises(InputError, match="no parameter C"):
-        evaluate(np.eye(20), [0, 1] * 10, estimator=Other())
+        cross_validate_gram(Other(), np.eye(20), [0, 1] * 10)

@@ -1,5 +1,8 @@
 """KernelSVC against scikit-learn's SVC, and what it reads of a lazy Gram matrix."""
 
+import tracemalloc
+
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, SampleError
+from distkern.core.rankings import Rankings
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners import svm
+from distkern.learners import base, svm
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix.base import ArrayGram
@@ -155,9 +159,10 @@ def test_cross_validation_stays_lazy_and_equals_the_array():
     plain = cross_val_score(make_pipeline(KernelStandardizer(diagonal=1.0), KernelSVC()), K, y, cv=folds)
     np.testing.assert_array_equal(lazy, plain)
     splits = list(folds.split(X, y))
-    assert max(len(rows) * len(cols) for rows, cols in gram.blocks) == max(len(train) ** 2 for train, _ in splits)
-    for rows, cols in gram.blocks:
-        assert any(set(cols) <= set(train) and set(rows) <= {*train, *test} for train, test in splits)
+    for rows, cols in gram.blocks:  # a large part is read by passes over the tiles of the whole
+        assert len(rows) == len(cols) == 50 or any(
+            set(cols) <= set(train) and set(rows) <= {*train, *test} for train, test in splits
+        )
     assert gram.products == 5  # a pass for the means of each training part; those of test parts come from blocks
 
 
@@ -281,12 +286,148 @@ def test_unfit_parameters_are_refused():
 
 def test_memory_is_refused_before_anything_is_read():
     gram = CountingGram(np.eye(20))
-    with pytest.raises(MemoryLimitError, match=r"4,800 bytes .* 1,000 are allowed"):
+    with pytest.raises(MemoryLimitError, match=r"53,184 bytes .* 1,000 are allowed"):
         KernelSVC(memory_limit="1kB").fit(gram, [0, 1] * 10)
     assert gram.blocks == []
     with pytest.raises(MemoryLimitError, match="training on 20 samples"):
         KernelSVC(kernel=Linear(), memory_limit=4000).fit(np.eye(20), [0, 1] * 10)
-    KernelSVC(memory_limit=4800).fit(gram, [0, 1] * 10)
+    KernelSVC(memory_limit=53184).fit(gram, [0, 1] * 10)
+
+
+CASES = {
+    "array": lambda K: K,
+    "Fortran order": np.asfortranarray,
+    "Gram": ArrayGram,
+    "view": lambda K: ArrayGram(K).centered().unit_norm(),
+    "slice": lambda K: ArrayGram(K)[np.ix_(np.arange(1200), np.arange(1200))].centered().unit_norm(),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_keeps_its_promise_of_memory(monkeypatch, case, weighted):
+    """What NumPy holds at most and the solver's cache of single-precision rows fit into what was asked for."""
+    X, y = cohort(3, 1500)
+    K = CASES[case](X @ X.T)
+    weights = np.arange(len(K)) % 5 > 0 if weighted else np.ones(len(K), dtype=bool)
+    asked = []
+    monkeypatch.setattr(svm, "require_memory", lambda needed, limit, what: asked.append(needed))
+    tracemalloc.start()
+    try:
+        KernelSVC().fit(K, y[: len(K)], weights)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    kept = int(weights.sum())
+    cache = min(200 * 2**20, 4 * kept**2)
+    assert peak + cache <= asked[0]
+    assert asked[0] <= 8 * len(K) ** 2 * (4 if isinstance(K, np.ndarray) else 10)
+
+
+def test_the_objective_is_summed_in_blocks(monkeypatch):
+    X, y = cohort(3)
+    K = X @ X.T
+    whole = KernelSVC().fit(K, y)
+    blocks = []
+
+    def seven(rows, cols):
+        for start in range(0, rows, 7):
+            blocks.append((min(start + 7, rows) - start, cols))
+            yield slice(start, min(start + 7, rows))
+
+    monkeypatch.setattr(svm, "row_blocks", seven)
+    np.testing.assert_allclose(KernelSVC().fit(K, y).objective_, whole.objective_, rtol=1e-12)
+    support = len(whole.support_)
+    assert [height for height, _ in blocks] == [7] * (support // 7) + [support % 7] * (support % 7 > 0)
+    assert {width for _, width in blocks} == {support}
+
+
+def test_the_memory_of_a_container_is_what_counts(monkeypatch):
+    monkeypatch.setattr(base, "available_memory", lambda: 2000)
+    with pytest.raises(MemoryLimitError, match=r"1,000 are allowed \(50% of the memory available now\)"):
+        KernelSVC().fit(np.eye(20), [0, 1] * 10)
+
+
+# The training samples again ------------------------------------------------------------------------------------------
+
+
+def named(K, ids):
+    return ArrayGram(K, row_ids=ids)
+
+
+@pytest.mark.parametrize("model", [KernelSVC(), make_pipeline(KernelStandardizer(), KernelSVC())])
+def test_columns_that_are_other_samples_are_refused(model):
+    X, y = cohort(count=40)
+    gram = named(Kendall("b")(X), [f"p{i}" for i in range(40)])
+    train = np.arange(40) % 4 < 2
+    train, test = np.flatnonzero(train), np.flatnonzero(~train)
+    model.fit(gram[np.ix_(train, train)], y[train])
+    model.predict(gram[np.ix_(test, train)])
+    for other in (gram[np.ix_(test, test)], gram[np.ix_(test, train[::-1])], gram[np.ix_(train, test)]):
+        with pytest.raises(InputError, match=r"number 0 is 'p\d+', not 'p0'; give kernel values with the training"):
+            model.predict(other)
+    values = Kendall("b")(X[test], X[train])  # its columns have no names
+    model.predict(ArrayGram(values, row_diag=np.ones(20), col_diag=np.ones(20)))
+
+
+@pytest.mark.parametrize("train", [np.arange(20), np.arange(20, 40)])
+def test_numbered_samples_of_another_square_are_refused(train):
+    X, y = cohort(count=40)
+    gram = ArrayGram(Kendall("b")(X))
+    test = np.setdiff1d(np.arange(40), train)
+    model = KernelSVC().fit(gram[np.ix_(train, train)], y[train])
+    model.predict(gram[np.ix_(test, train)])
+    with pytest.raises(InputError, match="are not the samples that the model was fitted on"):
+        model.predict(gram[np.ix_(test, test)])
+    again = ArrayGram(Kendall("b")(X[test], X[train]), row_diag=np.ones(20), col_diag=np.ones(20))  # numbered anew
+    np.testing.assert_array_equal(model.predict(again), model.predict(gram[np.ix_(test, train)]))
+
+
+def test_a_model_without_names_takes_every_matrix_of_its_width():
+    X, y = cohort(count=40)
+    gram = named(X @ X.T, [f"p{i}" for i in range(40)])
+    model = KernelSVC().fit(gram[:20, :20], y[:20])
+    model.fit((X @ X.T)[:20, :20], y[:20])  # an array forgets the names
+    model.predict(gram[20:, :20])
+    model.predict(gram[20:, 20:])
+
+
+# The features again --------------------------------------------------------------------------------------------------
+
+
+def as_anndata(X, names):
+    return anndata.AnnData(X, var=pd.DataFrame(index=names), obs=pd.DataFrame(index=[f"s{i}" for i in range(len(X))]))
+
+
+def as_rankings(X, names):
+    return Rankings.from_ranks(X, items=names)
+
+
+def as_frame(X, names):
+    return pd.DataFrame(X, columns=names)
+
+
+@pytest.mark.parametrize("fitted_on", [as_anndata, as_rankings, as_frame])
+@pytest.mark.parametrize("new", [as_anndata, as_rankings, as_frame])
+def test_features_in_another_order_are_refused(fitted_on, new):
+    X, y = cohort()
+    names = list("abcdef")
+    model = KernelSVC(kernel=Kendall()).fit(fitted_on(X, names), y)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.predict(new(X, names)), KernelSVC(kernel=Kendall()).fit(X, y).predict(X))
+    for wrong in (names[::-1], list("ghijkl")):
+        with pytest.raises(InputError, match="feature"):
+            model.predict(new(X, wrong))
+
+
+def test_features_without_names_are_taken_as_they_stand():
+    X, y = cohort()
+    model = KernelSVC(kernel=Kendall()).fit(as_anndata(X, list("abcdef")), y)
+    model.predict(csr_array(X))
+    model.predict(as_rankings(X, None))
+    model.fit(csr_array(X), y)
+    assert not hasattr(model, "feature_names_in_")
+    model.predict(as_anndata(X, list("fedcba")))
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------

@@ -68,7 +68,9 @@ def made(tmp_path, **given):
 
 
 def evaluated(gram, labels, **given):
-    return dk.evaluate(gram, labels, **({"outer": 2, "inner": 2, "repeats": 3, "C": [0.1, 1.0]} | given))
+    return dk.cross_validate_gram(
+        None, gram, labels, **({"outer": 2, "inner": 2, "repeats": 3, "C": [0.1, 1.0]} | given)
+    )
 
 
 def test_the_result_stands_beside_the_published_number(tmp_path, stored):
@@ -105,10 +107,11 @@ def test_the_page_states_what_was_computed_from_what_and_how(tmp_path, stored):
         info["fingerprint"]["rows"],
         "a 6 50.0 %",
         f"{info['tiles']} of {info['tiles']} tiles",
+        "Peak resident memory of the largest process",
         "few.zarr",
         f"{dk.__version__}",
         "gram = dk.compute_gram(dk.Kendall(ties='b'), X, store='few.zarr')",
-        "evaluation = dk.evaluate(gram, y, C=[0.1, 1.0], outer=2, repeats=3, inner=2, seed=0)",
+        "evaluation = dk.cross_validate_gram(None, gram, y, C=[0.1, 1.0], outer=2, inner=2, repeats=3, seed=0)",
     ):
         assert words in page.text, words
     assert "<sub>c</sub>" in text
@@ -170,7 +173,7 @@ def test_a_matrix_without_evaluation_or_labels(tmp_path, stored):
     assert "The Gram matrix of 12 × 12 values of the Kendall kernel (tau-b)." in page.text
     assert "Mean accuracy" not in page.text
     assert len(page.all("svg")) == 2
-    assert "dk.evaluate" not in page.text
+    assert "cross_validate_gram" not in page.text
 
 
 def test_bare_values(tmp_path):

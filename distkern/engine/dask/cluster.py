@@ -9,6 +9,9 @@ from distributed import Client, LocalCluster
 
 from distkern.core.errors import InputError
 
+_LEAVE_INTERRUPTIONS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+"""What workers run first: Ctrl-C reaches all processes of a terminal, and it is the client that ends the work."""
+
 
 @contextmanager
 def local_client(workers: int, memory_limit: int | None = None) -> Iterator[Client]:
@@ -30,6 +33,7 @@ def local_client(workers: int, memory_limit: int | None = None) -> Iterator[Clie
             dashboard_address="127.0.0.1:0",
             memory_limit=memory_limit or "auto",
             silence_logs="ERROR",
+            preload=_LEAVE_INTERRUPTIONS,
         ) as cluster,
         Client(cluster) as client,
     ):
