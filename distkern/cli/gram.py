@@ -52,7 +52,15 @@ gram_options = options(
         type=click.Choice(["float64", "float32"]),
         default="float64",
         show_default=True,
-        help="Type of the stored values.",
+        help="Type of the stored values; counts of kernels on orderings are whole numbers, and stored as such.",
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "drop-features", "interleaving"]),
+        default="error",
+        show_default=True,
+        help="Where samples lack values: refuse them, leave such features out, or (Kendall kernels) average over all "
+        "places of what is missing.",
     ),
     execution_options,
     click.option("--overwrite", is_flag=True, help="Delete an existing store first."),
@@ -97,6 +105,7 @@ def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool
             executor=executor,
             memory_limit=given["memory_limit"],
             dtype=given["dtype"],
+            missing=given["missing"],
             tile=given["tile"],
             resume=not no_resume,
             overwrite=given["overwrite"],
@@ -157,6 +166,7 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
             Y,
             executor=pool,
             memory_limit=given["memory_limit"],
+            missing=given["missing"],
             dtype=given["dtype"],
             tile=found["tile"] if found else given["tile"],
         )

@@ -156,3 +156,21 @@ def test_wrong_kernels_are_explained(words, said):
     with pytest.raises(click.BadParameter) as raised:
         kernel_of(*words)
     assert said in raised.value.message
+
+
+def test_missing_values_are_refused_or_treated_as_asked(cohort, run):
+    X = cohort.X.copy()
+    X[3, 2] = np.nan
+    np.save(cohort / "gaps.npy", X)
+    words = ("gram", cohort / "gaps.npy", cohort / "gaps.zarr", "--kernel", "kendall", "--ties", "b")
+    refused = run(*words)
+    assert refused.exit_code == 3
+    assert "has no value (NaN)" in refused.stderr
+    planned = run(*words, "--missing", "drop-features", "--dry-run")
+    assert planned.exit_code == 0, planned.stderr
+    assert run(*words, "--missing", "drop-features").exit_code == 0
+    expected = Kendall(ties="b")(np.delete(X, 2, axis=1))
+    assert np.array_equal(open_gram(cohort / "gaps.zarr").to_numpy(), expected)
+    again = run(*words, "--missing", "interleaving", "--overwrite")
+    assert again.exit_code == 0, again.stderr
+    assert open_gram(cohort / "gaps.zarr").kernel.name == "normalized"
