@@ -37,7 +37,7 @@ _HOMES = {
     "distkern.kernels.vectors": ("Gaussian", "Linear", "Polynomial"),
     "distkern.kernels.weighted": ("WeightedKendall",),
     "distkern.kernels.registry": ("from_spec",),
-    "distkern.matrix.base": ("ArrayGram",),
+    "distkern.matrix.array": ("ArrayGram",),
     "distkern.engine.executors": ("Serial", "Threads"),
     "distkern.engine.dask.executor": ("Dask",),
     "distkern.gram.compute": ("compute_gram", "plan_gram"),

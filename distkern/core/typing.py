@@ -1,4 +1,4 @@
-"""The array types, and the protocols by which floors meet that may not see each other."""
+"""The array types, and the protocol of executors, which the floors above them are given without knowing them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ Spec = dict[str, Any]
 
 Task = TypeVar("Task")
 Receipt = TypeVar("Receipt")
-
-
-class KernelLike(Protocol):
-    """What a plan asks of a kernel."""
-
-    def spec(self) -> Spec: ...
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int: ...
 
 
 class Executor(Protocol):

@@ -19,7 +19,6 @@ from distkern.gram.inspect import Job, inspect
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore, exists, place
 from distkern.kernels.base import Kernel
-from distkern.kernels.timing import measure
 
 
 def compute_gram(
@@ -148,27 +147,10 @@ def plan_gram(
     return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile)
 
 
-def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: int | None) -> GramPlan:
-    stored = job.kernel.stored()
-    return make_plan(
-        job.kernel,
-        stored,
-        job.sample.nbytes // len(job.sample),
-        measure(stored, job.sample),
-        job.prepare_seconds,
-        fingerprint={name: side.fingerprint for name, side in job.sides.items()},
-        shape=job.shape,
-        samples=job.samples,
-        symmetric=len(job.sides) == 1,
-        n_features=job.n_features,
-        dtype=stored.stored_dtype(job.n_features, _floating(dtype)),
-        sparse=job.sparse,
-        tile=tile,
-        workers=pool.workers,
-        memory_per_task=pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit)),
-        dropped=job.dropped.tolist(),
-        source=" against ".join(side.described for side in job.sides.values()),
-    )
+def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: Any) -> GramPlan:
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    workers, share = pool.workers, pool.memory_per_task(limit)
+    return make_plan(job, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
 
 
 def _floating(dtype: Any) -> str:

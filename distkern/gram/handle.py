@@ -22,7 +22,8 @@ from distkern.gram.tasks import prepared_block
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
-from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
 
 
 class Gram(BaseGram):

@@ -12,11 +12,12 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.core.validation import refuse_other_features
-from distkern.io.source import Source, as_source, fingerprint, sample_digests
+from distkern.io.digests import fingerprint, sample_digests
+from distkern.io.source import Source, as_source
 from distkern.kernels.base import SPARSE, Kernel, Prepared, strips
 from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
-from distkern.matrix.base import name_samples
+from distkern.matrix.array import name_samples
 
 MISSING = ("error", "drop-features", "interleaving")
 """What can be done where samples hold NaN."""

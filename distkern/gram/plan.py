@@ -6,15 +6,17 @@ import math
 import operator
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.core.typing import KernelLike, Spec
+from distkern.core.typing import Spec
 from distkern.gram.grid import Grid
-from distkern.kernels.timing import TileSeconds
+from distkern.gram.inspect import Job
+from distkern.kernels.timing import TileSeconds, measure
 
 TASK_SECONDS = 4.0
 """Work in a tile, where the matrix is large enough: the scheduler's own time per task is a thousandth of it."""
@@ -95,42 +97,23 @@ class GramPlan:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
         left_out = f" ({len(self.dropped):,} left out)" if self.dropped else ""
+        what = f"{rows:,} × {cols:,} Gram matrix of {self.n_features:,} features{left_out}"
+        disk, memory = readable_bytes(self.bytes_stored), readable_bytes(self.bytes_per_task)
         return (
-            f"{rows:,} × {cols:,} Gram matrix of {self.n_features:,} features{left_out}: {self.tiles:,} tiles of side "
-            f"{self.tile}"
-            f"{half}, {readable_bytes(self.bytes_stored)} on disk, {readable_bytes(self.bytes_per_task)} of memory a "
-            f"task, about {readable_seconds(self.seconds)} on one core"
+            f"{what}: {self.tiles:,} tiles of side {self.tile}{half}, {disk} on disk, {memory} of memory a task, "
+            f"about {readable_seconds(self.seconds)} on one core"
         )
 
 
-def make_plan(
-    kernel: KernelLike,
-    stored: KernelLike,
-    prepared_bytes: int,
-    timing: TileSeconds,
-    prepare_seconds: float,
-    *,
-    fingerprint: dict[str, str],
-    shape: tuple[int, int],
-    samples: tuple[int, int],
-    symmetric: bool,
-    n_features: int,
-    dtype: str,
-    sparse: bool,
-    tile: int | None,
-    workers: int,
-    memory_per_task: int,
-    dropped: list[int],
-    source: str,
-) -> GramPlan:
+def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task: int) -> GramPlan:
     """Choose the tile side, or check the one that the user gave, and add up what the computation takes.
 
     Parameters
     ----------
-    kernel, stored
-        The kernel, and the one whose values are stored for it.
-    prepared_bytes, timing, prepare_seconds
-        Bytes of one prepared sample, and how long tiles and preparing a sample take, measured.
+    job
+        What was found of the kernel and the samples.
+    dtype, tile
+        Type of the stored values, and side of a tile; None to choose it.
     workers, memory_per_task
         Tasks that run side by side, and bytes that each may take.
 
@@ -139,55 +122,49 @@ def make_plan(
     MemoryLimitError
         If even the smallest tile, or the given one, does not fit.
     """
-    tile = _whole(tile)
+    stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.sides) == 1
+    dtype = stored.stored_dtype(job.n_features, dtype)
+    item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
+    timing = measure(stored, job.sample)
 
     def task_bytes(side: int) -> int:
         a, b = min(side, shape[0]), min(side, shape[1])
-        item = np.dtype(dtype).itemsize
-        computing = (
-            (a + b) * prepared_bytes
-            + max(a, b) * prepared_bytes
-            + stored.bytes_per_tile(a, b, n_features)
-            + 3 * item * a * b
-        )
-        preparing = max(a, b) * (2 * prepared_bytes + 24 * n_features)
-        return max(computing, preparing)
+        computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, job.n_features) + 3 * item * a * b
+        return max(computing, max(a, b) * (2 * prepared + 24 * job.n_features))  # the second of preparing a block
 
-    if task_bytes(tile or 1) > memory_per_task:
-        fitting = largest(lambda side: task_bytes(side) <= memory_per_task, max(shape))
-        remedy = (
-            f"the largest tile that fits is {fitting}"
-            if fitting
-            else "give the tasks more memory, by memory_limit= or fewer threads"
-        )
-        raise MemoryLimitError(
-            f"a task on tiles of side {tile or 1} takes {readable_bytes(task_bytes(tile or 1))} and may take "
-            f"{readable_bytes(memory_per_task)}: {remedy}"
-        )
-    if tile is None:
-        tile = _choose_side(timing, shape, symmetric, workers)
-        tile = min(tile, largest(lambda side: task_bytes(side) <= memory_per_task, tile))
-    grid = Grid(*shape, side=min(tile, max(shape)), symmetric=symmetric)
-    computed = shape[0] if symmetric else sum(shape)
+    side = _fitting_side(_whole(tile), _choose_side(timing, shape, symmetric, workers), task_bytes, memory_per_task)
+    grid = Grid(*shape, side=min(side, max(shape)), symmetric=symmetric)
+    computed = sum(len(one.digests) for one in job.sides.values())
     return GramPlan(
-        kernel=kernel.spec(),
+        kernel=job.kernel.spec(),
         stored=stored.spec(),
-        fingerprint=fingerprint,
+        fingerprint={name: one.fingerprint for name, one in job.sides.items()},
         shape=shape,
-        samples=samples,
+        samples=job.samples,
         symmetric=symmetric,
-        n_features=n_features,
+        n_features=job.n_features,
         tile=grid.side,
         tiles=grid.count,
         dtype=dtype,
-        sparse=sparse,
-        bytes_stored=grid.count * grid.side**2 * np.dtype(dtype).itemsize
-        + computed * (prepared_bytes + 24)
-        + 8 * grid.count,
+        sparse=job.sparse,
+        bytes_stored=grid.count * (grid.side**2 * item + 8) + computed * (prepared + 24),
         bytes_per_task=task_bytes(grid.side),
-        seconds=_seconds(grid, timing) + prepare_seconds * computed,
-        dropped=dropped,
-        source=source,
+        seconds=_seconds(grid, timing) + job.prepare_seconds * computed,
+        dropped=job.dropped.tolist(),
+        source=" against ".join(one.described for one in job.sides.values()),
+    )
+
+
+def _fitting_side(given: int | None, chosen: int, task_bytes: Callable[[int], int], allowed: int) -> int:
+    """The side that was given, if it fits; else the chosen one, or the largest below it that fits."""
+    smallest = given or 1
+    if task_bytes(smallest) <= allowed:
+        return given or largest(lambda side: task_bytes(side) <= allowed, chosen)
+    fitting = largest(lambda side: task_bytes(side) <= allowed, smallest)
+    remedy = f"the largest tile that fits is {fitting}" if fitting else "allow more by memory_limit=, or fewer threads"
+    raise MemoryLimitError(
+        f"a task on tiles of side {smallest} takes {readable_bytes(task_bytes(smallest))} and may take "
+        f"{readable_bytes(allowed)}: {remedy}"
     )
 
 

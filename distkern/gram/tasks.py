@@ -16,7 +16,7 @@ from distkern.core.errors import InputError, StoreMismatchError
 from distkern.core.typing import Array, Floats
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
-from distkern.io.source import sample_digests
+from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared, strips
 from distkern.kernels.registry import from_spec
 

@@ -14,7 +14,8 @@ from distkern.core.errors import InputError, SampleError
 from distkern.core.random import sample_keys
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
-from distkern.io.source import as_source, sample_digests
+from distkern.io.digests import sample_digests
+from distkern.io.source import as_source
 from distkern.kernels.base import Prepared
 from distkern.kernels.kendall import concordance, total_pairs
 from distkern.kernels.partial import PartialKernel, Unobserved, arranged

@@ -6,7 +6,8 @@ from typing import Any
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Spec
-from distkern.kernels.base import Kernel, Normalized, Power, Product, Scaled, Sum
+from distkern.kernels.algebra import Normalized, Power, Product, Scaled, Sum
+from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.partial import PartialKendall

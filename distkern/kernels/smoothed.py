@@ -32,7 +32,7 @@ from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_infinite, refuse_nan, refuse_single_feature
-from distkern.io.source import sample_digests
+from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall, concordance
 

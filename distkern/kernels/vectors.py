@@ -13,7 +13,8 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_infinite, refuse_nan
 from distkern.io.source import as_source
-from distkern.kernels.base import Kernel, Prepared, whole_power
+from distkern.kernels.algebra import whole_power
+from distkern.kernels.base import Kernel, Prepared
 
 MEDIAN_SAMPLES = 1000
 """The median bandwidth is taken over the pairs of at most this many samples."""

@@ -18,7 +18,8 @@ from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
 from distkern.learners.base import refuse_other_columns, row_blocks
-from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
 
 
 class CohortPredictor:

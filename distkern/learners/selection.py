@@ -19,7 +19,8 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
 
 METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
 """Scores of an evaluation, and how people call them in a few letters."""

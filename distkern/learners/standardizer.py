@@ -21,7 +21,8 @@ from distkern.learners.base import (
     require_square,
     require_symmetric,
 )
-from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
 from distkern.matrix.views import CenteredGram, View
 
 

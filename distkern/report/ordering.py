@@ -10,7 +10,8 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.matrix.base import ArrayGram, BaseGram
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
 
 DRAWN_SAMPLES = 1500
 """Of a larger matrix only about so many samples are read and drawn, evenly spaced within each class."""

@@ -30,7 +30,7 @@ from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats
 from distkern.datasets import load_medulloblastoma
-from distkern.io.source import sample_digests
+from distkern.io.digests import sample_digests
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.smoothed import SmoothedKendall
 from distkern.learners.selection import cross_validate_gram

@@ -49,7 +49,9 @@ def test_groups_stay_together(cohort, run, store):
 
 
 def test_labels_from_any_file(cohort):
-    pandas, anndata = pytest.importorskip("pandas"), pytest.importorskip("anndata")
+    import anndata
+    import pandas
+
     obs = pandas.DataFrame({"relapse": pandas.Categorical(cohort.relapse)}, index=cohort.ids)
     anndata.AnnData(cohort.X, obs=obs).write_h5ad(cohort / "cohort.h5ad")
     ids = cohort.ids[::-1]

@@ -97,7 +97,9 @@ def test_equals_the_naive_double_loop(tmp_path_factory, m, tile, single):
 
 
 def test_a_cohort_is_recognised_in_another_container(tmp_path):
-    pandas, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    import pandas
+    from scipy import sparse
+
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
     np.save(tmp_path / "x.npy", X)
     for same in (X.astype(np.float32), pandas.DataFrame(X), sparse.csr_array(X), X.tolist(), tmp_path / "x.npy"):
@@ -167,7 +169,8 @@ def test_overwriting_with_bad_input_loses_nothing(tmp_path):
 
 
 def test_bad_samples_are_named_by_their_own_names(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(X, index=[f"patient {i}" for i in range(23)], columns=[f"gene{j}" for j in range(40)])
     frame.iloc[17, 3] = np.nan
     with pytest.raises(SampleError, match=r"sample 'patient 17' has no value .* 'gene3'"):

@@ -65,7 +65,8 @@ def test_a_cell_without_counts_is_refused_by_name_under_tau_b(tmp_path):
 
 
 def test_annotated_cells_on_a_cluster(tmp_path, client):
-    anndata = pytest.importorskip("anndata")
+    import anndata
+
     cells = anndata.AnnData(SPARSE)
     gram = compute_gram(Kendall(ties="b"), cells, store=tmp_path / "a.zarr", tile=16)
     assert gram.info()["sparse"]

@@ -77,7 +77,8 @@ def test_a_task_never_writes_into_a_store_that_replaced_its_own(tmp_path, monkey
 
 
 def test_features_in_another_order_are_refused(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(X, columns=[f"gene{j}" for j in range(30)])
     turned = frame.iloc[:, ::-1]
     for refused in (

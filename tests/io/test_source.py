@@ -22,7 +22,8 @@ from scipy import sparse
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
-from distkern.io.source import Source, as_source, fingerprint, sample_digests
+from distkern.io.digests import fingerprint, sample_digests
+from distkern.io.source import Source, as_source
 
 VALUES = np.array([[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 0]])
 NAMES = ["a", "b", "c", "d"]

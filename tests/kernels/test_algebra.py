@@ -80,7 +80,7 @@ def test_only_whole_powers_are_kernels(exponent):
 
 
 def test_what_is_no_kernel_is_refused():
-    from distkern.kernels.base import Sum
+    from distkern.kernels.algebra import Sum
 
     with pytest.raises(TypeError):
         Kendall() + 1

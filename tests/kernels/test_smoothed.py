@@ -24,7 +24,7 @@ from distkern import (
 )
 from distkern.compiled.smoothing import STEP, pair_blocks
 from distkern.core.random import sample_keys, uniforms
-from distkern.io.source import sample_digests
+from distkern.io.digests import sample_digests
 
 NOISES = ("uniform", "gaussian", "laplace")
 WINDOWS = (0.0, 1e-200, 0.25, 1.0, 1.0, 3.0, 40.0)

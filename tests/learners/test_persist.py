@@ -20,7 +20,7 @@ from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram
+from distkern.matrix.array import ArrayGram
 
 
 @pytest.fixture

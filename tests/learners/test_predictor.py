@@ -14,7 +14,7 @@ from distkern.learners import predictor
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram
+from distkern.matrix.array import ArrayGram
 
 
 @pytest.fixture

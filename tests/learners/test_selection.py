@@ -23,7 +23,7 @@ from distkern.kernels.kendall import Kendall
 from distkern.learners.selection import Evaluation, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram
+from distkern.matrix.array import ArrayGram
 
 GRID = (0.01, 0.1, 1.0, 10.0)
 

@@ -19,7 +19,7 @@ from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners import base, svm
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import ArrayGram
+from distkern.matrix.array import ArrayGram
 
 
 class CountingGram(ArrayGram):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from distkern.core.errors import InputError
-from distkern.matrix.base import ArrayGram
+from distkern.matrix.array import ArrayGram
 from distkern.report.ordering import as_classes, by_similarity, draw_samples, leading_components, to_pixels
 
 IDS = tuple("abcdef")
