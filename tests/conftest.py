@@ -10,7 +10,7 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
 )
-settings.register_profile("uncompiled", settings.get_profile("suite"), max_examples=15)
+settings.register_profile("uncompiled", settings.get_profile("suite"), max_examples=8)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 

@@ -32,7 +32,7 @@ RUN = SIDE * LANES
 LIMIT = 2**16 - 1
 """Most items: ranks are 16-bit numbers, and the largest of those marks places behind the last item."""
 
-SAMPLES = 32
+SAMPLES = 64
 """Samples on a side of a part of a tile whose walks are laid out at a time."""
 
 
@@ -70,26 +70,30 @@ def _laid_out(arrays: list[Array], pairs: int) -> tuple[Array, Array]:
     ways = 1 if (untied == pairs).all() else 2
     walks = np.full((m, ways, -(-n // RUN) * RUN), n, dtype=np.uint16)
     ranks = np.full((m, ways, n + 1), LIMIT, dtype=np.uint16)
-    _lay_out(order, tied, walks, ranks)
+    within = np.arange(RUN)
+    in_run = within % SIDE * LANES + within // SIDE  # where in a run of the walk each of its ranks stands
+    _lay_out(order, tied, in_run, walks, ranks)
     return walks, ranks
 
 
 @compiled
-def _lay_out(order, tied, walks, ranks):  # type: ignore[no-untyped-def]
+def _lay_out(order, tied, in_run, walks, ranks):  # type: ignore[no-untyped-def]
     m, n = order.shape
     for sample in range(m):
-        start = 0
-        while start < n:
+        for start in range(0, n, RUN):
+            for k in range(start, min(start + RUN, n)):
+                item = order[sample, k]
+                ranks[sample, 0, item] = k
+                walks[sample, 0, start + in_run[k - start]] = item
+        start = 0 if walks.shape[1] == 2 else n
+        while start < n:  # the other way round in every tie group
             stop = start + 1
             while stop < n and tied[sample, stop]:
                 stop += 1
-            for way in range(walks.shape[1]):
-                for k in range(start, stop):
-                    rank = k if way == 0 else start + stop - 1 - k
-                    item = order[sample, k]
-                    ranks[sample, way, item] = rank
-                    run, within = rank // RUN, rank % RUN
-                    walks[sample, way, run * RUN + within % SIDE * LANES + within // SIDE] = item
+            for k in range(start, stop):
+                item, rank = order[sample, k], start + stop - 1 - k
+                ranks[sample, 1, item] = rank
+                walks[sample, 1, rank - rank % RUN + in_run[rank % RUN]] = item
             start = stop
 
 
@@ -137,10 +141,8 @@ def _inversions(walk_x, rank_y, walk_y, block_x, n, values, places, later, here,
     total = np.int64(0)
     for start in range(0, len(walk_x), RUN):
         for q in range(RUN):
-            rank = rank_y[walk_x[start + q]]
-            values[q] = rank
-            bucket = rank // np.uint16(SIDE)
-            places[q] = bucket % np.uint16(rows) * np.uint16(LANES) + bucket // np.uint16(rows) % np.uint16(LANES)
+            values[q] = rank_y[walk_x[start + q]]
+        _find_places(values, rows, places)
         _within_blocks(values, lanes)
         for block in range(min(LANES, (n - start + SIDE - 1) // SIDE)):
             for k in range(SIDE):
@@ -154,6 +156,19 @@ def _inversions(walk_x, rank_y, walk_y, block_x, n, values, places, later, here,
             values[q] = block_x[walk_y[start + q]]
         _within_blocks(values, lanes)
     return total + _drained(lanes)
+
+
+@compiled
+def _find_places(values, rows, places):  # type: ignore[no-untyped-def]
+    """Where the bucket of each rank stands in the table; a loop for each shape, so that its shifts are constants."""
+    if rows == 16:
+        for q in range(RUN):
+            bucket = values[q] // np.uint16(SIDE)
+            places[q] = bucket % np.uint16(16) * np.uint16(LANES) + bucket // np.uint16(16) % np.uint16(LANES)
+    else:
+        for q in range(RUN):
+            bucket = values[q] // np.uint16(SIDE)
+            places[q] = bucket % np.uint16(32) * np.uint16(LANES) + bucket // np.uint16(32) % np.uint16(LANES)
 
 
 @compiled

@@ -78,7 +78,7 @@ def _popcount(typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
 
 
-@overload(popcount)
+@overload(popcount, inline="always")
 def _popcount_body(word):  # type: ignore[no-untyped-def]
     return lambda word: _popcount(word)  # type: ignore[call-arg]
 
@@ -114,12 +114,12 @@ def _comparison(relation: str) -> Any:
 _greater_bits, _unequal_bits = _comparison(">"), _comparison("!=")
 
 
-@overload(greater_bits)
+@overload(greater_bits, inline="always")
 def _greater_bits_body(values, left, right):  # type: ignore[no-untyped-def]
     return lambda values, left, right: _greater_bits(values, left, right)
 
 
-@overload(unequal_bits)
+@overload(unequal_bits, inline="always")
 def _unequal_bits_body(values, left, right):  # type: ignore[no-untyped-def]
     return lambda values, left, right: _unequal_bits(values, left, right)
 
@@ -150,7 +150,7 @@ def _inversions_within(typing: Any, values: Any, start: Any, counts: Any) -> Any
     return types.void(values, types.intp, counts), body
 
 
-@overload(inversions_within)
+@overload(inversions_within, inline="always")
 def _inversions_within_body(values, start, counts):  # type: ignore[no-untyped-def]
     return lambda values, start, counts: _inversions_within(values, start, counts)  # type: ignore[call-arg]
 
@@ -165,7 +165,7 @@ def _inversions_between(typing: Any, values: Any, first: Any, second: Any, count
     return types.void(values, types.intp, types.intp, counts), body
 
 
-@overload(inversions_between)
+@overload(inversions_between, inline="always")
 def _inversions_between_body(values, first, second, counts):  # type: ignore[no-untyped-def]
     return lambda values, first, second, counts: _inversions_between(  # type: ignore[call-arg]
         values, first, second, counts
@@ -208,7 +208,7 @@ def _shifted(builder: Any, vector: Any, lanes: int) -> Any:
 _add_later_16, _add_later_32 = _add_later(16), _add_later(32)
 
 
-@overload(add_later_counts)
+@overload(add_later_counts, inline="always")
 def _add_later_body(later, counts, rows):  # type: ignore[no-untyped-def]
     def body(later, counts, rows):  # type: ignore[no-untyped-def]
         if rows == 16:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distkern import InputError, Kendall, SmoothedKendall, cross_validate_gram
+from distkern import InputError, SmoothedKendall, cross_validate_gram
 from distkern.datasets import load_medulloblastoma
 from distkern.reproduce import published, smoothing
 from distkern.reproduce.smoothing import (
@@ -106,20 +106,12 @@ def test_smoothing_helps_where_small_differences_are_noise():
 
 def test_a_point_is_the_nested_cross_validation_of_its_matrix():
     X, y = shrouded()
-    (point,) = sweep_windows(X, y, [4.0], repeats=3, seed=9)
-    evaluation = cross_validate_gram(None, SmoothedKendall(4.0)(X), y, repeats=3, seed=9)
+    (point,) = sweep_windows(X, y, [4.0], repeats=2, seed=9)
+    evaluation = cross_validate_gram(None, SmoothedKendall(4.0)(X), y, repeats=2, seed=9)
     assert (point.curve, point.window, point.draws) == ("exact", 4.0, 0)
     assert point.accuracy == pytest.approx(100 * evaluation.mean("accuracy"))
     assert point.std == pytest.approx(100 * evaluation.std("accuracy"))
-    assert len(point.repeats) == 3
-
-
-def test_the_kendall_kernel_reaches_the_published_accuracy(cohort):
-    X, y = cohort
-    point = kendall_point(X, y, repeats=3)
-    evaluation = cross_validate_gram(None, Kendall(ties="b")(X), y, repeats=3)
-    assert point.accuracy == pytest.approx(100 * evaluation.mean("accuracy"))
-    assert point.accuracy == pytest.approx(published("MB", "SVMkdtALL"), abs=4)  # folds differ; σ of a repeat is 1.5
+    assert len(point.repeats) == 2
 
 
 def test_the_best_width_is_the_smallest_among_equals():
@@ -189,3 +181,5 @@ def test_the_committed_table_is_the_whole_figure(cohort):
     # two repetitions of the ten, computed now: a sample or two may fall on the other side elsewhere
     np.testing.assert_allclose(kendall.repeats[:2], kendall_point(*cohort, repeats=2).repeats, atol=100 * 2.1 / 60)
     assert kendall.accuracy == pytest.approx(published("MB", "SVMkdtALL"), abs=3)
+    assert best_window(points) == pytest.approx(BEST_WINDOW, abs=1)  # the peak is where the paper has it
+    assert max(point.accuracy for point in exact) > kendall.accuracy + 3
