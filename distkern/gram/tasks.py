@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,13 @@ def prepared_block(samples: StoredSamples, block: int, marks: tuple[int, ...] | 
 
 
 def _receipt(i: int, j: int, marks: tuple[int, ...], began: float) -> Receipt:
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return Receipt(i, j, marks, time.perf_counter() - began, peak, f"{os.uname().nodename}:{os.getpid()}")
+    return Receipt(i, j, marks, time.perf_counter() - began, _peak_bytes(), f"{os.uname().nodename}:{os.getpid()}")
+
+
+def _peak_bytes() -> int:
+    """Most memory that this process has had; getrusage alone would count that of the process that started it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

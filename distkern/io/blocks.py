@@ -126,19 +126,30 @@ class _Reopened(Reader):
         self._lock = threading.Lock()
         self._opened: Any = None
 
+    @abstractmethod
     def _open(self) -> Any:
-        raise NotImplementedError
+        """Open the file, which is there."""
+
+    def opened(self) -> Any:
+        """Open the file.
+
+        Raises
+        ------
+        InputError
+            If it is not there.
+        """
+        if not os.path.exists(self.path):
+            raise InputError(
+                f"the cohort's file {self.path!r} does not exist on this machine: put it where every worker can read "
+                "it under the same path"
+            )
+        return self._open()
 
     def handle(self) -> Any:
         """Return the open file, opened once a process."""
         with self._lock:
             if self._opened is None:
-                if not os.path.exists(self.path):
-                    raise InputError(
-                        f"the cohort's file {self.path!r} does not exist on this machine: put it where every "
-                        "worker can read it under the same path"
-                    )
-                self._opened = self._open()
+                self._opened = self.opened()
             return self._opened
 
     def __getstate__(self) -> dict[str, Any]:
@@ -186,8 +197,8 @@ class MappedReader(_Reopened):
             raise InputError(f"the file {self.path!r} is shorter than the cohort that was opened from it") from error
 
     def take(self, rows: Rows) -> Array:
-        """Read rows."""
-        return self.handle()[rows]
+        """Read rows; the file is mapped no longer than that, for what is mapped counts as memory of the process."""
+        return np.array(self.opened()[rows])
 
 
 class ZarrReader(_Reopened):
