@@ -83,10 +83,12 @@ def bytes_needed(a: int, b: int, n: int) -> int:
     >>> bytes_needed(100, 100, 1000) < 2 * bytes_needed(100, 100, 500)
     True
     """
+    ways = {fastest(n, n, n, ties) for ties in (False, True)}
     planes = (a + b + 8) * (16 * max(bitplanes.WORDS, -(-n // 64)) + 4 * n + 2 * bitplanes.PADDING)
     laid_out = 2 * blocks.SAMPLES * 2 * 2 * (2 * n + blocks.RUN)
     table = 32 * 4 * n  # cells of the tables of meeting values, where these are the fastest
-    return 32 * a * b + max(planes if n <= blocks.LIMIT else 0, laid_out, table)
+    taken = {"bitplanes": planes, "blocks": laid_out}
+    return 32 * a * b + max(table, *(taken.get(way, 0) for way in ways))
 
 
 def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:

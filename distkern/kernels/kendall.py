@@ -158,8 +158,9 @@ class Kendall(ConcordanceView):
 
     Notes
     -----
-    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) a pair, exact in
-    64-bit integers. Values lie in [−1, 1] and have no unit.
+    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. Exact in 64-bit integers.
+    Values lie in [−1, 1] and have no unit. Cost: O(n log n) a sample; a pair takes n²/2 bit operations, 64 or more at a
+    time, where n is small, O(n) beyond a few thousand, and O(n log n) above 65,535 (see docs/benchmarks.md).
 
     Examples
     --------

@@ -41,7 +41,8 @@ class Mallows(ConcordanceView):
 
     Notes
     -----
-    Samples are rows (m, n) of any real values; only their order counts. O(n log n) a pair. Values lie in (0, 1].
+    Samples are rows (m, n) of any real values; only their order counts. Values lie in (0, 1]. The cost is that of the
+    Kendall kernel.
 
     Examples
     --------
