@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distkern.core.errors import MissingExtraError
 from distkern.core.typing import Floats
+from distkern.datasets.cohorts import annotated, shipped
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -59,25 +58,9 @@ def load_colon(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[n
     >>> load_colon().obs["tissue"].value_counts().to_dict()
     {'tumour': 40, 'normal': 22}
     """
-    arrays = _arrays()
+    arrays = shipped("colon_alon.npz")
     tissues = np.array([TISSUES[str(word)] for word in arrays["y"]])
     if return_X_y:
         return arrays["X"], tissues
-    try:
-        import anndata
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("load_colon() without return_X_y=True", "io") from error
-    samples = pd.Index(list(map(str, arrays["samples"])), dtype=object)
-    features = pd.Index(list(map(str, arrays["features"])), dtype=object)
-    obs = pd.DataFrame({"tissue": pd.Categorical(tissues)}, index=samples)
     about = {"source": SOURCE, "citation": CITATION, "label": "tissue"}
-    return anndata.AnnData(arrays["X"], obs=obs, var=pd.DataFrame(index=features), uns={"distkern": about})
-
-
-def _arrays() -> dict[str, Any]:
-    with (
-        files("distkern.datasets").joinpath("data", "colon_alon.npz").open("rb") as stream,
-        np.load(stream, allow_pickle=False) as archive,
-    ):
-        return {name: archive[name] for name in archive.files}
+    return annotated("load_colon", arrays["X"], tissues, arrays, about)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distkern.core.errors import MissingExtraError
 from distkern.core.typing import Floats
+from distkern.datasets.cohorts import annotated, shipped
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -60,25 +59,9 @@ def load_medulloblastoma(*, return_X_y: bool = False) -> AnnData | tuple[Floats,
     >>> load_medulloblastoma().obs["outcome"].value_counts().to_dict()
     {'Class0': 39, 'Class1': 21}
     """
-    arrays = _arrays()
+    arrays = shipped("medulloblastoma_pomeroy.npz")
     values, outcomes = arrays["X"].astype(np.float64), arrays["y"]
     if return_X_y:
         return values, outcomes
-    try:
-        import anndata
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("load_medulloblastoma() without return_X_y=True", "io") from error
-    samples = pd.Index(list(map(str, arrays["samples"])), dtype=object)
-    features = pd.Index(list(map(str, arrays["features"])), dtype=object)
-    obs = pd.DataFrame({"outcome": pd.Categorical(outcomes)}, index=samples)
     about = {"source": SOURCE, "citation": CITATION, "label": "outcome"}
-    return anndata.AnnData(values, obs=obs, var=pd.DataFrame(index=features), uns={"distkern": about})
-
-
-def _arrays() -> dict[str, Any]:
-    with (
-        files("distkern.datasets").joinpath("data", "medulloblastoma_pomeroy.npz").open("rb") as stream,
-        np.load(stream, allow_pickle=False) as archive,
-    ):
-        return {name: archive[name] for name in archive.files}
+    return annotated("load_medulloblastoma", values, outcomes, arrays, about)
