@@ -40,6 +40,7 @@ _HOMES = {
     "distkern.matrix.array": ("ArrayGram",),
     "distkern.engine.executors": ("Serial", "Threads"),
     "distkern.engine.dask.executor": ("Dask",),
+    "distkern.gram.append": ("append_gram",),
     "distkern.gram.compute": ("compute_gram", "plan_gram"),
     "distkern.gram.correlation": ("kendalltau_matrix",),
     "distkern.gram.repair": ("repair_gram",),

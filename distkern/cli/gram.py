@@ -175,7 +175,7 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
         _refuse_other(str(store), plan.identity(), found)
     elif store is not None:
         refuse_unwritable(store)
-        refuse_full_disk(plan, str(store))
+        refuse_full_disk(plan.bytes_stored, str(store))
     done = found["tiles_done"] if found else 0
     if as_json:
         print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on, "tasks_side_by_side": side_by_side})

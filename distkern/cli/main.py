@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from distkern._version import __version__
+from distkern.cli.append import append
 from distkern.cli.demo import demo
 from distkern.cli.errors import EXIT_CODES, one_line_ends
 from distkern.cli.evaluate import evaluate
@@ -51,5 +52,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, info, verify, evaluate, report):
+for _command in (demo, plan, gram, append, info, verify, evaluate, report):
     main.add_command(_command)

@@ -109,10 +109,11 @@ def compute_gram(
     if there and not (resume or overwrite):
         raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
     opened = GramStore.opened(path) if there and not overwrite else None
-    job = inspect(kernel, X, Y, ids, missing)
+    collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
+    job = inspect(kernel, X, Y, ids, missing, collapsed)
     plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
     if opened is None:
-        refuse_full_disk(plan, path)
+        refuse_full_disk(plan.bytes_stored, path)
         opened = GramStore.create(path, plan.to_dict(), job.sides, job.sample.arrays, overwrite=overwrite)
     _refuse_mismatch(opened, plan, job)
     opened.sweep()
@@ -167,6 +168,8 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
     """Refuse to mix two computations in one store."""
     wanted, found = plan.identity(), {key: store.meta.get(key) for key in plan.identity()}
     differing = [key for key in wanted if wanted[key] != found[key]]
+    if set(differing) == {"fingerprint", "shape"}:
+        _refuse_grown(store, plan, job)
     if differing:
         details = "; ".join(f"{key}: stored {_short(found[key])}, asked for {_short(wanted[key])}" for key in differing)
         raise StoreMismatchError(
@@ -180,6 +183,17 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
                 f"{store.path!r} holds the same samples under other names (number {first} is {stored[first]!r} there, "
                 f"{side.ids[first]!r} here): give another path, or overwrite=True to replace it"
             )
+
+
+def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
+    """Say so where the store holds the first ones of the samples that are given."""
+    held, given = store.rows.digests(0, store.grid.rows), job.sides["rows"].digests
+    cols = store.meta["fingerprint"].get("cols") == plan.fingerprint.get("cols")
+    if cols and np.array_equal(given[: len(held)], held):
+        raise StoreMismatchError(
+            f"{store.path!r} holds the first {store.meta['samples'][0]:,} of these {job.samples[0]:,} samples: add the "
+            "others with append_gram, or give another path, or overwrite=True to replace it"
+        )
 
 
 def _short(value: Any) -> str:

@@ -17,8 +17,16 @@ from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, pr
 from distkern.io.source import Source
 
 
-def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listener: Listener) -> None:
-    """Compute all that is missing, and log what it took, also when it is interrupted."""
+def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listener: Listener, first: int = 0) -> None:
+    """Compute all that is missing, and log what it took, also when it is interrupted.
+
+    Parameters
+    ----------
+    sources
+        The samples of each side; a side without one is prepared already.
+    first
+        Number in the cohort of the first sample of the rows' source.
+    """
     began, when, executor = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds"), pool.describe()
     prepared: list[Receipt] = []
     computed: list[Receipt] = []
@@ -39,7 +47,9 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
             store.log_run(run_log)
 
     try:
-        known = {side: prepare_side(store, side, sources[side], pool, listener, prepared) for side in store.sides}
+        known = {side: store.samples(side).marks() for side in store.sides}
+        for side, source in sources.items():
+            known[side] = prepare_side(store, side, source, pool, listener, prepared, first)
         marks = store.marks(refresh=True)
         pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
         compute_tiles(store, pending, known, pool, listener, computed)
@@ -51,7 +61,13 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
 
 
 def prepare_side(
-    store: GramStore, side: str, source: Source, pool: Executor, listener: Listener, receipts: list[Receipt]
+    store: GramStore,
+    side: str,
+    source: Source,
+    pool: Executor,
+    listener: Listener,
+    receipts: list[Receipt],
+    first: int = 0,
 ) -> Array:
     """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here.
 
@@ -61,8 +77,12 @@ def prepare_side(
         The marks of all its blocks, as this client knows them: another one may be rewriting those in the store.
     """
     samples = store.samples(side)
-    marks = samples.marks()
-    tasks = [PrepareTask(store.path, store.meta["id"], side, block, source.nameless()) for block in samples.missing()]
+    marks = samples.marks_of_all_generations()
+    bare, known = source.nameless(), marks.tolist()
+    tasks = [
+        PrepareTask(store.path, store.meta["id"], side, block, bare, first, tuple(known[block]))
+        for block in samples.missing()
+    ]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)
@@ -94,9 +114,10 @@ def compute_tiles(
     """
     if not tiles:
         return
-    marks = store.read("marks")
+    marks = store.marks_of_all_generations()
+    held = marks.tolist()
     rows, cols = known["rows"].tolist(), known[store.cols.side].tolist()
-    tasks = [TileTask(store.path, store.meta["id"], i, j, tuple(rows[i]), tuple(cols[j])) for i, j in tiles]
+    tasks = [TileTask(store.path, store.meta["id"], i, j, tuple(rows[i]), tuple(cols[j]), held[i][j]) for i, j in tiles]
 
     def done(receipt: Receipt) -> None:
         receipts.append(receipt)

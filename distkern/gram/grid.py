@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -72,3 +73,22 @@ class Grid:
         for i in range(self.row_blocks):
             for j in range(i if self.symmetric else 0, self.col_blocks):
                 yield i, j
+
+
+def generations(counts: Sequence[int], side: int) -> list[int]:
+    """For each block: the first generation of a growing cohort, from 1, in which it had all the samples it has now.
+
+    Parameters
+    ----------
+    counts
+        Number of samples in each generation, the present one last.
+    side
+        Samples in a block.
+
+    Examples
+    --------
+    >>> generations([5, 7], side=2)
+    [1, 1, 2, 2]
+    """
+    stops = (min(start + side, counts[-1]) for start in range(0, counts[-1], side))
+    return [bisect_left(counts, stop) + 1 for stop in stops]

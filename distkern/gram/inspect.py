@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.core.validation import refuse_other_features
-from distkern.io.digests import fingerprint, sample_digests
+from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import SPARSE, Kernel, Prepared, strips
 from distkern.kernels.partial import interleaved
@@ -101,7 +101,7 @@ class Job:
         return self.sides["rows"].source.shape[1]
 
 
-def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str) -> Job:
+def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: Mapping[str, bool] | None = None) -> Job:
     """Check every sample, digest its values, and resolve what the kernel takes from the data.
 
     Parameters
@@ -109,6 +109,8 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str) -> Job:
     missing
         ``"error"``: NaN is what the kernel takes it for. ``"drop-features"``: features with a NaN in any sample are
         left out. ``"interleaving"``: NaN is a feature of unknown place.
+    collapsed
+        For each side, whether equal samples are computed once; None to decide it.
 
     Raises
     ------
@@ -135,7 +137,8 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str) -> Job:
         sources = {name: source.without_features(dropped) for name, source in sources.items()}
         rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     resolved = kernel.resolve(cols)
-    sides = {name: _scan(resolved, source) for name, source in sources.items()}
+    decided = collapsed or {}
+    sides = {name: _scan(resolved, source, decided.get(name)) for name, source in sources.items()}
     stored = resolved.stored()
     sparse = stored.takes_sparse and all(_is_sparse(side) for side in sides.values())
     values = _fullest(sides.values()) if sparse else rows.read(slice(0, MEASURED))
@@ -166,23 +169,41 @@ def _is_sparse(side: Side) -> bool:
     return side.source.sparse and side.nonzeros <= SPARSE * m * n
 
 
-def _scan(kernel: Kernel, source: Source) -> Side:
+def _scan(kernel: Kernel, source: Source, collapsed: bool | None) -> Side:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    digests, filled = np.empty((m, 16), dtype=np.uint8), np.zeros(m, dtype=np.int64)
+    digests, filled = look(kernel, source, ids)
+    whole = fingerprint(digests, n)
+    index, named = None, source.ids is not None
+    described = source.describe()
+    if kernel.collapses and collapsed is not False:
+        firsts, which = distinct(digests)
+        if collapsed or len(firsts) <= COLLAPSE * m:
+            source, digests, filled, index = source.part(firsts), digests[firsts], filled[firsts], which
+            described += f", {len(firsts):,} distinct"
+    return Side(source, ids, named, digests, index, whole, described, int(filled.sum()), int(filled.argmax()))
+
+
+def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Indices]:
+    """Check every sample; return the digest of each, and how many of its values are not zero.
+
+    Raises
+    ------
+    SampleError
+        Names the first sample for which the kernel is not defined.
+    """
+    m, n = source.shape
+    digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
     for part in strips(m, n):
         values = source.read(part)
         kernel.check(values, ids[part], source.features)
         digests[part] = sample_digests(values)
         filled[part] = np.count_nonzero(values, axis=1)
-    whole = fingerprint(digests, n)
-    index, named = None, source.ids is not None
-    described = source.describe()
-    if kernel.collapses:
-        _, firsts, which = np.unique(digests, axis=0, return_index=True, return_inverse=True)
-        if len(firsts) <= COLLAPSE * m:
-            order = np.argsort(firsts)  # distinct samples in the order in which they first appear
-            firsts, index = firsts[order], np.argsort(order)[which.ravel()]
-            source, digests, filled = source.part(firsts), digests[firsts], filled[firsts]
-            described += f", {len(firsts):,} distinct"
-    return Side(source, ids, named, digests, index, whole, described, int(filled.sum()), int(filled.argmax()))
+    return digests, filled
+
+
+def distinct(digests: Array) -> tuple[Indices, Indices]:
+    """Find distinct samples: where each first appears, in order, and which of them each sample equals."""
+    _, firsts, which = np.unique(digests, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    return firsts[order], np.argsort(order)[which.ravel()]

@@ -16,6 +16,7 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Spec
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
+from distkern.kernels.base import Kernel
 from distkern.kernels.timing import TileSeconds, measure
 
 TASK_SECONDS = 4.0
@@ -128,12 +129,10 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
     timing = measure(stored, job.sample)
 
     def task_bytes(side: int) -> int:
-        a, b = min(side, shape[0]), min(side, shape[1])
-        computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, job.n_features) + 3 * item * a * b
-        return max(computing, max(a, b) * (2 * prepared + 24 * job.n_features))  # the second of preparing a block
+        return bytes_of_task(stored, min(side, shape[0]), min(side, shape[1]), job.n_features, prepared, item)
 
     side = _fitting_side(_whole(tile), _choose_side(timing, shape, symmetric, workers), task_bytes, memory_per_task)
-    grid = Grid(*shape, side=min(side, max(shape)), symmetric=symmetric)
+    grid = Grid(*shape, side=side, symmetric=symmetric)
     computed = sum(len(one.digests) for one in job.sides.values())
     return GramPlan(
         kernel=job.kernel.spec(),
@@ -153,6 +152,20 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
         dropped=job.dropped.tolist(),
         source=" against ".join(one.described for one in job.sides.values()),
     )
+
+
+def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: int) -> int:
+    """Most bytes that preparing a block, or computing a tile of a × b entries, takes.
+
+    Parameters
+    ----------
+    stored, n
+        Kernel whose values are stored, and number of features.
+    prepared, item
+        Bytes of a prepared sample and of a stored value.
+    """
+    computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, n) + 3 * item * a * b
+    return max(computing, max(a, b) * (2 * prepared + 24 * n))
 
 
 def _fitting_side(given: int | None, chosen: int, task_bytes: Callable[[int], int], allowed: int) -> int:
@@ -210,15 +223,15 @@ def largest(fits: Any, limit: int) -> int:
     return low
 
 
-def refuse_full_disk(plan: GramPlan, path: str) -> None:
-    """Raise MemoryLimitError where the disk has less room than the plan will fill."""
+def refuse_full_disk(needed: int, path: str) -> None:
+    """Raise MemoryLimitError where the disk of a path has less room than ``needed`` bytes."""
     place = os.path.abspath(path)
     while not os.path.exists(place):
         place = os.path.dirname(place)
     free = shutil.disk_usage(place).free
-    if plan.bytes_stored > free:
+    if needed > free:
         raise MemoryLimitError(
-            f"the store takes {readable_bytes(plan.bytes_stored)} and the disk of {path!r} has {readable_bytes(free)}: "
+            f"the store takes {readable_bytes(needed)} and the disk of {path!r} has {readable_bytes(free)}: "
             'give a path on a larger disk, or dtype="float32" for half the bytes'
         )
 

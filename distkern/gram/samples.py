@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 import google_crc32c
 import numpy as np
 
-from distkern.core.errors import CorruptTileError, IncompleteGramError
-from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
+from distkern.core.typing import Array, Indices, Spec
+from distkern.gram.grid import generations
 
-DONE = 1 << 32
-"""Added to a checksum to make a mark, so that no mark of something done is 0."""
+GENERATION = 32
+"""Bits of a checksum; those above them in a mark say of which generation of the cohort it is, so that none is 0."""
 
 DIAGONAL = "diagonal"
 """Name under which k(x, x) is stored beside what the kernel prepared."""
 
 
-def checksum(array: Array) -> int:
-    """Mark of an array: 2^32 + crc32c of its bytes in C order.
+def checksum(array: Array, generation: int = 1) -> int:
+    """Mark of an array: 2^32 × the generation of the cohort + crc32c of its bytes in C order.
 
     Examples
     --------
     >>> hex(checksum(np.frombuffer(b"123456789", dtype=np.uint8)))
     '0x1e3069283'
     """
-    return DONE + google_crc32c.value(np.ascontiguousarray(array).tobytes())
+    return (generation << GENERATION) + google_crc32c.value(np.ascontiguousarray(array).tobytes())
+
+
+def generation_of(mark: int) -> int:
+    """Generation of the cohort that a mark was made in; 0 if nothing is marked."""
+    return int(mark) >> GENERATION
 
 
 def merge(known: Array, found: Array) -> None:
-    """Add to the marks that a client knows those that it finds in the store, in place."""
-    np.copyto(known, found, where=known == 0)
+    """Add to the marks that a client knows those that it finds in the store and that are newer, in place."""
+    np.copyto(known, found, where=(known >> GENERATION) < (found >> GENERATION))
+
+
+def valid(marks: Array, needed: Array) -> Array:
+    """Keep the marks of what covers all the samples there are now: those of the needed generations or newer."""
+    return np.where(marks >> GENERATION >= needed, marks, 0).astype(np.uint64)
+
+
+def ids_array(side: str, generation: int) -> str:
+    """Name of the array that holds the names of the samples; a grown cohort has another one."""
+    return f"{side}/ids" if generation == 1 else f"{side}/ids.{generation}"
+
+
+def grown_since(path: str) -> StoreError:
+    """Say that a store has grown since it was opened."""
+    return StoreError(f"{path!r} has grown since it was opened: open it again with open_gram")
 
 
 class Arrays(Protocol):
@@ -48,6 +70,7 @@ class Arrays(Protocol):
     def decoded(self, name: str, where: Any) -> Array | None: ...
     def names(self, group: str) -> list[str]: ...
     def shape(self, name: str) -> tuple[int, ...]: ...
+    def item_bytes(self, name: str) -> int: ...
 
 
 class StoredSamples:
@@ -59,18 +82,28 @@ class StoredSamples:
         The store that holds them.
     side
         Which samples.
-    count, block
-        Number of samples, and of those in a block.
+    counts
+        Number of computed samples in each generation of the cohort, the present one last.
+    block
+        Samples in a block.
+    samples
+        Number of all samples, repeated ones included.
     """
 
-    def __init__(self, store: Arrays, side: str, count: int, block: int) -> None:
-        self._store, self.side, self.count, self.block = store, side, count, block
+    def __init__(self, store: Arrays, side: str, counts: Sequence[int], block: int, samples: int) -> None:
+        self._store, self.side, self.block = store, side, block
+        self._counts, self.count, self._samples = counts, counts[-1], samples
         self.names = store.names(f"{side}/prepared")
+
+    @cached_property
+    def generations(self) -> Array:
+        """Generation that the marks of each block must be of, or newer."""
+        return np.array(generations(self._counts, self.block), dtype=np.uint64)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of all samples, repeated ones included."""
-        text = self._store.read(f"{self.side}/ids")
+        text = self._store.read(ids_array(self.side, len(self._counts)))
         if checksum(text) != self._store.meta["ids"][self.side]:
             raise CorruptTileError(
                 f"the names of the {self.side} of {self._store.path!r} are damaged: compute it with overwrite=True"
@@ -82,7 +115,7 @@ class StoredSamples:
         """Which of the computed samples each sample equals; None where each is computed."""
         if "index" not in self._store.names(self.side):
             return None
-        return self._store.read(f"{self.side}/index").astype(np.intp)
+        return self._store.read(f"{self.side}/index", slice(0, self._samples)).astype(np.intp)
 
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""
@@ -94,29 +127,35 @@ class StoredSamples:
 
     def marks(self) -> Array:
         """Marks (blocks, arrays) as they are now; a block is prepared when none of its marks is 0."""
-        return self._store.read(f"{self.side}/marks")
+        return valid(self.marks_of_all_generations(), self.generations[:, None])
+
+    def marks_of_all_generations(self) -> Array:
+        """Marks (blocks, arrays) as they are now, also of blocks that have more samples since they were prepared."""
+        return self._store.read(f"{self.side}/marks", slice(0, len(self.generations)))
 
     def mark(self, marks: Array) -> None:
         """Add marks to those that are there, perhaps from another client; ``marks`` is brought up to date."""
-        merge(marks, self.marks())
-        self._store.write(f"{self.side}/marks", ..., marks)
+        merge(marks, self.marks_of_all_generations())
+        self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 
     def unmark(self, blocks: Iterable[int]) -> None:
         """Take the marks of some blocks away."""
-        marks = self.marks()
+        marks = self.marks_of_all_generations()
         marks[list(blocks)] = 0
-        self._store.write(f"{self.side}/marks", ..., marks)
+        self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 
     def missing(self) -> list[int]:
         """Blocks that are not prepared."""
         return [int(block) for block in np.flatnonzero((self.marks() == 0).any(axis=1))]
 
-    def write(self, block: int, arrays: Mapping[str, Array], diagonal: Floats) -> tuple[int, ...]:
-        """Write what a kernel prepared of a block; return the marks of its arrays."""
-        held = {name: self._widened(name, array) for name, array in arrays.items()} | {DIAGONAL: diagonal}
+    def write(self, block: int, arrays: Mapping[str, Array], held: Mapping[str, Array]) -> tuple[int, ...]:
+        """Write what a kernel prepared of a block, after what is held of it; return the marks of its arrays."""
+        whole = {name: self._widened(name, array) for name, array in arrays.items()}
         for name in self.names:
-            self._store.write(f"{self.side}/prepared/{name}", slice(*self.span(block)), held[name])
-        return tuple(checksum(held[name]) for name in self.names)
+            if name in held:
+                whole[name] = np.concatenate([held[name], whole[name]])
+            self._store.write(f"{self.side}/prepared/{name}", slice(*self.span(block)), whole[name])
+        return tuple(checksum(whole[name], len(self._counts)) for name in self.names)
 
     def _widened(self, name: str, array: Array) -> Array:
         """Fill up with zeros what is narrower than the fullest sample of the cohort."""
@@ -130,20 +169,26 @@ class StoredSamples:
     ) -> dict[str, Array]:
         """Read arrays of one block, checked against their marks; ``marks`` saves reading those.
 
+        With marks of an earlier generation the samples are read that the block had then.
+
         Raises
         ------
         IncompleteGramError, CorruptTileError
             If the block is not prepared, or an array does not match its checksum.
         """
         expected = dict(zip(self.names, self.marks()[block] if marks is None else marks, strict=True))
-        start, stop = self.span(block)
-        where = f"the prepared {self.side} {start}–{stop - 1} of {self._store.path!r}"
+        start, last = self.span(block)
+        where = f"the prepared {self.side} {start}–{last - 1} of {self._store.path!r}"
         arrays = {}
         for name in self.names if only is None else only:
-            if expected[name] == 0:
+            generation = generation_of(expected[name])
+            if generation == 0:
                 raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on from there")
+            if generation > len(self._counts):
+                raise grown_since(self._store.path)
+            stop = min(last, self._counts[generation - 1])
             array = self._store.decoded(f"{self.side}/prepared/{name}", slice(start, stop))
-            if array is None or checksum(array) != expected[name]:
+            if array is None or checksum(array, generation) != expected[name]:
                 raise CorruptTileError(
                     f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
                     "then compute_gram with the same data, which prepares them again"
@@ -151,6 +196,11 @@ class StoredSamples:
             self._store.bytes_read += array.nbytes
             arrays[name] = array
         return arrays
+
+    def bytes_of_sample(self) -> int:
+        """Bytes of what is prepared of one sample, k(x, x) apart."""
+        arrays = [f"{self.side}/prepared/{name}" for name in self.names if name != DIAGONAL]
+        return sum(self._store.item_bytes(name) * math.prod(self._store.shape(name)[1:]) for name in arrays)
 
     def column(self, name: str) -> Array:
         """Read one array of all samples."""

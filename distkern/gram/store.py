@@ -4,7 +4,7 @@
 
     cohort.zarr/
       gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
-      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile
+      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 g + crc32c of the tile, g = 1
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
       rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
@@ -12,6 +12,10 @@
       rows/index            (samples,) int32, only where many samples are equal: which row each of them is
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed the matrix: when, on what, how long
+
+A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become longer,
+and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile that has
+more samples since is not done, but what it holds is kept and only the rest is computed.
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
 at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with
@@ -47,7 +51,16 @@ from distkern.core.errors import (
 from distkern.core.typing import Array, Floats, Spec
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Side
-from distkern.gram.samples import DIAGONAL, StoredSamples, checksum, merge
+from distkern.gram.samples import (
+    DIAGONAL,
+    StoredSamples,
+    checksum,
+    generation_of,
+    grown_since,
+    ids_array,
+    merge,
+    valid,
+)
 
 FORMAT = 1
 """Version of the layout above; a store of another version is refused."""
@@ -85,6 +98,9 @@ class GramStore:
         self._arrays: dict[str, zarr.Array] = {}
         self.meta: Spec = cast(Spec, group.attrs["distkern"])
         self.grid = grid_of(self.meta)
+        self.generations: list[Spec] = self.meta.get("generations") or [
+            {"shape": self.meta["shape"], "samples": self.meta["samples"]}
+        ]
 
     # Opening and creating ------------------------------------------------------------------------------------
 
@@ -172,7 +188,7 @@ class GramStore:
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
         stored = np.ascontiguousarray(values, dtype=self.meta["dtype"])
         self.write("gram", (slice(top, bottom), slice(left, right)), stored)
-        return checksum(stored)
+        return checksum(stored, len(self.generations))
 
     def read_tile(self, i: int, j: int) -> Floats:
         """Read tile (i, j), as float64.
@@ -193,8 +209,10 @@ class GramStore:
             raise IncompleteGramError(
                 f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
             )
+        if generation_of(mark) > len(self.generations):
+            raise grown_since(self.path)
         stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
-        if stored is None or checksum(stored) != mark:
+        if stored is None or checksum(stored, generation_of(mark)) != mark:
             raise CorruptTileError(
                 f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
                 f"`distkern verify --repair {self.path}`"
@@ -202,23 +220,36 @@ class GramStore:
         self.bytes_read += stored.nbytes
         return stored.astype(np.float64, copy=False)
 
+    def read_part(self, i: int, j: int, mark: int) -> Array | None:
+        """Read what a tile held in the generation of a mark, in the stored type; None if it does not match the mark."""
+        (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
+        rows, cols = self.generations[generation_of(mark) - 1]["shape"]
+        part = self.decoded("gram", (slice(top, min(bottom, rows)), slice(left, min(right, cols))))
+        return None if part is None or checksum(part, generation_of(mark)) != mark else part
+
     def marks(self, refresh: bool = False) -> Array:
-        """Marks of all tiles, as read when first needed or, with ``refresh``, now."""
+        """Marks of the tiles that are done, as read when first needed or, with ``refresh``, now."""
         if refresh or not hasattr(self, "_marks"):
-            self._marks: Array = self.read("marks")
+            needed = np.maximum(self.rows.generations[:, None], self.cols.generations)
+            self._marks: Array = valid(self.marks_of_all_generations(), needed)
         return self._marks
+
+    def marks_of_all_generations(self) -> Array:
+        """Marks of all tiles as they are now, also of those that have more samples since they were computed."""
+        return self.read("marks", (slice(0, self.grid.row_blocks), slice(0, self.grid.col_blocks)))
 
     def mark(self, marks: Array, row: int) -> None:
         """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
-        merge(marks[row], self.read("marks", row))
-        self.write("marks", row, marks[row])
+        where = (row, slice(0, self.grid.col_blocks))
+        merge(marks[row], self.read("marks", where))
+        self.write("marks", where, marks[row])
 
     def unmark(self, tiles: Iterable[tuple[int, int]]) -> None:
         """Take the marks of some tiles away."""
-        marks = self.read("marks")
+        marks = self.marks_of_all_generations()
         for i, j in tiles:
             marks[i, j] = 0
-        self.write("marks", ..., marks)
+        self.write("marks", (slice(0, self.grid.row_blocks), slice(0, self.grid.col_blocks)), marks)
 
     # Samples -------------------------------------------------------------------------------------------------
 
@@ -230,12 +261,16 @@ class GramStore:
     @cached_property
     def rows(self) -> StoredSamples:
         """The row samples."""
-        return StoredSamples(self, "rows", self.grid.rows, self.grid.side)
+        return self._side("rows", 0)
 
     @cached_property
     def cols(self) -> StoredSamples:
         """The column samples; the row samples where they are the same."""
-        return self.rows if self.grid.symmetric else StoredSamples(self, "cols", self.grid.cols, self.grid.side)
+        return self.rows if self.grid.symmetric else self._side("cols", 1)
+
+    def _side(self, name: str, axis: int) -> StoredSamples:
+        counts = [generation["shape"][axis] for generation in self.generations]
+        return StoredSamples(self, name, counts, self.grid.side, self.meta["samples"][axis])
 
     def samples(self, side: str) -> StoredSamples:
         """The samples of a side by its name."""
@@ -266,11 +301,61 @@ class GramStore:
         """Shape of an array."""
         return self._at(name).shape
 
+    def item_bytes(self, name: str) -> int:
+        """Bytes of a value of an array."""
+        return self._at(name).dtype.itemsize
+
     def names(self, group: str) -> list[str]:
         """Names of the arrays of a group, sorted."""
         found = self._group[group]
         assert isinstance(found, zarr.Group)
         return sorted(found.array_keys())
+
+    # Growing -------------------------------------------------------------------------------------------------
+
+    def grow(self, meta: Spec, ids: Iterable[str], digests: Array, index: Array | None) -> GramStore:
+        """Make room for more row samples (and columns, where they are the same); all at once, when the plan changes.
+
+        What is stored stays valid throughout: arrays only become longer, and marks tell of which generation they are.
+
+        Parameters
+        ----------
+        meta
+            What changes in the plan: shape, samples, and whatever is computed from all samples.
+        ids
+            Names of all row samples.
+        digests
+            Of the computed ones that are added.
+        index
+            Where samples repeat: which computed sample each added one equals.
+        """
+        grid = grid_of({**self.meta, **meta})
+        names = [f"rows/prepared/{name}" for name in self.rows.names]
+        text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
+        generations = [*self.generations, {"shape": meta["shape"], "samples": meta["samples"]}]
+        with _explained(self.path, "write to the store"):
+            for name in ["rows/digests", *names]:
+                self._lengthen(name, grid.rows)
+            self._lengthen("marks", grid.row_blocks, grid.col_blocks if grid.symmetric else None)
+            self._lengthen("gram", grid.rows, grid.cols if grid.symmetric else None)
+            self._lengthen("rows/marks", grid.row_blocks)
+            self.write("rows/digests", slice(self.grid.rows, grid.rows), digests)
+            if index is not None:
+                self._lengthen("rows/index", meta["samples"][0])
+                self.write("rows/index", slice(self.meta["samples"][0], meta["samples"][0]), index)
+            where = ids_array("rows", len(generations))
+            _array(self._group, where, text.shape, text.shape, "uint8", overwrite=True)[...] = text
+            changed = {
+                "id": uuid4().hex,
+                "generations": generations,
+                "ids": self.meta["ids"] | {"rows": checksum(text)},
+            }
+            self._group.attrs["distkern"] = {**self.meta, **meta, **changed}
+        return GramStore.opened(self.path)
+
+    def _lengthen(self, name: str, rows: int, cols: int | None = None) -> None:
+        array = self._at(name)
+        array.resize((rows, *(array.shape[1:] if cols is None else (cols,))))
 
     # Housekeeping --------------------------------------------------------------------------------------------
 
@@ -296,14 +381,29 @@ class GramStore:
         """Refuse to write where this store has been replaced by another one since it was opened."""
         now = _store_at(self.path)
         if now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]:
-            raise StoreMismatchError(f"{self.path!r} was replaced by another store while it was computed")
+            raise StoreMismatchError(
+                f"{self.path!r} was replaced by another store, or has grown, while it was computed"
+            )
 
 
 def _array(
-    group: zarr.Group, name: str, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, fill: Any = 0
+    group: zarr.Group,
+    name: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: Any,
+    fill: Any = 0,
+    overwrite: bool = False,
 ) -> zarr.Array:
     return group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=None, config=_WRITTEN_WHOLE
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        fill_value=fill,
+        compressors=None,
+        config=_WRITTEN_WHOLE,
+        overwrite=overwrite,
     )
 
 

@@ -24,18 +24,24 @@ from distkern.kernels.registry import from_spec
 
 @dataclass(frozen=True)
 class PrepareTask:
-    """Prepare one block of samples; ``source`` reads them, on a worker by path."""
+    """Prepare one block of samples; ``source`` reads them, on a worker by path.
+
+    Where a cohort has grown, the source begins with sample number ``first``, and ``known`` are the marks of what is
+    prepared of the block already.
+    """
 
     path: str
     store_id: str
     side: str
     block: int
     source: Any
+    first: int = 0
+    known: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class TileTask:
-    """Compute one tile from two prepared blocks, which must have the given marks."""
+    """Compute one tile from two prepared blocks, which must have the given marks; ``known`` marks what it holds."""
 
     path: str
     store_id: str
@@ -43,6 +49,7 @@ class TileTask:
     j: int
     row_marks: tuple[int, ...]
     col_marks: tuple[int, ...]
+    known: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,17 +80,20 @@ def prepare_block(task: PrepareTask) -> Receipt:
     began = time.perf_counter()
     store, kernel = _opened(task.path, task.store_id)
     samples = store.samples(task.side)
-    start, stop = samples.span(task.block)
+    block, stop = samples.span(task.block)
+    start = max(block, task.first)
     read = task.source.read_sparse if store.meta["sparse"] else task.source.read
-    values = read(slice(start, stop))
+    values = read(slice(start - task.first, stop - task.first))
     if not np.array_equal(_digests(values), samples.digests(start, stop)):
         raise StoreMismatchError(
             f"samples {start}–{stop - 1} of the {task.side} are not those that were checked when the run started: the "
             "data have changed, or the same path holds other data on a worker"
         )
     prepared = kernel.prepare(values, start)
+    arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
+    held = samples.read(task.block, task.known) if start > block else {}
     store.still_there()
-    marks = samples.write(task.block, prepared.arrays, kernel.diagonal(prepared))
+    marks = samples.write(task.block, arrays, held)
     return _receipt(task.block, 0, marks, began)
 
 
@@ -92,13 +102,29 @@ def compute_tile(task: TileTask) -> Receipt:
     began = time.perf_counter()
     store, kernel = _opened(task.path, task.store_id)
     A = prepared_block(store.rows, task.i, task.row_marks)
-    if store.grid.symmetric and task.i == task.j:
-        values = kernel.tile(A, A)
-    else:
-        values = kernel.tile(A, prepared_block(store.cols, task.j, task.col_marks))
+    diagonal = store.grid.symmetric and task.i == task.j
+    B = A if diagonal else prepared_block(store.cols, task.j, task.col_marks)
+    held = store.read_part(task.i, task.j, task.known) if task.known else None
+    values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
     _refuse_not_finite(values, store, task)
     store.still_there()
     return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began)
+
+
+def _completed(kernel: Kernel, A: Prepared, B: Prepared, held: Array) -> Floats:
+    """Compute only what a tile does not hold yet: the rows and columns of samples that were added."""
+    rows, cols = held.shape
+    values = np.empty((len(A), len(B)))
+    values[:rows, :cols] = held
+    if cols < len(B):
+        values[:rows, cols:] = kernel.tile(A.part(0, rows), B.part(cols, len(B)))
+    if rows < len(A) and A is B:
+        added = A.part(rows, len(A))
+        values[rows:, :rows] = values[:rows, rows:].T
+        values[rows:, rows:] = kernel.tile(added, added)
+    elif rows < len(A):
+        values[rows:] = kernel.tile(A.part(rows, len(A)), B)
+    return values
 
 
 def _digests(values: Any) -> Array:

@@ -33,9 +33,6 @@ from distkern.io.blocks import (
 )
 from distkern.io.files import open_path
 
-DIGEST_BYTES = 16
-"""Bytes of the digest of one sample."""
-
 EXACT_INTEGER = 2**53
 """Integers up to this size are told apart by float64."""
 

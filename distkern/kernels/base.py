@@ -60,6 +60,10 @@ class Prepared:
         """Select some samples of the block, as a block of their own."""
         return Prepared({name: array[positions] for name, array in self.arrays.items()})
 
+    def part(self, first: int, stop: int) -> Prepared:
+        """Cut a run of samples out of the block; they keep their numbers in the cohort."""
+        return Prepared({name: array[first:stop] for name, array in self.arrays.items()}, self.start + first)
+
     def under(self, prefix: str) -> Prepared:
         """Select the arrays that one operand of a sum or product prepared."""
         chosen = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}

@@ -174,3 +174,21 @@ def test_missing_values_are_refused_or_treated_as_asked(cohort, run):
     again = run(*words, "--missing", "interleaving", "--overwrite")
     assert again.exit_code == 0, again.stderr
     assert open_gram(cohort / "gaps.zarr").kernel.name == "normalized"
+
+
+def test_append_adds_samples_and_computes_only_theirs(cohort, run):
+    cohort.write("first.csv", cohort.X[:15])
+    cohort.write("second.csv", cohort.X[15:], cohort.ids[15:])
+    words = ("--samples", "rows", "--kernel", "kendall", "--tile", 5)
+    assert run("gram", cohort / "first.csv", cohort / "grown.zarr", *words).exit_code == 0
+    done = run("append", cohort / "second.csv", cohort / "grown.zarr", "--samples", "rows")
+    assert done.exit_code == 0, done.stderr
+    assert "9 samples added, 24 × 24 Gram matrix complete" in done.stdout
+    assert "computed 9 tiles" in done.stderr
+    gram = open_gram(cohort / "grown.zarr")
+    assert np.array_equal(gram.to_numpy(), Kendall()(cohort.X))
+    assert list(gram.ids) == cohort.ids
+    again = run("append", cohort / "second.csv", cohort / "grown.zarr", "--samples", "rows")
+    assert again.exit_code == 3
+    assert "holds a sample named 'p15' already" in again.stderr
+    assert json.loads(run("info", cohort / "grown.zarr", "--json").stdout)["samples"] == [24, 24]

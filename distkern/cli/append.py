@@ -1,0 +1,73 @@
+"""``distkern append``: add samples to a stored Gram matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.cohort import read_cohort
+from distkern.cli.common import (
+    Place,
+    execution_options,
+    executor_of,
+    json_option,
+    open_store,
+    print_json,
+    progress_of,
+    quiet_option,
+    samples_option,
+    say,
+    sep_option,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+
+EPILOG = """\b
+Examples:
+  distkern append new-patients.csv cohort.zarr --samples columns
+  distkern append batch2.h5ad cohort.zarr --workers 4
+
+STORE must be complete. It ends with the same bytes as if it had been computed from all samples at once; after an
+interruption run the same command again."""
+
+
+@click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")
+@click.argument("input", type=Place())
+@click.argument("store", type=Place())
+@samples_option
+@click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers.")
+@sep_option
+@execution_options
+@json_option
+@quiet_option
+def append(
+    input: Path,
+    store: Path,
+    samples: str | None,
+    label: str | None,
+    sep: str | None,
+    as_json: bool,
+    quiet: bool,
+    **execution: Any,
+) -> None:
+    """Add the samples in INPUT to the Gram matrix in STORE: only their rows and columns are computed."""
+    from distkern.gram.append import append_gram
+
+    gram = open_store(store)
+    before = gram.shape[0]
+    X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
+    with executor_of(execution["scheduler"], execution["workers"], execution["threads"]) as executor:
+        on_interruption("what had finished is stored, and the same command goes on from there")
+        grown = append_gram(
+            gram, X, executor=executor, memory_limit=execution["memory_limit"], progress=progress_of(quiet)
+        )
+    info = grown.info()
+    if as_json:
+        print_json(info)
+        return
+    rows, cols = grown.shape
+    click.echo(f"{store}: {rows - before:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
+    run = info["runs"][-1]
+    say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)

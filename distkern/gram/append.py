@@ -1,0 +1,207 @@
+"""A cohort grows: samples are added to a store, and only what they bring is computed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, MemoryLimitError, StoreError
+from distkern.core.typing import Array, Executor, Indices, Spec
+from distkern.core.units import parse_bytes
+from distkern.core.validation import refuse_other_features
+from distkern.engine.executors import resolve_executor
+from distkern.engine.progress import progress_listener
+from distkern.gram.fill import fill
+from distkern.gram.grid import Grid
+from distkern.gram.handle import Gram
+from distkern.gram.inspect import distinct, look
+from distkern.gram.plan import bytes_of_task, readable_bytes, refuse_full_disk
+from distkern.gram.store import GramStore
+from distkern.io.digests import fingerprint
+from distkern.io.source import Source, as_source
+from distkern.kernels.base import Kernel
+from distkern.kernels.registry import from_spec
+from distkern.matrix.array import name_samples
+
+
+@dataclass(frozen=True)
+class Added:
+    """Samples to add, as the store sees them.
+
+    Parameters
+    ----------
+    source
+        Where to read those that are computed.
+    ids
+        Names of all samples, those that are stored included.
+    digests
+        Digests of those that are computed.
+    index
+        Which computed sample each added one equals; None where each is computed.
+    all_digests
+        Digests of all added samples.
+    """
+
+    source: Source
+    ids: tuple[str, ...]
+    digests: Array
+    index: Indices | None
+    all_digests: Array
+
+
+def append_gram(
+    gram: Gram | str | os.PathLike[str],
+    X: Any,
+    *,
+    ids: Any = None,
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    progress: Any = None,
+) -> Gram:
+    """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
+
+    The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
+    same call goes on from there; until it is complete, what was there before is read as ever by position.
+
+    Parameters
+    ----------
+    gram
+        A stored Gram matrix, or the folder of its store, complete. To a rectangular one, rows are added.
+    X
+        The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
+        samples, as a median bandwidth, stay as they are.
+    ids
+        Names of the new samples; their own by default, else positions.
+    executor, memory_limit, progress
+        As for `compute_gram`.
+
+    Returns
+    -------
+    Gram
+        The handle of the grown matrix; handles opened before go on seeing the samples they know.
+
+    Raises
+    ------
+    InputError
+        If a sample cannot be used, its name is taken, or features differ.
+    MemoryLimitError
+        If the work cannot fit the memory or disk; before any of it starts.
+    StoreError
+        If the store is not complete, and not by an interrupted call with the same samples.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distkern import Kendall, append_gram, compute_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gram = compute_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], store=folder + "/gram.zarr")
+    ...     append_gram(gram, [[1.0, 3.0, 2.0]]).to_numpy().round(3)
+    array([[ 1.   , -1.   ,  0.333],
+           [-1.   ,  1.   , -0.333],
+           [ 0.333, -0.333,  1.   ]])
+    """
+    kernel = gram.kernel if isinstance(gram, Gram) else None
+    store = GramStore.opened(gram.path if isinstance(gram, Gram) else gram)
+    kernel = from_spec(store.meta["kernel"]) if kernel is None else kernel
+    pool, listener = resolve_executor(executor), progress_listener(progress)
+    source = _fitting(store, as_source(X, ids=ids))
+    complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
+    before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
+    added = _compared(store, before, kernel, source)
+    if complete:
+        _refuse_taken_names(store, added)
+        grown = _grown(store, added)
+        _refuse_what_cannot_fit(store, grown, pool, memory_limit)
+        store = store.grow(grown, added.ids, added.digests, added.index)
+    elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
+        raise StoreError(
+            f"{store.path!r} is not complete, and samples are added to a complete one: run the call again that was "
+            "interrupted, it goes on where it stopped"
+        )
+    if len(added.digests):
+        fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
+    return Gram(store, kernel)
+
+
+def _fitting(store: GramStore, source: Source) -> Source:
+    """Refuse samples of other features than the stored ones; leave out the features that those left out."""
+    dropped, n = store.meta["dropped"], store.meta["n_features"]
+    if dropped and source.shape[1] == n + len(dropped):
+        source = source.without_features(np.array(dropped))
+    if source.shape[1] != n:
+        raise InputError(f"the new samples have {source.shape[1]} features; those of {store.path!r} have {n}")
+    features = store.meta["features"]
+    refuse_other_features(None if features is None else tuple(features), source.features, "the cohort of new samples")
+    return source
+
+
+def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:
+    """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
+    first, samples = before["shape"][0], before["samples"][0]
+    names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
+    digests, filled = look(kernel, source, names)
+    _refuse_fuller(store, filled, names)
+    whole = (*store.rows.ids[:samples], *names)
+    if store.rows.index is None:
+        return Added(source, whole, digests, None, digests)
+    firsts, which = distinct(np.concatenate([store.rows.digests(0, first), digests]))
+    new = firsts[first:] - first  # the earlier ones are distinct and come first
+    return Added(source.part(new), whole, digests[new], which[first:], digests)
+
+
+def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) -> None:
+    widths = [store.shape(f"rows/prepared/{name}")[1] for name in store.rows.names if name.endswith("places")]
+    if widths and filled.max() > min(widths):
+        fullest = int(filled.argmax())
+        raise InputError(
+            f"sample {names[fullest]!r} has {filled[fullest]} values that are not zero, and {store.path!r} has room "
+            f"for {min(widths)}: compute the matrix of all samples into another store"
+        )
+
+
+def _all_digests(store: GramStore) -> Array:
+    """Digests of all row samples, repeated ones included."""
+    digests, index = store.rows.digests(0, store.grid.rows), store.rows.index
+    return digests if index is None else digests[index]
+
+
+def _refuse_taken_names(store: GramStore, added: Added) -> None:
+    known: set[str] = set()
+    for name in added.ids:
+        if name in known:
+            raise InputError(f"{store.path!r} holds a sample named {name!r} already: give the new ones other ids=")
+        known.add(name)
+
+
+def _grown(store: GramStore, added: Added) -> Spec:
+    """State what changes in the plan."""
+    meta, grid, new = store.meta, store.grid, len(added.digests)
+    rows, cols = grid.rows + new, grid.cols + (new if grid.symmetric else 0)
+    more = len(added.all_digests)
+    larger = Grid(rows, cols, grid.side, grid.symmetric)
+    item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
+    a, b = min(grid.side, rows), min(grid.side, cols)
+    every = np.concatenate([_all_digests(store), added.all_digests])
+    return {
+        "shape": [rows, cols],
+        "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],
+        "tiles": larger.count,
+        "fingerprint": meta["fingerprint"] | {"rows": fingerprint(every, meta["n_features"])},
+        "bytes_stored": meta["bytes_stored"] * larger.count // grid.count,
+        "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], store.rows.bytes_of_sample(), item),
+        "seconds": meta["seconds"] * larger.entries / grid.entries,
+    }
+
+
+def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, memory_limit: int | str | None) -> None:
+    needed = grown["bytes_per_task"]
+    allowed = pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit))
+    if needed > allowed:
+        raise MemoryLimitError(
+            f"a task on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} and "
+            f"may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
+        )
+    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)

@@ -1,0 +1,294 @@
+"""A cohort grows: the store ends as if it had been computed at once, and only what is new is computed."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from distkern import (
+    Gaussian,
+    InputError,
+    Kendall,
+    Linear,
+    Mallows,
+    MemoryLimitError,
+    PartialKendall,
+    SampleError,
+    StoreError,
+    StoreMismatchError,
+    append_gram,
+    compute_gram,
+    open_gram,
+)
+from distkern.gram import store as store_module
+from distkern.gram import tasks
+from distkern.gram.store import GramStore
+from distkern.kernels.kendall import Concordance
+
+X = np.random.default_rng(0).normal(size=(40, 30))
+
+
+def chunks(path, folders=("gram", "rows/prepared", "rows/digests")):
+    files = (file for folder in folders for file in Path(path, folder).rglob("*") if file.is_file())
+    return {str(file.relative_to(path)): file.read_bytes() for file in files if file.name != "zarr.json"}
+
+
+def test_the_grown_store_holds_the_bytes_of_one_computed_at_once(tmp_path):
+    for number, kernel in enumerate((Kendall(), Gaussian(2.0), Linear() + 0.5 * Kendall())):
+        whole = compute_gram(kernel, X, store=tmp_path / f"{number}-whole.zarr", tile=7, executor="serial")
+        path = tmp_path / f"{number}.zarr"
+        compute_gram(kernel, X[:10], store=path, tile=7, executor="serial")
+        for start, stop in ((10, 12), (12, 13), (13, 40)):
+            grown = append_gram(path, X[start:stop], executor=2)
+        np.testing.assert_array_equal(grown.to_numpy(), whole.to_numpy())
+        np.testing.assert_array_equal(grown.diag(), whole.diag())
+        assert chunks(path, ("gram", "rows/prepared")) == chunks(whole.path, ("gram", "rows/prepared"))
+        assert grown.ids == whole.ids
+        assert grown.verify() == []
+        assert grown.info()["fingerprint"] == whole.info()["fingerprint"]
+
+
+@settings(max_examples=12)
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=5), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_wherever_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
+    Y = np.random.default_rng(seed).integers(0, 4, size=(sum(sizes), 6)).astype(float)
+    path = tmp_path_factory.mktemp("cut") / "k.zarr"
+    stops = np.cumsum(sizes).tolist()
+    compute_gram(Kendall(), Y[: stops[0]], store=path, tile=tile, executor="serial")
+    for start, stop in zip(stops, stops[1:], strict=False):
+        grown = append_gram(path, Y[start:stop], executor="serial")
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(Y))
+    assert grown.verify() == []
+    again = compute_gram(Kendall(), Y, store=path, executor="serial")
+    assert len(again.info()["runs"]) == len(grown.info()["runs"])  # nothing was left to compute
+
+
+def test_only_pairs_with_a_new_sample_are_computed(tmp_path, monkeypatch):
+    compute_gram(Kendall(), X[:33], store=tmp_path / "k.zarr", tile=10)
+    computed = []
+    original = Concordance.tile
+
+    def counted(self, A, B):
+        computed.append((A.start, len(A), B.start, len(B)))
+        return original(self, A, B)
+
+    monkeypatch.setattr(Concordance, "tile", counted)
+    append_gram(tmp_path / "k.zarr", X[33:], executor="serial")
+    assert all(start + count > 33 for _, _, start, count in computed)
+    assert sum(rows * cols for _, rows, _, cols in computed) == 33 * 7 + 7 * 7
+
+
+def test_on_a_cluster_by_path(tmp_path, client):
+    np.save(tmp_path / "first.npy", X[:25])
+    np.save(tmp_path / "second.npy", X[25:])
+    compute_gram(Kendall(ties="b"), tmp_path / "first.npy", store=tmp_path / "k.zarr", tile=6, executor=client)
+    grown = append_gram(tmp_path / "k.zarr", tmp_path / "second.npy", executor=client)
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall(ties="b")(X))
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(count):
+    def listen(event):
+        if event.phase == "compute tiles" and event.done >= count:
+            raise Stop
+
+    return listen
+
+
+def test_an_interrupted_call_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    before = open_gram(path)
+    assert before[0, 24] == Kendall()(X[:25])[0, 24]
+    with pytest.raises(Stop):
+        append_gram(path, X[25:], executor="serial", progress=stop_after(20))
+    done = int(np.count_nonzero(GramStore.opened(path).marks()))
+    assert 10 < done < 28
+    np.testing.assert_array_equal(before.to_numpy(), Kendall()(X[:25]))  # what was there is read as ever
+    with pytest.raises(StoreError, match="not complete"):
+        append_gram(path, X[30:], executor="serial")
+    grown = append_gram(path, X[25:], executor="serial")
+    assert grown.info()["runs"][-1]["tiles_computed"] == 28 - done
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
+    assert grown.verify() == []
+
+
+def test_all_samples_complete_an_interrupted_call_too(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    with pytest.raises(Stop):
+        append_gram(path, X[25:], executor="serial", progress=stop_after(18))
+    np.testing.assert_array_equal(compute_gram(Kendall(), X, store=path).to_numpy(), Kendall()(X))
+
+
+def test_a_crash_before_the_plan_changes_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+
+    def crash(array, generation=1):
+        raise Stop
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "checksum", crash)  # of the names: everything is lengthened by then
+        with pytest.raises(Stop):
+            append_gram(path, X[25:], executor="serial")
+    gram = open_gram(path)
+    assert gram.is_complete
+    assert gram.shape == (25, 25)
+    assert gram.verify() == []
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X[:25]))
+    grown = append_gram(path, X[25:28], executor="serial")  # fewer than those that crashed
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X[:28]))
+
+
+def test_a_handle_opened_before_goes_on_and_says_when_it_cannot(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    before, unread = open_gram(path), open_gram(path)
+    before.to_numpy()
+    append_gram(path, X[25:], executor="serial")
+    np.testing.assert_array_equal(before.to_numpy(), Kendall()(X[:25]))  # its marks are those of its generation
+    with pytest.raises(StoreError, match="has grown since it was opened"):
+        unread.to_numpy()
+
+
+def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    old = GramStore.opened(path)
+    stale = tasks.TileTask(old.path, old.meta["id"], 0, 4, *(tuple(m) for m in old.rows.marks().tolist()[::4]))
+    tasks.compute_tile(stale)
+    append_gram(path, X[25:], executor="serial")
+    before = chunks(path)
+    with pytest.raises(StoreMismatchError, match="replaced by another store, or has grown"):
+        tasks.compute_tile(stale)
+    assert chunks(path) == before
+
+
+def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    file = path / "gram" / "c" / "0" / "4"
+    file.write_bytes(b"short")
+    grown = append_gram(path, X[25:], executor="serial")
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
+
+
+def test_equal_samples_are_still_computed_once(tmp_path):
+    Y = np.tile(X[:5], (4, 1))
+    gram = compute_gram(Kendall(), Y, store=tmp_path / "k.zarr")
+    assert gram.info()["shape"] == [5, 5]
+    new = np.concatenate([X[3:8], X[6:7]])
+    grown = append_gram(gram, new)
+    assert grown.info()["shape"] == [8, 8]
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(np.concatenate([Y, new])))
+    same = append_gram(grown, X[:2])
+    assert same.shape == (28, 28)
+    np.testing.assert_array_equal(same.to_numpy(), Kendall()(np.concatenate([Y, new, X[:2]])))
+    assert compute_gram(Kendall(), np.concatenate([Y, new, X[:2]]), store=tmp_path / "k.zarr").is_complete
+
+
+def test_a_store_of_each_sample_stays_one_when_samples_repeat(tmp_path):
+    gram = compute_gram(Kendall(), X[:3], store=tmp_path / "k.zarr")
+    every = np.concatenate([X[:3], *[X[:3]] * 3])
+    grown = append_gram(gram, every[3:])
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(every))
+    runs = len(grown.info()["runs"])
+    assert len(compute_gram(Kendall(), every, store=tmp_path / "k.zarr").info()["runs"]) == runs
+
+
+def test_rows_of_a_rectangular_matrix(tmp_path):
+    gram = compute_gram(Gaussian(2.0), X[:9], X[20:], store=tmp_path / "k.zarr", tile=7)
+    grown = append_gram(gram, X[9:20])
+    whole = compute_gram(Gaussian(2.0), X[:20], X[20:], store=tmp_path / "whole.zarr", tile=7)
+    np.testing.assert_array_equal(grown.to_numpy(), whole.to_numpy())
+    np.testing.assert_array_equal(grown.row_diag(), whole.row_diag())
+
+
+def test_sparse_samples_with_room_and_without(tmp_path):
+    rng = np.random.default_rng(1)
+    dense = rng.poisson(0.1, size=(30, 200)).astype(float)
+    dense[0, :60] = 1.0
+    gram = compute_gram(Kendall(), sparse.csr_array(dense[:20]), store=tmp_path / "k.zarr", tile=8)
+    assert gram.info()["sparse"]
+    grown = append_gram(gram, sparse.csr_array(dense[20:26]))
+    grown = append_gram(grown, dense[26:])  # however they come
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(dense))
+    with pytest.raises(InputError, match=r"sample '30' has 150 values that are not zero, and .* has room for"):
+        append_gram(grown, (np.arange(200)[None, :] < 150).astype(float))
+
+
+def test_a_view_stays_the_view_it_was(tmp_path):
+    gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr").with_kernel(Mallows(0.1))
+    grown = append_gram(gram, X[20:])
+    assert grown.kernel == Mallows(0.1)
+    np.testing.assert_allclose(grown.to_numpy(), Mallows(0.1)(X), rtol=1e-14)
+    with pytest.raises(SampleError, match="'40'"):
+        append_gram(grown.with_kernel(Kendall(ties="b")), np.ones((1, 30)))
+
+
+def test_unobserved_values(tmp_path):
+    Y = X.copy()
+    Y[np.random.default_rng(3).random(Y.shape) < 0.3] = np.nan
+    gram = compute_gram(PartialKendall(), Y[:20], store=tmp_path / "k.zarr", tile=6)
+    np.testing.assert_array_equal(append_gram(gram, Y[20:]).to_numpy(), PartialKendall()(Y))
+
+
+def test_features_that_were_dropped_are_dropped_again(tmp_path):
+    Y = X.copy()
+    Y[3, 7] = np.nan
+    gram = compute_gram(Kendall(), Y[:20], store=tmp_path / "k.zarr", missing="drop-features")
+    expected = Kendall()(np.delete(Y, 7, axis=1))
+    np.testing.assert_array_equal(append_gram(gram, Y[20:]).to_numpy(), expected)
+
+
+def test_names(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, index=[f"p{k}" for k in range(40)], columns=[f"g{k}" for k in range(30)])
+    gram = compute_gram(Kendall(), frame[:20], store=tmp_path / "k.zarr")
+    with pytest.raises(InputError, match="holds a sample named 'p3' already"):
+        append_gram(gram, frame[3:4])
+    with pytest.raises(InputError, match="feature"):
+        append_gram(gram, frame[20:].iloc[:, ::-1])
+    with pytest.raises(InputError, match="29 features"):
+        append_gram(gram, X[20:, 1:])
+    grown = append_gram(gram, frame[20:])
+    assert grown.ids == tuple(frame.index)
+    assert append_gram(grown, X[:2]).ids[-2:] == ("40", "41")
+    assert append_gram(tmp_path / "k.zarr", X[2:4], ids=["x", "y"]).ids[-2:] == ("x", "y")
+    names = sorted(path.name for path in (tmp_path / "k.zarr" / "rows").glob("ids*"))
+    assert names == ["ids", "ids.2", "ids.3", "ids.4"]
+
+
+def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
+    gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr")
+    before = json.loads((tmp_path / "k.zarr" / "zarr.json").read_text())
+    with pytest.raises(MemoryLimitError, match="allow more"):
+        append_gram(gram, X[20:], memory_limit=1000)
+    with pytest.raises(SampleError, match="'20'"):
+        append_gram(gram, np.full((1, 30), np.nan))
+    assert json.loads((tmp_path / "k.zarr" / "zarr.json").read_text()) == before
+
+
+def test_compute_gram_says_where_the_store_holds_the_first_of_the_samples(tmp_path):
+    compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr")
+    with pytest.raises(StoreMismatchError, match=r"holds the first 25 of these 40 samples: add the others"):
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
+    with pytest.raises(StoreMismatchError, match="holds another computation"):
+        compute_gram(Kendall(), X[::-1], store=tmp_path / "k.zarr")
+
+
+def test_a_tile_that_the_user_chose_may_be_larger_than_the_first_samples(tmp_path):
+    compute_gram(Kendall(), X[:2], store=tmp_path / "k.zarr", tile=16)
+    grown = append_gram(tmp_path / "k.zarr", X[2:])
+    assert grown.info()["tiles"] == 6
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
+    assert os.path.exists(tmp_path / "k.zarr" / "gram" / "c" / "2" / "2")
