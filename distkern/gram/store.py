@@ -13,9 +13,9 @@
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed the matrix: when, on what, how long
 
-A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become longer,
-and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile that has
-more samples since is not done, but what it holds is kept and only the rest is computed.
+A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
+longer, and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile
+that has more samples since is not done, but what it holds is kept and only the rest is computed.
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
 at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with

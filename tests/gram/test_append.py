@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_wherever_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
     path = tmp_path_factory.mktemp("cut") / "k.zarr"
     stops = np.cumsum(sizes).tolist()
     compute_gram(Kendall(), Y[: stops[0]], store=path, tile=tile, executor="serial")
-    for start, stop in zip(stops, stops[1:], strict=False):
+    for start, stop in pairwise(stops):
         grown = append_gram(path, Y[start:stop], executor="serial")
     np.testing.assert_array_equal(grown.to_numpy(), Kendall()(Y))
     assert grown.verify() == []
