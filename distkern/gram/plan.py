@@ -14,6 +14,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Spec
+from distkern.engine.executors import usable_cores
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
 from distkern.kernels.base import Kernel
@@ -55,7 +56,8 @@ class GramPlan:
     bytes_per_task
         Most memory that one task takes.
     seconds
-        Time of the whole work on one core like those of this machine, measured on some samples of the cohort.
+        Work in seconds of one core like those of this machine, measured on some samples of the cohort with as many
+        tiles side by side as there will be.
     dropped
         Positions of the features that were left out because some sample has no value.
     source
@@ -126,7 +128,7 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
     stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.sides) == 1
     dtype = stored.stored_dtype(job.n_features, dtype)
     item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
-    timing = measure(stored, job.sample)
+    timing = measure(stored, job.sample, min(workers, usable_cores()))
 
     def task_bytes(side: int) -> int:
         return bytes_of_task(stored, min(side, shape[0]), min(side, shape[1]), job.n_features, prepared, item)
