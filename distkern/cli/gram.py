@@ -158,7 +158,8 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
-    with executor_of(given["scheduler"], given["workers"], given["threads"]) as executor:
+    wanted = given["workers"]  # a plan for so many is made without starting them
+    with executor_of(given["scheduler"], None, given["threads"]) as executor:
         pool = resolve_executor(executor)
         plan = plan_gram(
             kernel,
@@ -169,8 +170,9 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
             missing=given["missing"],
             dtype=given["dtype"],
             tile=found["tile"] if found else given["tile"],
+            workers=wanted,
         )
-        runs_on, side_by_side = pool.describe(), pool.workers
+        runs_on = f"{wanted:,} workers of one thread each" if wanted else pool.describe()
     if found:
         _refuse_other(str(store), plan.identity(), found)
     elif store is not None:
@@ -178,8 +180,9 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
         refuse_full_disk(plan.bytes_stored, str(store))
     done = found["tiles_done"] if found else 0
     if as_json:
-        print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on, "tasks_side_by_side": side_by_side})
+        print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on})
         return
+    left = 1 - done / plan.tiles
     sides = "symmetric" if plan.symmetric else "test × training"
     table = [
         ("kernel", repr(kernel)),
@@ -191,8 +194,13 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
         ("samples from", plan.source),
         ("tiles", f"{plan.tiles:,} of side {plan.tile:,}" + (f", {done:,} of them done" if found else "")),
         ("on disk", readable_bytes(plan.bytes_stored)),
-        ("memory", f"{readable_bytes(plan.bytes_per_task)} a task, {side_by_side} side by side"),
-        ("time", f"about {readable_seconds(plan.seconds * (1 - done / plan.tiles))} on one core"),
+        (
+            "memory",
+            f"{readable_bytes(plan.bytes_per_task)} a task, {plan.workers:,} side by side; "
+            f"{readable_bytes(plan.bytes_per_worker)} a worker of one thread",
+        ),
+        ("work", f"about {readable_seconds(plan.seconds * left)} of one core"),
+        ("time", f"about {readable_seconds(plan.elapsed * left)}: {plan.worker_hours * left:.3g} worker-hours"),
         ("runs on", runs_on),
     ]
     print_table(table)

@@ -13,10 +13,11 @@ from distkern.cli.gram import gram_options, print_plan
 EPILOG = """\b
 Examples:
   distkern plan cohort.csv --samples columns --kernel kendall
+  distkern plan cohort.h5ad --kernel kendall --workers 500 --memory-limit 4GiB
   distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786 --json
 
 The arguments are those of `distkern gram`, and so is the answer of `distkern gram --dry-run`. With STORE also the disk
-and what is already there are looked at."""
+and what is already there are looked at. With --workers it is a plan for so many, and none is started."""
 
 
 @click.command(epilog=EPILOG, short_help="Print what a computation will take.")

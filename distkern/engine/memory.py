@@ -9,6 +9,9 @@ import psutil
 USABLE = 0.6
 """Fraction of the available memory that tasks may fill; the rest is for the interpreter and temporary copies."""
 
+RESTING = 200 * 2**20
+"""Bytes of a worker process that has loaded Numba, Dask and Zarr and computes nothing."""
+
 _CGROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),

@@ -131,8 +131,16 @@ def plan_gram(
     dtype: str = "float64",
     tile: int | None = None,
     missing: str = "error",
+    workers: int | None = None,
 ) -> GramPlan:
     """Plan what `compute_gram` would do with the same arguments, and do none of it.
+
+    Parameters
+    ----------
+    kernel, X, Y, executor, memory_limit, dtype, tile, missing
+        As for `compute_gram`.
+    workers
+        Plan for so many workers of one thread each, of which each may take ``memory_limit``, instead of the executor.
 
     Raises
     ------
@@ -145,12 +153,17 @@ def plan_gram(
     >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
     3
     """
-    return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile)
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise InputError(f"workers must be a whole number of 1 or more, not {workers!r}")
+    return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile, workers)
 
 
-def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: Any) -> GramPlan:
+def _plan(
+    job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: Any, workers: int | None = None
+) -> GramPlan:
     limit = None if memory_limit is None else parse_bytes(memory_limit)
-    workers, share = pool.workers, pool.memory_per_task(limit)
+    share = limit if workers is not None and limit is not None else pool.memory_per_task(limit)
+    workers = pool.workers if workers is None else workers
     return make_plan(job, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
 
 

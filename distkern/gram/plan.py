@@ -15,6 +15,7 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Spec
 from distkern.engine.executors import usable_cores
+from distkern.engine.memory import RESTING
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
 from distkern.kernels.base import Kernel
@@ -55,6 +56,8 @@ class GramPlan:
         Tiles, prepared samples and marks on disk.
     bytes_per_task
         Most memory that one task takes.
+    workers
+        Tasks that run side by side.
     seconds
         Work in seconds of one core like those of this machine, measured on some samples of the cohort with as many
         tiles side by side as there will be.
@@ -77,13 +80,19 @@ class GramPlan:
     sparse: bool
     bytes_stored: int
     bytes_per_task: int
+    workers: int
     seconds: float
     dropped: list[int]
     source: str
 
     def to_dict(self) -> Spec:
         """All fields as JSON-ready values."""
-        return asdict(self) | {"shape": list(self.shape), "samples": list(self.samples)}
+        derived = {
+            "bytes_per_worker": self.bytes_per_worker,
+            "elapsed": self.elapsed,
+            "worker_hours": self.worker_hours,
+        }
+        return asdict(self) | {"shape": list(self.shape), "samples": list(self.samples)} | derived
 
     def identity(self) -> Spec:
         """What makes two computations the same one, whatever their tiles."""
@@ -96,6 +105,22 @@ class GramPlan:
             "dtype": self.dtype,
         }
 
+    @property
+    def bytes_per_worker(self) -> int:
+        """Memory of a worker process of one thread, what it takes at rest included."""
+        return RESTING + self.bytes_per_task
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from start to end: the work shared among the workers, in whole tiles."""
+        rounds = math.ceil(self.tiles / self.workers)
+        return self.seconds * rounds / self.tiles
+
+    @property
+    def worker_hours(self) -> float:
+        """Hours for which workers are held, those that wait for the last tiles of the others included."""
+        return self.elapsed * self.workers / 3600
+
     def __str__(self) -> str:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
@@ -104,7 +129,7 @@ class GramPlan:
         disk, memory = readable_bytes(self.bytes_stored), readable_bytes(self.bytes_per_task)
         return (
             f"{what}: {self.tiles:,} tiles of side {self.tile}{half}, {disk} on disk, {memory} of memory a task, "
-            f"about {readable_seconds(self.seconds)} on one core"
+            f"about {readable_seconds(self.elapsed)} on {self.workers:,} worker{'s' if self.workers > 1 else ''}"
         )
 
 
@@ -150,6 +175,7 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
         sparse=job.sparse,
         bytes_stored=grid.count * (grid.side**2 * item + 8) + computed * (prepared + 24),
         bytes_per_task=task_bytes(grid.side),
+        workers=workers,
         seconds=_seconds(grid, timing) + job.prepare_seconds * computed,
         dropped=job.dropped.tolist(),
         source=" against ".join(one.described for one in job.sides.values()),

@@ -114,6 +114,18 @@ def test_the_plan_computes_nothing(cohort, run):
     assert (plan["tiles"], plan["tiles_done"], plan["shape"]) == (6, 0, [24, 24])
 
 
+def test_a_plan_for_many_workers_starts_none(cohort, run, monkeypatch):
+    from distkern.engine.dask import cluster
+
+    monkeypatch.setattr(cluster, "local_client", None)
+    words = ("plan", cohort / "rows.csv", "--samples", "rows", "--kernel", "kendall", "--workers", 500)
+    planned = run(*words, "--memory-limit", "1GiB")
+    assert planned.exit_code == 0, planned.stderr
+    assert "500 workers of one thread each" in planned.stdout
+    assert "worker-hours" in planned.stdout
+    assert json.loads(run(*words, "--json").stdout)["workers"] == 500
+
+
 def test_the_plan_looks_at_what_is_there(cohort, run, store):
     words = ("plan", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--tile", 7)
     assert "6 of side 10, 6 of them done" in run(*words, "--ties", "b").stdout

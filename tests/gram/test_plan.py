@@ -1,3 +1,4 @@
+import math
 import shutil
 from collections import namedtuple
 
@@ -25,6 +26,18 @@ def test_resolves_what_the_kernel_takes_from_the_data():
 
 def test_there_are_tiles_for_every_worker():
     assert plan_gram(Kendall(), X, executor=4).tiles >= 4
+
+
+def test_a_plan_for_workers_that_are_not_there():
+    few, many = plan_gram(Kendall(), X, workers=1), plan_gram(Kendall(), X, workers=100, memory_limit="1GiB")
+    assert (few.workers, many.workers) == (1, 100)
+    assert many.tiles >= 400
+    assert many.elapsed == pytest.approx(many.seconds * math.ceil(many.tiles / 100) / many.tiles)
+    assert many.worker_hours == pytest.approx(many.elapsed * 100 / 3600)
+    assert many.bytes_per_worker > many.bytes_per_task
+    for wrong in (0, -1, 2.5, True):
+        with pytest.raises(InputError, match="workers must be a whole number"):
+            plan_gram(Kendall(), X, workers=wrong)
 
 
 def test_memory_limits_the_tile_side():
