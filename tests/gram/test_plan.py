@@ -31,7 +31,7 @@ def test_there_are_tiles_for_every_worker():
 def test_a_plan_for_workers_that_are_not_there():
     few, many = plan_gram(Kendall(), X, workers=1), plan_gram(Kendall(), X, workers=100, memory_limit="1GiB")
     assert (few.workers, many.workers) == (1, 100)
-    assert many.tiles >= 400
+    assert many.tiles > 100 > few.tiles
     assert many.elapsed == pytest.approx(many.seconds * math.ceil(many.tiles / 100) / many.tiles)
     assert many.worker_hours == pytest.approx(many.elapsed * 100 / 3600)
     assert many.bytes_per_worker > many.bytes_per_task
