@@ -27,6 +27,9 @@ TASK_SECONDS = 4.0
 TASK_OVERHEAD = 0.006
 """Seconds that reading, writing, marking and scheduling add to a tile."""
 
+OVERHEAD_SHARE = 0.02
+"""Most of a tile's work that this may be, where there are samples enough."""
+
 TILES_PER_WORKER = 4
 """Tiles for each worker at least, so that none waits long for the last ones of the others."""
 
@@ -158,7 +161,7 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
     def task_bytes(side: int) -> int:
         return bytes_of_task(stored, min(side, shape[0]), min(side, shape[1]), job.n_features, prepared, item)
 
-    side = _fitting_side(_whole(tile), _choose_side(timing, shape, symmetric, workers), task_bytes, memory_per_task)
+    side = _fitting_side(_whole(tile), choose_side(timing, shape, symmetric, workers), task_bytes, memory_per_task)
     grid = Grid(*shape, side=side, symmetric=symmetric)
     computed = sum(len(one.digests) for one in job.sides.values())
     return GramPlan(
@@ -227,13 +230,17 @@ def _seconds(grid: Grid, timing: TileSeconds) -> float:
     return TASK_OVERHEAD * grid.count + timing.per_sample * 2 * grid.side * grid.count + timing.per_pair * pairs
 
 
-def _choose_side(timing: TileSeconds, shape: tuple[int, int], symmetric: bool, workers: int) -> int:
-    """Tiles of a few seconds each, but enough of them to share among the workers."""
-    timely = largest(lambda side: timing.of_tile(side, side) <= TASK_SECONDS, LARGEST_SIDE)
-    wanted = TILES_PER_WORKER * workers
-    blocks = math.sqrt(2 * wanted) if symmetric else math.sqrt(wanted)
-    shared = math.ceil(max(shape) / blocks)
-    return max(1, min(timely, shared, LARGEST_SIDE))
+def choose_side(timing: TileSeconds, shape: tuple[int, int], symmetric: bool, workers: int) -> int:
+    """Choose the side of tiles: of a few seconds each, but enough of them to share among the workers."""
+    seconds = max(TASK_SECONDS, 2 * workers * TASK_OVERHEAD)  # one client serves all workers, and half its time will do
+    timely = largest(lambda side: timing.of_tile(side, side) <= seconds, LARGEST_SIDE)
+    worthwhile = largest(lambda side: timing.of_tile(side, side) <= TASK_OVERHEAD / OVERHEAD_SHARE, LARGEST_SIDE) + 1
+
+    def shared(tiles: int) -> int:
+        return math.ceil(max(shape) / math.sqrt(2 * tiles if symmetric else tiles))
+
+    smallest = min(worthwhile, shared(workers))  # no worker is left without a tile
+    return max(1, min(timely, max(shared(TILES_PER_WORKER * workers), smallest), LARGEST_SIDE))
 
 
 def largest(fits: Any, limit: int) -> int:

@@ -1,0 +1,212 @@
+"""Where the limit lies: costs measured here, and runs of 10, 100 and 1,000 workers simulated from them.
+
+``python benchmarks/scale.py``: measures, simulates, and writes the table and the picture of ``docs/scale.md``.
+``python benchmarks/scale.py --small``: a few seconds, nothing written.
+
+Measured: seconds a pair of samples, what the scheduler and the client take for a task, and what marking a tile takes.
+Assumed, because there is no such place here: how much a shared store moves a second. Every event of a run is played
+through: a worker asks for a tile, the scheduler and the client serve one task after the other, and the store is shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from cluster import cohort
+from distributed import Client, LocalCluster
+from measure import machine, publish, table, versions
+
+from distkern import Kendall
+from distkern.engine.dask.executor import Dask
+from distkern.gram.grid import Grid
+from distkern.gram.plan import choose_side
+from distkern.kernels.timing import TileSeconds, measure
+
+PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
+
+SHARED = 1e9
+"""Bytes a second that a shared file system moves for all workers together; assumed."""
+
+OBJECTS = 5e7
+"""Bytes a second that object storage moves for each worker, however many there are; assumed."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured, in seconds and bytes.
+
+    Parameters
+    ----------
+    tile
+        Seconds of computing a tile, by its sides.
+    hand_out
+        Seconds of the scheduler and the client for a task, which they do one after the other.
+    mark
+        Seconds of the client for marking a row of tiles.
+    prepared
+        Bytes of a prepared sample.
+    entry
+        Bytes of a stored entry.
+    """
+
+    tile: TileSeconds
+    hand_out: float
+    mark: float
+    prepared: int
+    entry: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A simulated run: tiles, seconds from start to end, and for how much of them something was busy."""
+
+    side: int
+    tiles: int
+    seconds: float
+    efficiency: float
+    scheduler: float
+    store: float
+
+
+def nothing(task: int) -> int:
+    return task
+
+
+def measured(genes: int, small: bool) -> Costs:
+    kernel = Kendall(ties="b").stored()
+    prepared = kernel.prepare(cohort(16, genes))
+    tile = measure(kernel, prepared)
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=16, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,  # as many tasks under way as many workers would have
+    ):
+        pool, count = Dask(client), 100 if small else 3_000
+        list(pool.map(nothing, range(20)))
+        began = time.perf_counter()
+        list(pool.map(nothing, range(count)))
+        hand_out = (time.perf_counter() - began) / count
+    return Costs(tile, hand_out, seconds_of_marking(20 if small else 300), prepared.nbytes // 16, 4)
+
+
+def seconds_of_marking(rows: int) -> float:
+    """Read, merge and write rows of a thousand marks, as the client does when receipts arrive."""
+    from distkern import compute_gram
+    from distkern.gram.store import GramStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        X = np.random.default_rng(0).normal(size=(1_000, 3))
+        compute_gram(Kendall(), X[:2], store=f"{folder}/warm.zarr", executor="serial", progress=False)
+        store = GramStore.opened(compute_gram(Kendall(), X, store=f"{folder}/k.zarr", tile=125).path)
+        marks = store.read("marks")
+        began = time.perf_counter()
+        for row in range(rows):
+            store.mark(marks, row % len(marks))
+        return (time.perf_counter() - began) / rows
+
+
+def simulate(costs: Costs, m: int, workers: int, bandwidth: float, shared: bool) -> Outcome:
+    """Play a run through: who waits for whom."""
+    side = choose_side(costs.tile, (m, m), True, workers)
+    grid = Grid(m, m, side, True)
+    computing = costs.tile.of_tile(side, side)
+    moved = 2 * side * costs.prepared + side * side * costs.entry
+    free = [(0.0, worker) for worker in range(workers)]
+    serving = costs.hand_out + costs.mark  # the scheduler and the client, one task after the other
+    scheduler = store = ended = 0.0
+    for _ in range(grid.count):
+        asked, worker = heapq.heappop(free)
+        scheduler = max(scheduler, asked) + serving
+        if shared:
+            store = max(store, scheduler) + moved / bandwidth  # the store serves one after the other
+            finished = max(store, scheduler) + computing
+        else:
+            finished = scheduler + moved / bandwidth + computing
+        heapq.heappush(free, (finished, worker))
+        ended = max(ended, finished)
+    work = grid.count * computing
+    return Outcome(
+        side,
+        grid.count,
+        ended,
+        work / (ended * workers),
+        grid.count * serving / ended,
+        grid.count * moved / bandwidth / ended if shared else 0.0,
+    )
+
+
+def limit_of(outcome: Outcome, shared: bool) -> str:
+    if outcome.efficiency >= 0.9:
+        return "computing"
+    if outcome.scheduler > 0.9:
+        return "scheduler"
+    if shared and outcome.store > 0.9:
+        return "store"
+    return "the last tiles, or waiting for data"
+
+
+STORES = {"shared file system": (SHARED, True), "object storage": (OBJECTS, False)}
+
+
+def lines_of(costs: Costs, sizes: list[int], crowd: list[int]) -> list[list[str]]:
+    lines = []
+    for m in sizes:
+        for name, (bandwidth, shared) in STORES.items():
+            for workers in crowd:
+                run = simulate(costs, m, workers, bandwidth, shared)
+                hours = run.seconds / 3600
+                lines.append(
+                    [f"{m:,}", name, f"{workers:,}", f"{run.tiles:,} of side {run.side}", f"{hours:.2f} h"]
+                    + [f"{share:.0%}" for share in (run.efficiency, run.scheduler, run.store)]
+                    + [limit_of(run, shared)]
+                )
+    return lines
+
+
+def draw(costs: Costs, sizes: list[int], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    crowd = [1, 3, 10, 30, 100, 300, 1_000, 3_000]
+    figure, axes = plt.subplots(1, len(STORES), figsize=(9, 3.6), sharey=True, layout="constrained")
+    for axis, (name, (bandwidth, shared)) in zip(axes, STORES.items(), strict=True):
+        for m in sizes:
+            shares = [simulate(costs, m, workers, bandwidth, shared).efficiency for workers in crowd]
+            axis.plot(crowd, [100 * share for share in shares], marker="o", markersize=3, label=f"{m:,} samples")
+        axis.set(xscale="log", xlabel="workers", title=name, ylim=(0, 103))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("time spent computing, %")
+    axes[0].legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="small sizes, nothing written")
+    small = parser.parse_args().small
+    genes, sizes, crowd = (200, [2_000], [10, 100]) if small else (20_000, [5_000, 40_000], [10, 100, 1_000])
+    costs = measured(genes, small)
+    taken = [
+        ["a pair of samples", f"{1e6 * costs.tile.per_pair:.3g} µs"],
+        ["scheduler and client, a task", f"{1e3 * costs.hand_out:.2f} ms"],
+        ["marking a row of tiles", f"{1e3 * costs.mark:.2f} ms"],
+        ["prepared sample", f"{costs.prepared:,} bytes"],
+    ]
+    header = ["samples", "store", "workers", "tiles", "time", "computing", "scheduler busy", "store busy", "limit"]
+    found = lines_of(costs, sizes, crowd)
+    print(table(["measured", ""], taken), table(header, found), sep="\n\n")
+    if not small:
+        draw(costs, sizes, PAGE.with_suffix(".svg"))
+        note = f"{genes:,} genes. Measured on {machine()}; {versions('distkern', 'dask', 'distributed', 'zarr')}."
+        publish("scale", f"{table(['measured', ''], taken)}\n\n{table(header, found)}\n\n{note}", PAGE)
+
+
+if __name__ == "__main__":
+    main()
