@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
+from distkern.core.events import Progress
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
@@ -110,6 +111,8 @@ def compute_gram(
         raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
     opened = GramStore.opened(path) if there and not overwrite else None
     job = inspect(kernel, X, Y, ids, missing)
+    for waiting in getattr(pool, "await_workers", tuple)():  # their memory decides the plan
+        listener(Progress("plan", 0, 1, waiting.words))
     plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
     if opened is None:
         refuse_full_disk(plan, path)
