@@ -25,6 +25,7 @@ _HOMES = {
         "StoreError",
         "StoreMismatchError",
         "TaskError",
+        "WorkerMismatchError",
     ),
     "distkern.core.rankings": ("Rankings",),
     "distkern.kernels.base": ("Kernel",),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from strategies import any_cohort, finite_cohort
 
 from distkern import DistkernError, InputError, SampleError, TaskError, from_spec
+from distkern.core.typing import Failure
+from distkern.engine.run import run
 
 
 class KernelContract:
@@ -106,6 +108,10 @@ def refuse_at_three(number):
     return number
 
 
+def ignore(event):
+    pass
+
+
 class ExecutorContract:
     """An executor runs every task once and hands over every receipt; a subclass gives the fixture ``executor``."""
 
@@ -126,18 +132,25 @@ class ExecutorContract:
         assert len(taken) <= 4 * executor.workers + 1
         receipts.close()
 
-    def test_a_failed_task_is_named_and_finished_ones_are_handed_over(self, executor):
-        receipts = []
-        with pytest.raises(TaskError, match="OSError: no space left"):
-            receipts.extend(executor.map(fail_at_three, range(1000)))
-        assert {0, 1, 2} <= set(receipts)
-        assert len(receipts) < 100
+    def test_a_failed_task_is_handed_over_and_the_others_go_on(self, executor):
+        outcomes = list(executor.map(fail_at_three, range(50)))
+        (failure,) = (outcome for outcome in outcomes if isinstance(outcome, Failure))
+        assert (failure.task, str(failure.error)) == (3, "no space left")
+        assert isinstance(failure.error, OSError)
+        assert sorted(outcome for outcome in outcomes if outcome is not failure) == [0, 1, 2, *range(4, 50)]
 
     def test_an_error_of_our_own_comes_through_as_it_is(self, executor):
         with pytest.raises(SampleError, match="sample 'x' is bad") as caught:
-            list(executor.map(refuse_at_three, range(10)))
+            run(executor, refuse_at_three, range(10), ignore, phase="work", listener=ignore)
         assert caught.value.row == 3
         assert isinstance(caught.value, DistkernError)
+
+    def test_what_stops_giving_tasks_ends_the_work_and_gets_what_had_begun(self, executor):
+        receipts = []
+        with pytest.raises(TaskError, match=r"a task failed with OSError: no space left; what had finished is stored"):
+            run(executor, fail_at_three, range(1000), receipts.append, phase="work", listener=ignore)
+        assert {0, 1, 2} <= set(receipts)
+        assert len(receipts) < 100
 
     def test_says_what_it_is_and_what_a_task_may_take(self, executor):
         assert executor.workers >= 1

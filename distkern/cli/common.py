@@ -142,13 +142,16 @@ class PlainLines:
     """Writes the progress of long work as lines, for logs: at most one in ten seconds, and the end of each phase."""
 
     def __init__(self) -> None:
-        self._phase = ""
+        self._phase = self._note = ""
         self._written = time.monotonic()
 
     def __call__(self, event: Progress) -> None:
         """Write a line if it is time."""
         if event.phase != self._phase:
             self._phase, self._written = event.phase, time.monotonic()
+        if event.note not in ("", self._note):
+            say(f"{event.phase}: {event.note}")
+        self._note = event.note
         if event.done >= event.total or time.monotonic() - self._written >= PLAIN_SECONDS:
             self._written = time.monotonic()
             say(f"{event.phase}: {event.done:,} of {event.total:,}")

@@ -1,4 +1,4 @@
-"""One BLAS thread while reproducible matrix products run.
+"""One thread for each library while tiles are computed, and one BLAS thread while reproducible matrix products run.
 
 BLAS splits a product by the number of its threads, which may change the last bits and oversubscribes the cores when
 several tiles run side by side. The limit is a property of the process, so concurrent users share it: the first one in
@@ -7,6 +7,7 @@ sets it, the last one out restores it.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,3 +42,29 @@ def one_blas_thread() -> Iterator[None]:
             _users -= 1
             if _users == 0:
                 _limiter.__exit__(None, None, None)
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Hold BLAS, OpenMP and Numba to one thread for what the calling thread does inside the block.
+
+    Tasks run side by side on as many threads as there are cores; libraries that start threads of their own would share
+    the same cores. OpenMP and Numba count for each thread, BLAS for the process. Numba's pool is only held where it
+    runs: distkern compiles no parallel routine, and does not start it.
+    """
+    with one_blas_thread(), _controller().limit(limits=1, user_api="openmp"), _one_numba_thread():
+        yield
+
+
+@contextmanager
+def _one_numba_thread() -> Iterator[None]:
+    pool = sys.modules.get("numba.np.ufunc.parallel")
+    if pool is None or not pool._is_initialized:
+        yield
+        return
+    before = pool.get_num_threads()
+    pool.set_num_threads(1)
+    try:
+        yield
+    finally:
+        pool.set_num_threads(before)

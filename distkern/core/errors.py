@@ -43,6 +43,10 @@ class MemoryLimitError(DistkernError, ValueError):
     """What was asked cannot fit the memory or disk allowed; raised before any work starts."""
 
 
+class WorkerMismatchError(DistkernError, RuntimeError):
+    """A worker runs other versions than this process, so that its results could be others."""
+
+
 class StoreError(DistkernError, ValueError):
     """A stored Gram matrix cannot be opened, written or read."""
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of long work: ``done`` of ``total`` units of ``phase`` are finished."""
+    """One step of long work: ``done`` of ``total`` units of ``phase`` are finished; ``note``: why it stands."""
 
     phase: str
     done: int
     total: int
+    note: str = ""
 
 
 Listener = Callable[[Progress], None]

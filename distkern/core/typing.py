@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -17,10 +18,29 @@ Task = TypeVar("Task")
 Receipt = TypeVar("Receipt")
 
 
-class Executor(Protocol):
-    """Runs idempotent tasks and yields their receipts, in any order."""
+@dataclass(frozen=True)
+class Failure:
+    """What an executor yields for a task that failed, after all retries."""
 
-    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt]: ...
+    task: Any
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What an executor yields when nothing can go on: what it waits for, in words; empty words when it goes on."""
+
+    words: str
+
+
+class Executor(Protocol):
+    """Runs idempotent tasks and yields the receipt or the failure of each, in any order.
+
+    Tasks are taken as there is room for them, so that whoever gives them can stop giving. Closing the iterator cancels
+    what has not begun.
+    """
+
+    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure | Waiting]: ...
 
     @property
     def workers(self) -> int: ...

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
-from typing import Any, NoReturn
+from traceback import clear_frames
+from typing import Any
 
-from distkern.core.errors import DistkernError, InputError, InputTypeError, TaskError
-from distkern.core.typing import Executor, Receipt, Task
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.typing import Executor, Failure, Receipt, Task
 from distkern.engine.memory import share_of
 
 WINDOW = 2
@@ -29,14 +30,14 @@ class Serial:
     workers = 1
     remote = False
 
-    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Yield ``fn(task)`` for every task."""
+    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure]:
+        """Yield ``fn(task)`` for every task, or its failure."""
         for task in tasks:
             try:
-                receipt = fn(task)
+                outcome: Receipt | Failure = fn(task)
             except Exception as error:
-                raise_task_error(error)
-            yield receipt
+                outcome = failed(task, error)
+            yield outcome
 
     def memory_per_task(self, limit: int | None) -> int:
         """Bytes that one task may take when the process may take ``limit``."""
@@ -68,30 +69,23 @@ class Threads:
         if self.workers < 1:
             raise InputError(f"the number of threads must be 1 or more, not {workers}")
 
-    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Yield the receipts of all tasks as they finish; after a failure only those that were running still finish."""
+    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure]:
+        """Yield the receipts and failures of all tasks as they finish."""
         queue = iter(tasks)
-        failure: Exception | None = None
+        running: dict[Future[Receipt], Task] = {}
         with ThreadPoolExecutor(self.workers, thread_name_prefix="distkern") as pool:
-            running: set[Future[Receipt]] = {pool.submit(fn, task) for task in islice(queue, WINDOW * self.workers)}
             try:
-                while running:
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        error = future.exception() if not future.cancelled() else None
-                        if isinstance(error, Exception):
-                            failure = failure or error
-                        elif not future.cancelled():
-                            yield future.result()
-                    if failure is None:
-                        running |= {pool.submit(fn, task) for task in islice(queue, len(finished))}
-                    else:
-                        running = {future for future in running if not future.cancel()}
+                while True:
+                    for task in islice(queue, WINDOW * self.workers - len(running)):
+                        running[pool.submit(fn, task)] = task
+                    if not running:
+                        return
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        task, error = running.pop(future), future.exception()
+                        yield failed(task, error) if isinstance(error, Exception) else future.result()
             finally:
                 for future in running:
                     future.cancel()
-        if failure is not None:
-            raise_task_error(failure)
 
     def memory_per_task(self, limit: int | None) -> int:
         """Bytes that one task may take when the process may take ``limit``."""
@@ -102,14 +96,14 @@ class Threads:
         return f"{self.workers} thread{'s' if self.workers > 1 else ''} in this process"
 
 
-def raise_task_error(error: BaseException) -> NoReturn:
-    """Raise what a task raised, in words that the user can use; errors of our own already say what to do."""
-    if isinstance(error, DistkernError):
-        raise error
-    raise TaskError(
-        f"a task failed with {type(error).__name__}: {error}; what had finished is stored, and the same call goes on "
-        "from there"
-    ) from error
+def failed(task: Any, error: Exception) -> Failure:
+    """Record what a task raised, and let go of the arrays that its traceback holds."""
+    raised: BaseException | None = error
+    while raised is not None:
+        if raised.__traceback__ is not None:
+            clear_frames(raised.__traceback__.tb_next)  # the first is that of whoever caught it
+        raised = raised.__cause__ or raised.__context__
+    return Failure(task, error)
 
 
 def usable_cores() -> int:

@@ -15,13 +15,16 @@ class Bars:
     def __init__(self, tqdm: Any) -> None:
         self._tqdm = tqdm
         self._bar: Any = None
-        self._phase = ""
+        self._phase = self._note = ""
 
     def __call__(self, event: Progress) -> None:
         """Draw where the phase stands."""
         if event.phase != self._phase or self._bar is None:
             self.close()
             self._bar, self._phase = self._tqdm(desc=event.phase, total=event.total, initial=event.done), event.phase
+        if event.note != self._note:
+            self._note = event.note
+            self._bar.set_postfix_str(event.note)
         self._bar.update(event.done - self._bar.n)
         if event.done >= event.total:
             self.close()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
+from distkern.core.events import Progress
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
@@ -111,6 +112,8 @@ def compute_gram(
     opened = GramStore.opened(path) if there and not overwrite else None
     collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
     job = inspect(kernel, X, Y, ids, missing, collapsed)
+    for waiting in getattr(pool, "await_workers", tuple)():  # their memory decides the plan
+        listener(Progress("plan", 0, 1, waiting.words))
     plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
     if opened is None:
         refuse_full_disk(plan.bytes_stored, path)

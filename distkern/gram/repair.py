@@ -12,6 +12,7 @@ from distkern.core.errors import CorruptTileError, StoreError
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import compute_tiles
+from distkern.gram.runlog import RunLog
 from distkern.gram.samples import StoredSamples
 from distkern.gram.store import GramStore
 
@@ -41,7 +42,9 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
     opened.unmark(damaged)
     known = {side: opened.samples(side).marks() for side in opened.sides}
-    compute_tiles(opened, damaged, known, resolve_executor(executor), listener, [])
+    pool = resolve_executor(executor)
+    with RunLog(opened, pool, listener) as log:
+        compute_tiles(opened, damaged, known, pool, log)
     return len(damaged)
 
 

@@ -11,7 +11,7 @@
       rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
       rows/index            (samples,) int32, only where many samples are equal: which row each of them is
       cols/...              the same for the columns of a rectangular matrix
-      runs                  its attributes list the runs that computed the matrix: when, on what, how long
+      runs/...              a group for each run that computed something; its attributes say when, on what, how far
 
 A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
 longer, and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile
@@ -29,6 +29,7 @@ import json
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -39,6 +40,7 @@ from uuid import uuid4
 import numpy as np
 import zarr
 from zarr.core.array_spec import ArrayConfigParams
+from zarr.errors import ZarrUserWarning
 
 from distkern._version import __version__
 from distkern.core.errors import (
@@ -360,13 +362,30 @@ class GramStore:
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def runs(self) -> list[Spec]:
-        """What is known of each run: when, on what, how long, how much memory."""
-        return list(self._group["runs"].attrs["runs"])  # type: ignore[arg-type]
+        """What is known of each run, in the order in which they began: when, on what, how long, how much memory."""
+        with _explained(self.path, "read the store"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ZarrUserWarning)  # of a run whose first entry is just being written
+            found = dict(self._runs().groups())
+        return [found[name].attrs.asdict() for name in sorted(found)]
 
-    def log_run(self, run: Spec) -> None:
-        """Add a run to the log."""
+    def new_run(self) -> str:
+        """Name a run, so that those that begin later come after it; no clock is asked."""
+        with _explained(self.path, "read the store"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ZarrUserWarning)
+            names = list(self._runs().group_keys())
+        number = 1 + max((int(name.partition("-")[0]) for name in names), default=0)
+        return f"{number:06d}-{uuid4().hex[:8]}"
+
+    def log_run(self, name: str, run: Spec) -> None:
+        """Write what is known of a run in the place of what was: one small write, and nobody else writes there."""
+        self.still_there()
         with _explained(self.path, "write to the store"):
-            self._group["runs"].attrs["runs"] = [*self.runs(), run]
+            self._runs().require_group(name).attrs.put(run)
+
+    def _runs(self) -> zarr.Group:
+        runs = self._group["runs"]
+        assert isinstance(runs, zarr.Group)
+        return runs
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
@@ -478,4 +497,4 @@ def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping
         _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
         for array, one in prepared.items():
             _array(inner, array, (count, *one.shape[1:]), (grid.side, *one.shape[1:]), one.dtype)
-    group.create_group("runs", attributes={"runs": []})
+    group.create_group("runs")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from distkern.core.errors import InputError, StoreMismatchError
 from distkern.core.typing import Array, Floats
@@ -20,6 +23,12 @@ from distkern.gram.store import GramStore
 from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared, strips
 from distkern.kernels.registry import from_spec
+
+FEW = 2
+"""Samples on which compiled routines are run before the first task of a process."""
+
+_warming = threading.Lock()
+_rest_bytes: dict[tuple[str, str], int] = {}
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,19 @@ class TileTask:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a task tells when its bytes are stored: where, their marks, and what it took."""
+    """What a task tells when its bytes are stored: where, their marks, and what it took.
+
+    ``seconds`` leaves out those in which compiled routines were loaded, or waited for. ``peak_bytes`` and
+    ``rest_bytes`` are the most memory that the process has had, and what it had when it was ready for work.
+    """
 
     i: int
     j: int
     marks: tuple[int, ...]
     seconds: float
+    warm_up_seconds: float
     peak_bytes: int
+    rest_bytes: int
     worker: str
 
 
@@ -89,12 +104,13 @@ def prepare_block(task: PrepareTask) -> Receipt:
             f"samples {start}–{stop - 1} of the {task.side} are not those that were checked when the run started: the "
             "data have changed, or the same path holds other data on a worker"
         )
+    warm_up = _warm_up("prepare", task.store_id, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
     prepared = kernel.prepare(values, start)
     arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
     held = samples.read(task.block, task.known) if start > block else {}
     store.still_there()
     marks = samples.write(task.block, arrays, held)
-    return _receipt(task.block, 0, marks, began)
+    return _receipt(task.block, 0, marks, began, warm_up)
 
 
 def compute_tile(task: TileTask) -> Receipt:
@@ -105,10 +121,17 @@ def compute_tile(task: TileTask) -> Receipt:
     diagonal = store.grid.symmetric and task.i == task.j
     B = A if diagonal else prepared_block(store.cols, task.j, task.col_marks)
     held = store.read_part(task.i, task.j, task.known) if task.known else None
+    few, others = (block.take(np.arange(min(FEW, len(block)))) for block in (A, B))
+    warm_up = _warm_up(
+        "tile",
+        task.store_id,
+        lambda: (kernel.tile(few, few), kernel.tile(few, others)),
+        A.nbytes + (0 if diagonal else B.nbytes),
+    )
     values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
     _refuse_not_finite(values, store, task)
     store.still_there()
-    return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began)
+    return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began, warm_up)
 
 
 def _completed(kernel: Kernel, A: Prepared, B: Prepared, held: Array) -> Floats:
@@ -152,8 +175,33 @@ def prepared_block(samples: StoredSamples, block: int, marks: tuple[int, ...] | 
     return Prepared(arrays, samples.span(block)[0])
 
 
-def _receipt(i: int, j: int, marks: tuple[int, ...], began: float) -> Receipt:
-    return Receipt(i, j, marks, time.perf_counter() - began, _peak_bytes(), f"{os.uname().nodename}:{os.getpid()}")
+def _warm_up(what: str, store_id: str, work: Callable[[], Any], held: int) -> float:
+    """Run compiled routines on a few samples, once a process, while others wait; return the seconds that this took.
+
+    Parameters
+    ----------
+    held
+        Bytes of what was read already, which are memory of the task and not of a process at rest.
+    """
+    began = time.perf_counter()
+    with _warming:
+        if (what, store_id) not in _rest_bytes:
+            work()
+            _rest_bytes[what, store_id] = psutil.Process().memory_info().rss - held
+    return time.perf_counter() - began
+
+
+def _receipt(i: int, j: int, marks: tuple[int, ...], began: float, warm_up: float) -> Receipt:
+    return Receipt(
+        i,
+        j,
+        marks,
+        time.perf_counter() - began - warm_up,
+        warm_up,
+        _peak_bytes(),
+        next(reversed(_rest_bytes.values())),
+        f"{os.uname().nodename}:{os.getpid()}",
+    )
 
 
 def _peak_bytes() -> int:

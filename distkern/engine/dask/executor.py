@@ -1,28 +1,31 @@
-"""Tasks on a Dask cluster: a rolling window of futures, tiny results, and retries when workers die."""
+"""Tasks on a Dask cluster: a rolling window of futures, tiny results, patience with workers that come and go."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
-from typing import Any
-from uuid import uuid4
 
-from distributed import Client, as_completed
-from distributed.scheduler import KilledWorker
+from distributed import Client
 
 from distkern.core.errors import TaskError
-from distkern.core.typing import Receipt, Task
-from distkern.engine.executors import raise_task_error
+from distkern.core.typing import Failure, Receipt, Task, Waiting
+from distkern.engine.dask.flow import Flow
+from distkern.engine.dask.worker import compare_workers, versions, work
 from distkern.engine.memory import USABLE, share_of
 
 WINDOW = 3
 """Futures submitted ahead for every thread of the cluster."""
 
-RETRIES = 3
-"""Times a task is run again after it raised an error."""
+POLL_SECONDS = 0.02
+"""Seconds between two looks at what has come in."""
 
-LIVES = 5
-"""Times a task may be given up by the scheduler because its workers died; each time takes several deaths."""
+COUNT_SECONDS = 1.0
+"""Seconds for which a count of the workers is good."""
+
+NO_WORKERS = "the cluster has no workers: waiting for one"
+NO_SCHEDULER = "the scheduler does not answer: trying to reach it"
 
 
 def existing_client() -> Client | None:
@@ -41,20 +44,37 @@ class Dask:
     ----------
     client
         A connected ``distributed.Client``.
+
+    Raises
+    ------
+    WorkerMismatchError
+        If a worker has other versions than this process; those that join later are compared with their first task.
     """
 
     remote = True
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._counted: float | None = None
+        self._threads: dict[str, int] = {}
+        compare_workers(client, versions())
 
-    def _threads(self) -> dict[str, int]:
-        return dict(self.client.nthreads())
+    def _workers(self) -> dict[str, int]:
+        """Threads of each worker, as they were a moment ago."""
+        now = time.monotonic()
+        if self._counted is None or now - self._counted >= COUNT_SECONDS:
+            self._counted = now
+            if self.client.status == "running":
+                try:
+                    self._threads = dict(self.client.nthreads())
+                except (OSError, TimeoutError):
+                    pass  # the scheduler is lost, which the client is about to notice
+        return self._threads
 
     @property
     def workers(self) -> int:
         """Number of tasks that run side by side now; at least one, for workers may still be on their way."""
-        return max(1, sum(self._threads().values()))
+        return max(1, sum(self._workers().values()))
 
     def memory_per_task(self, limit: int | None) -> int:
         """Bytes that one task may take: of ``limit`` per worker process, or of the smallest share of a worker's own."""
@@ -66,49 +86,57 @@ class Dask:
 
     def describe(self) -> str:
         """Say what runs the tasks."""
-        threads = self._threads()
-        address = self.client.scheduler.address if self.client.scheduler else "unknown address"
-        return f"a Dask cluster at {address}: {len(threads)} workers, {sum(threads.values())} threads"
+        threads = self._workers()
+        return f"a Dask cluster at {self._address()}: {len(threads)} workers, {sum(threads.values())} threads"
 
-    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt]:
-        """Yield the receipts of all tasks as they finish; after a failure only those that were running still finish."""
-        queue = iter(tasks)
-        given: dict[Any, tuple[Task, int]] = {}
-        failure: BaseException | None = None
+    def _address(self) -> str:
+        return str(self.client.scheduler.address) if self.client.scheduler else "unknown address"
 
-        def submit(task: Task, deaths: int = 0) -> Any:
-            future = self.client.submit(fn, task, key=f"{fn.__name__}-{uuid4().hex}", pure=False, retries=RETRIES)
-            given[future.key] = (task, deaths)
-            return future
+    def await_workers(self) -> Iterator[Waiting]:
+        """Wait until there is a worker; yields once if there is none yet."""
+        if self._obstacle():
+            yield Waiting(self._obstacle())
+        while self._obstacle():
+            time.sleep(POLL_SECONDS)
 
-        flow = as_completed([submit(task) for task in islice(queue, WINDOW * self.workers)])
+    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure | Waiting]:
+        """Yield the receipts and failures of all tasks as they finish, and what the cluster waits for if it stands.
+
+        Raises
+        ------
+        TaskError
+            If the scheduler is lost for good.
+        """
+        queue, flow = iter(tasks), Flow(self.client, partial(work, fn, versions()), fn.__name__)
         try:
-            for future in flow:
-                task, deaths = given.pop(future.key)
-                if future.status == "finished":
-                    yield future.result()
-                else:
-                    error = self._error_of(future)
-                    if isinstance(error, KilledWorker) and deaths + 1 < LIVES and failure is None:
-                        flow.add(submit(task, deaths + 1))
-                    else:
-                        failure = failure or error
-                room = 0 if failure is not None else max(0, WINDOW * self.workers - len(given))  # workers come and go
-                for upcoming in islice(queue, room):
-                    flow.add(submit(upcoming))
+            said = ""
+            while True:
+                obstacle = self._obstacle()
+                if obstacle != said:
+                    said = obstacle
+                    yield Waiting(obstacle)
+                if obstacle != NO_SCHEDULER:
+                    flow.resubmit()
+                    for task in islice(queue, max(0, WINDOW * self.workers - len(flow))):  # workers come and go
+                        flow.submit(task)
+                    if not len(flow):
+                        return
+                heard = False
+                for outcome in flow.outcomes():
+                    heard = True
+                    yield outcome
+                if not heard:
+                    time.sleep(POLL_SECONDS)
         finally:
-            if given:
-                self.client.cancel(list(flow.futures), force=True)
-        if failure is not None:
-            raise_task_error(failure)
+            flow.cancel()
 
-    @staticmethod
-    def _error_of(future: Any) -> BaseException:
-        """Find what ended a future: its own error, or the loss of the scheduler that held it."""
-        error = future.exception() if future.status == "error" else None
-        if error is None:
-            return TaskError(
-                f"the scheduler lost or cancelled a task ({future.status}); what had finished is stored, and the same "
-                "call goes on from there"
-            )
-        return error
+    def _obstacle(self) -> str:
+        """What keeps the cluster from working, in words; empty where nothing does."""
+        if self.client.status == "running":
+            return "" if self._workers() else NO_WORKERS
+        if self.client.status in ("connecting", "newly-created"):
+            return NO_SCHEDULER
+        raise TaskError(
+            f"the connection to the Dask scheduler at {self._address()} is lost; what had finished is stored, and the "
+            "same call with a new client goes on from there"
+        )
