@@ -14,6 +14,7 @@ from distkern.cli.gram import gram
 from distkern.cli.info import info
 from distkern.cli.plan import plan
 from distkern.cli.report import report
+from distkern.cli.status import status
 from distkern.cli.verify import verify
 
 EPILOG = f"""\b
@@ -51,5 +52,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, info, verify, evaluate, report):
+for _command in (demo, plan, gram, status, info, verify, evaluate, report):
     main.add_command(_command)
