@@ -19,6 +19,8 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_config: Any = numba.config
+
 
 def compiled(function: Function) -> Function:
     """Compile ``function`` with numba under the package's policy; with ``NUMBA_DISABLE_JIT=1`` it stays Python.
@@ -46,7 +48,7 @@ def cache_folder() -> Path | None:
     without question, so a folder that anybody else could write is never used; and a home that many machines share
     is not either.
     """
-    if numba.config.CACHE_DIR or os.access(Path(__file__).parent.parent / "compiled", os.W_OK):
+    if _config.CACHE_DIR or os.access(Path(__file__).parent.parent / "compiled", os.W_OK):
         return None
     return private_folder(Path(tempfile.gettempdir()) / f"distkern-numba-{os.getuid()}")
 
@@ -65,9 +67,9 @@ def private_folder(folder: Path) -> Path | None:
 @contextmanager
 def _cached_in(folder: Path | None) -> Iterator[None]:
     """Let numba cache what is declared inside the block in a folder, and nothing else."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = before if folder is None else str(folder)
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = before if folder is None else str(folder)
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
