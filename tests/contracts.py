@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -94,6 +95,11 @@ class KernelContract:
 
 def square(number):
     return number * number
+
+
+def nap(number):
+    time.sleep(0.05)
+    return number
 
 
 def fail_at_three(number):

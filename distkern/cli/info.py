@@ -47,5 +47,8 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     for number, run in enumerate(found["runs"], start=1):
         done = f"{run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}"
-        table.append((f"run {number}", f"{run['started']}: {done}"))
+        ended = "" if run["state"] == "finished" else f", {run['state']}"
+        failed = f", {run['tasks_failed']:,} tasks failed" if run["tasks_failed"] else ""
+        table.append((f"run {number}", f"{run['started']}: {done}{ended}{failed}"))
+        table += [("", f"{failure['task']}: {failure['error']}") for failure in run["failures"]]
     return table

@@ -15,6 +15,7 @@ from distkern.cli.gram import gram
 from distkern.cli.info import info
 from distkern.cli.plan import plan
 from distkern.cli.report import report
+from distkern.cli.status import status
 from distkern.cli.verify import verify
 
 EPILOG = f"""\b
@@ -52,5 +53,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, append, info, verify, evaluate, report):
+for _command in (demo, plan, gram, append, status, info, verify, evaluate, report):
     main.add_command(_command)

@@ -17,6 +17,7 @@ from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.plan import readable_bytes
 from distkern.gram.samples import DIAGONAL, StoredSamples
+from distkern.gram.status import store_status
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import prepared_block
 from distkern.io.source import as_source
@@ -123,6 +124,10 @@ class Gram(BaseGram):
             "samples_computed": [self._grid.rows, self._grid.cols],
             "runs": self._store.runs(),
         }
+
+    def status(self) -> Spec:
+        """How far the matrix is and whether a run is at work on it, JSON-ready, read anew; see `store_status`."""
+        return store_status(self._store)
 
     @property
     def is_complete(self) -> bool:

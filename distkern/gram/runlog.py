@@ -63,8 +63,8 @@ class RunLog:
         self._side_by_side = 0
         self._tallies = {"blocks_prepared": 0, "tiles_computed": 0, "tasks_failed": 0}
         self._task_seconds, self._warm_up_seconds = 0.0, 0.0
-        self._memory = {"peak_bytes": 0, "rest_bytes": 0, "task_bytes": 0}
-        self._workers: set[str] = set()
+        self._memory = {"peak_bytes": 0, "rest_bytes": 0, "above_rest_bytes": 0}
+        self._workers: dict[str, set[str]] = {"prepare": set(), "compute": set()}
         self._failures: list[Spec] = []
         self._samples: deque[tuple[float, int]] = deque()
         self._lock, self._ended = threading.Lock(), threading.Event()
@@ -94,19 +94,19 @@ class RunLog:
     def prepared(self, receipt: Receipt) -> None:
         """Count a block of samples that is prepared."""
         self._tallies["blocks_prepared"] += 1
-        self._count(receipt)
+        self._count(receipt, "prepare")
 
     def computed(self, receipt: Receipt) -> None:
         """Count a tile that is stored."""
         self._tallies["tiles_computed"] += 1
-        self._count(receipt)
+        self._count(receipt, "compute")
 
-    def _count(self, receipt: Receipt) -> None:
+    def _count(self, receipt: Receipt, work: str) -> None:
         self._task_seconds += receipt.seconds
         self._warm_up_seconds += receipt.warm_up_seconds
-        self._workers.add(receipt.worker)
+        self._workers[work].add(receipt.worker)
         taken = {"peak_bytes": receipt.peak_bytes, "rest_bytes": receipt.rest_bytes}
-        taken["task_bytes"] = receipt.peak_bytes - receipt.rest_bytes
+        taken["above_rest_bytes"] = receipt.peak_bytes - receipt.rest_bytes
         for name, amount in taken.items():
             self._memory[name] = max(self._memory[name], amount)
 
@@ -135,7 +135,7 @@ class RunLog:
             "task_seconds": round(self._task_seconds, 3),
             "warm_up_seconds": round(self._warm_up_seconds, 3),
             **self._memory,
-            "workers": len(self._workers),
+            "workers": len(self._workers["compute"] or self._workers["prepare"]),
             "tasks_side_by_side": self._side_by_side,
             "tiles_per_second": self._rate(clock),
             "failures": list(self._failures),

@@ -54,6 +54,7 @@ def store_status(store: GramStore, now: datetime | None = None) -> Spec:
         "seconds_left": None if rate is None else (tiles - tiles_done) / rate,
         "tasks_side_by_side": sum(one["tasks_side_by_side"] for one in alive),
         "runs_alive": len(alive),
+        "bytes_per_task": store.meta["bytes_per_task"],
         "last_heard_seconds": None if run is None else _silence(run, now),
         "run": run,
     }

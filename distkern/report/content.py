@@ -253,6 +253,7 @@ def run_rows(info: Spec) -> list[list[str]]:
             readable_bytes(run["peak_bytes"]),
         ]
         for run in info["runs"]
+        if run["workers"]
     ]
 
 

@@ -41,24 +41,24 @@ def versions() -> dict[str, str]:
 def work(fn: Callable[[Task], Receipt], wanted: Versions, task: Task) -> Receipt:
     """Run a task on a worker, if it has the client's versions."""
     if versions() != wanted:
-        refuse_mismatch(get_worker().address, versions(), wanted)
+        refuse_mismatch(f"the worker at {get_worker().address}", versions(), wanted)
     with one_thread_each():
         return fn(task)
 
 
-def refuse_mismatch(address: str, found: Versions, wanted: Versions) -> None:
-    """Refuse a worker whose results or files could be others than this client's.
+def refuse_mismatch(who: str, found: Versions, wanted: Versions) -> None:
+    """Refuse a worker, or a scheduler, whose results or files could be others than this client's.
 
     Raises
     ------
     WorkerMismatchError
-        Names the worker, the packages, and both versions.
+        Says who it is, and names the packages and both versions.
     """
     wrong = [name for name in wanted if _release(name, found.get(name, "none")) != _release(name, wanted[name])]
     if wrong:
         differences = " and ".join(f"{name} {found.get(name, 'unknown')} (here {wanted[name]})" for name in wrong)
         raise WorkerMismatchError(
-            f"the worker at {address} has {differences}: install the same versions on the client and on all workers, "
+            f"{who} has {differences}: install the same versions on the client and on all workers, "
             "for the same bits are promised on one set of versions only"
         )
 
@@ -69,7 +69,7 @@ def compare_workers(client: Client, wanted: Versions) -> None:
     Raises
     ------
     WorkerMismatchError
-        If a worker cannot be used, as `refuse_mismatch` says, or lacks distkern.
+        If a worker cannot be used, as `refuse_mismatch` says, or it or the scheduler lacks this distkern.
     TaskError
         If the scheduler does not answer.
 
@@ -80,10 +80,16 @@ def compare_workers(client: Client, wanted: Versions) -> None:
     """
     try:
         answers = client.run(versions, on_error="return", callback_timeout=PATIENCE)
+        scheduler = client.run_on_scheduler(versions)
     except TimeoutError:
         return
     except OSError as error:
         raise TaskError(f"the Dask scheduler does not answer ({error}): start it, or give another client") from error
+    except (ImportError, AttributeError) as error:  # it unpickles what workers will run
+        raise WorkerMismatchError(
+            f"the Dask scheduler cannot load distkern {__version__} ({type(error).__name__}: {error}): install it there"
+        ) from error
+    refuse_mismatch("the Dask scheduler", scheduler, {"distkern": wanted["distkern"]})
     patched: dict[str, str] = {}
     for address, answer in sorted(answers.items()):
         if isinstance(answer, OSError | TimeoutError):
@@ -93,7 +99,7 @@ def compare_workers(client: Client, wanted: Versions) -> None:
                 f"the worker at {address} cannot load distkern {__version__} ({type(answer).__name__}: {answer}): "
                 "install it on all workers"
             )
-        refuse_mismatch(address, answer, wanted)
+        refuse_mismatch(f"the worker at {address}", answer, wanted)
         patched |= {name: f"{address} has {name} {answer[name]}" for name in wanted if answer[name] != wanted[name]}
     for name, words in patched.items():
         warnings.warn(f"the worker at {words}, and this client {wanted[name]}", stacklevel=4)

@@ -1,0 +1,109 @@
+"""``distkern status``: how far a run is, from another process, while it goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.common import Place, json_option, open_store, print_json, print_table
+from distkern.cli.errors import on_interruption
+
+WATCH_SECONDS = 5.0
+"""Seconds between two looks; a run tells of itself as often."""
+
+EPILOG = """\b
+Examples:
+  distkern status cohort.zarr
+  distkern status cohort.zarr --watch
+  distkern status cohort.zarr --json | jq .seconds_left
+
+A run tells of itself every few seconds by one small write into the store. One that is not heard of for a minute has
+been killed, or cannot reach the store any more; the same `distkern gram` goes on from what is done. A tile that failed
+is named here, and in `distkern info` later."""
+
+
+@click.command(epilog=EPILOG, short_help="Show how far a run is, while it goes on.")
+@click.argument("store", type=Place())
+@click.option("--watch", is_flag=True, help="Look again every few seconds until the matrix is complete.")
+@json_option
+def status(store: Path, watch: bool, as_json: bool) -> None:
+    """Show progress, rate, time left, workers and failures of the run that fills STORE."""
+    if not watch:
+        found = open_store(store).status()
+        print_json(found) if as_json else print_table(table(found))
+        return
+    on_interruption("only this watching has ended; the run goes on")
+    drawn = 0
+    while True:
+        found = open_store(store).status()
+        if as_json:
+            click.echo(json.dumps(found, ensure_ascii=False))
+        else:
+            drawn = _redraw(table(found), drawn)
+        if found["complete"] and not found["alive"]:
+            return
+        time.sleep(WATCH_SECONDS)
+
+
+def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
+    """Print a table in the place of the last one where there is a terminal, else after it; return its height."""
+    if drawn:
+        click.echo(f"\x1b[{drawn}A\x1b[J" if sys.stdout.isatty() else "", nl=not sys.stdout.isatty())
+    print_table(rows)
+    return len(rows)
+
+
+def table(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say in words what `store_status` found."""
+    from distkern.gram.plan import readable_seconds
+
+    done, tiles, run = found["tiles_done"], found["tiles"], found["run"]
+    rows = [
+        ("store", found["path"]),
+        ("state", _state(found)),
+        ("tiles", f"{done:,} of {tiles:,} done ({done / tiles:.1%})"),
+        ("samples", f"{found['blocks_prepared']:,} of {found['blocks']:,} blocks prepared"),
+    ]
+    if found["tiles_per_second"]:
+        left = "" if found["complete"] else f", about {readable_seconds(found['seconds_left'])} left"
+        rows.append(("rate", f"{found['tiles_per_second']:,.3g} tiles a second{left}"))
+    if run is None:
+        return rows
+    at_work = f"{found['tasks_side_by_side']:,} tasks side by side" if found["alive"] else "nobody"
+    rows.append(("at work", at_work + (f", {found['runs_alive']} runs" if found["runs_alive"] > 1 else "")))
+    rows.append(("started", f"{run['started']} by {run['client']} on {run['executor']}"))
+    rows.append(("last heard", f"{readable_seconds(found['last_heard_seconds'])} ago"))
+    if run["workers"]:
+        rows.append(("memory", _memory(run, found["bytes_per_task"])))
+    rows.append(("failed", f"{run['tasks_failed']:,} tasks" if run["tasks_failed"] else "nothing"))
+    rows += [("", f"{failure['task']}: {failure['error']}") for failure in run["failures"]]
+    if run["error"]:
+        rows.append(("ended with", run["error"]))
+    return rows
+
+
+def _memory(run: dict[str, Any], promised: int) -> str:
+    from distkern.gram.plan import readable_bytes
+
+    peak, rest, above = (readable_bytes(run[f"{name}_bytes"]) for name in ("peak", "rest", "above_rest"))
+    planned = readable_bytes(promised)
+    return f"{above} above rest in one process ({peak} at its peak, {rest} at rest); {planned} planned a task"
+
+
+def _state(found: dict[str, Any]) -> str:
+    on = "the same `distkern gram` goes on where it stopped"
+    run = found["run"]
+    if found["state"] == "running":
+        return f"running: {run['note'] or run['phase'] or 'about to begin'}"
+    return {
+        "complete": "complete",
+        "silent": f"not heard of any more: {on}",
+        "failed": f"ended with an error: {on}",
+        "interrupted": f"interrupted: {on}",
+        "idle": f"no run is at work: {on}",
+    }[str(found["state"])]

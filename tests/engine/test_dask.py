@@ -1,0 +1,303 @@
+"""A cluster that comes and goes, workers of other versions, threads on the workers: on real schedulers and workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import contracts
+import numpy as np
+import pytest
+from contracts import nap, square
+
+from distkern import Dask, Kendall, TaskError, WorkerMismatchError, compute_gram
+from distkern.core.typing import Failure, Waiting
+from distkern.engine.dask import flow, worker
+from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
+from distkern.engine.run import run
+
+
+@contextmanager
+def cluster_of(workers, threads, **options):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads,
+            dashboard_address="127.0.0.1:0",
+            silence_logs="CRITICAL",
+            **options,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield cluster, client
+
+
+def receipts_of(outcomes):
+    return sorted(outcome for outcome in outcomes if not isinstance(outcome, Waiting))
+
+
+def die(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+# Workers and schedulers that come and go --------------------------------------------------------------------------
+
+
+def test_no_workers_are_waited_for_and_said_so():
+    with cluster_of(0, 1) as (cluster, client):
+        outcomes = Dask(client).map(square, range(5))
+        assert next(outcomes) == Waiting(NO_WORKERS)
+        cluster.scale(1)
+        assert next(outcomes) == Waiting("")
+        assert receipts_of(outcomes) == [0, 1, 4, 9, 16]
+
+
+def test_a_whole_computation_waits_for_its_first_worker(tmp_path):
+    X, events = np.random.default_rng(0).normal(size=(20, 50)), []
+    with cluster_of(0, 1) as (cluster, client):
+
+        def listen(event):
+            events.append(event)
+            if event.note == NO_WORKERS:
+                cluster.scale(1)
+
+        gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=10, executor=client, progress=listen)
+    assert events[0].note == NO_WORKERS
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+def test_futures_that_someone_cancels_are_handed_in_again(client):
+    from distributed import Future
+
+    outcomes = Dask(client).map(nap, range(40))
+    receipts = [next(outcomes)]
+    client.cancel([Future(key, client) for key in client.futures], force=True)
+    assert sorted([*receipts, *receipts_of(outcomes)]) == list(range(40))
+
+
+@pytest.mark.faults
+def test_a_restarted_cluster_goes_on(client):
+    outcomes = Dask(client).map(nap, range(40))
+    receipts = [next(outcomes)]
+    client.restart(timeout=60)
+    assert sorted([*receipts, *receipts_of(outcomes)]) == list(range(40))
+
+
+@pytest.mark.faults
+def test_a_task_that_kills_its_workers_is_named_and_the_others_are_done(monkeypatch):
+    monkeypatch.setattr(flow, "LIVES", 2)
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster_of(2, 1) as (_, client):
+        outcomes = [one for one in Dask(client).map(die, range(8)) if not isinstance(one, Waiting)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    assert 3 in {failure.task for failure in failures}
+    assert "2 workers died while they had it" in str(failures[0].error)
+    innocent = {outcome for outcome in outcomes if not isinstance(outcome, Failure)}
+    assert innocent | {failure.task for failure in failures} == set(range(8))
+
+
+SCHEDULER = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--no-dashboard"]
+WORKER = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+
+
+@contextmanager
+def processes():
+    """Start programs, and kill those that are left at the end."""
+    started = []
+
+    def start(words):
+        paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(contracts.__file__).parent), *paths])}
+        started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.mark.faults
+def test_a_run_survives_a_scheduler_that_is_replaced_in_time():
+    from distributed import Client
+
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    with processes() as start:
+        scheduler = start([*SCHEDULER, "--port", str(port)])
+        start([*WORKER, address])
+        with Client(address, timeout=60) as client:
+            outcomes = Dask(client).map(nap, range(60))
+            seen = [next(outcome for outcome in outcomes if outcome != Waiting(NO_WORKERS) and outcome != Waiting(""))]
+            scheduler.kill()
+            scheduler.wait()
+            start([*SCHEDULER, "--port", str(port)])
+            start([*WORKER, address])
+            rest = list(outcomes)
+    assert Waiting(NO_SCHEDULER) in rest
+    assert sorted({*seen, *receipts_of(rest)}) == list(range(60))
+
+
+def test_a_scheduler_that_is_lost_for_good_ends_the_run_in_one_sentence():
+    from distributed import Client
+
+    port = free_port()
+    with processes() as start:
+        scheduler = start([*SCHEDULER, "--port", str(port)])
+        start([*WORKER, f"tcp://127.0.0.1:{port}"])
+        with Client(f"tcp://127.0.0.1:{port}", timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+            client._timeout = 1  # how long it tries to come back
+            executor = Dask(client)
+            receipts = []
+
+            def kill(event):
+                if event.done == 1 and scheduler.poll() is None:
+                    scheduler.kill()
+
+            with pytest.raises(TaskError, match=rf"scheduler at tcp://127\.0\.0\.1:{port} is lost; what had finished"):
+                run(executor, nap, range(100), receipts.append, phase="work", listener=kill)
+    assert 1 <= len(receipts) < 100
+
+
+# Versions -----------------------------------------------------------------------------------------------------------
+
+
+OURS = worker.versions()
+
+
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({"distkern": OURS["distkern"] + "1"}, r"distkern .* \(here .*\)"),
+        ({"Python": "3.9.1"}, r"Python 3\.9\.1 \(here 3\."),
+        ({"numpy": "1.26.4", "zarr": "2.18.0"}, r"numpy 1\.26\.4 \(here .*\) and zarr 2\.18\.0 \(here "),
+        ({"numba": "unknown"}, r"numba unknown \(here "),
+    ],
+)
+def test_other_versions_are_refused_by_name(changed, refused):
+    with pytest.raises(WorkerMismatchError, match=rf"^the worker at tcp://a:1 has {refused}"):
+        worker.refuse_mismatch("the worker at tcp://a:1", OURS | changed, OURS)
+
+
+def answer(versions):
+    """Let a worker tell other versions than it has."""
+    from distkern.engine.dask import worker
+
+    worker.versions = versions
+
+
+def given(versions):
+    return versions
+
+
+def broken():
+    raise ModuleNotFoundError("No module named 'distkern'")
+
+
+@contextmanager
+def pretending(client, address, versions):
+    client.run(answer, versions, workers=[address])
+    try:
+        yield
+    finally:
+        client.run(restore, workers=[address])
+
+
+def restore():
+    import importlib
+
+    from distkern.engine.dask import worker
+
+    importlib.reload(worker)
+
+
+def test_a_worker_of_another_version_is_refused_before_any_work(client, monkeypatch):
+    answers = {"tcp://a:1": OURS, "tcp://a:2": OURS | {"numba": "0.1.0"}}
+    monkeypatch.setattr(client, "run", lambda *words, **options: answers)
+    with pytest.raises(WorkerMismatchError, match=r"^the worker at tcp://a:2 has numba 0\.1\.0 \(here "):
+        Dask(client)
+
+
+def test_a_worker_without_distkern_is_refused_before_any_work(client, monkeypatch):
+    answers = {"tcp://a:1": ModuleNotFoundError("No module named 'distkern'"), "tcp://a:2": OSError("just left")}
+    monkeypatch.setattr(client, "run", lambda *words, **options: answers)
+    with pytest.raises(WorkerMismatchError, match=r"^the worker at tcp://a:1 cannot load distkern .*No module named"):
+        Dask(client)
+
+
+def test_another_patch_release_is_worth_a_warning(client, monkeypatch):
+    answers = {"tcp://a:1": OURS | {"numpy": ".".join(OURS["numpy"].split(".")[:2]) + ".99"}}
+    monkeypatch.setattr(client, "run", lambda *words, **options: answers)
+    with pytest.warns(UserWarning, match=r"tcp://a:1 has numpy .*\.99, and this client"):
+        Dask(client)
+
+
+def test_a_worker_of_another_version_that_joins_later_stops_the_run(client):
+    address = sorted(client.scheduler_info(n_workers=-1)["workers"])[0]
+    executor = Dask(client)
+    receipts = []
+    with (
+        pretending(client, address, partial(given, OURS | {"distkern": "0.0.0"})),
+        pytest.raises(WorkerMismatchError, match=rf"^the worker at {address} has distkern 0\.0\.0"),
+    ):
+        run(executor, nap, range(1000), receipts.append, phase="work", listener=lambda event: None, go_on=True)
+    assert len(receipts) < 200
+    assert receipts_of(Dask(client).map(square, range(3))) == [0, 1, 4]
+
+
+# Threads ------------------------------------------------------------------------------------------------------------
+
+
+def threads_seen(number):
+    """Threads that each library may use inside a task, where its pool has been started before."""
+    import numba
+    from threadpoolctl import threadpool_info
+
+    time.sleep(0.05)  # so that both threads of a worker have tasks
+    pools = {(pool["user_api"], pool["num_threads"]) for pool in threadpool_info()}
+    return pools, numba.get_num_threads(), (os.getpid(), threading.get_ident())
+
+
+def start_pools():
+    import numba
+
+    return numba.get_num_threads()
+
+
+@pytest.mark.parametrize(("workers", "threads", "nanny"), [(1, 2, True), (2, 1, True), (1, 2, False)])
+def test_libraries_keep_to_one_thread_for_each_task_and_the_bytes_are_the_same(tmp_path, workers, threads, nanny):
+    X = np.random.default_rng(0).normal(size=(70, 200))
+    with cluster_of(workers, threads, processes=nanny) as (_, client):
+        before = client.run(start_pools)
+        seen = [one for one in Dask(client).map(threads_seen, range(12)) if not isinstance(one, Waiting)]
+        assert {pool for pools, _, _ in seen for pool in pools} <= {("blas", 1), ("openmp", 1)}
+        assert {numba_threads for _, numba_threads, _ in seen} == {1}
+        assert len({where for _, _, where in seen}) == 2
+        assert client.run(start_pools) == before  # what else runs there is left as it was
+        gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=16, executor=client)
+        (logged,) = gram.info()["runs"]
+        assert logged["workers"] == workers
+        assert 0 < logged["rest_bytes"] < logged["peak_bytes"]
+    alone = compute_gram(Kendall(), X, store=tmp_path / "alone.zarr", tile=16, executor="serial")
+    np.testing.assert_array_equal(gram._store.read("marks"), alone._store.read("marks"))
