@@ -220,8 +220,7 @@ class Gram(BaseGram):
         left, top = self._store.cols.index if cols is None else _among(self._store.cols, cols), self._store.rows.index
         if rows is not None:
             top = _among(self._store.rows, rows)
-        operand = V.reshape(len(V), -1)
-        spread = operand
+        spread = operand = V[:, None] if V.ndim == 1 else V
         if left is not None:
             spread = np.zeros((self._grid.cols, operand.shape[1]))
             np.add.at(spread, left, operand)
@@ -236,7 +235,8 @@ class Gram(BaseGram):
             wanted=top,
             held=left,
         )
-        return (out if top is None else out[top]).reshape(-1, *V.shape[1:])
+        wanted = out if top is None else out[top]
+        return wanted[:, 0] if V.ndim == 1 else wanted
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""

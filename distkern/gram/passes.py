@@ -254,7 +254,7 @@ def product(
             )
             for number, chunk in enumerate(cut)
         ]
-        at_once = max(4 * pool.workers, HELD_BYTES // (16 * _span(cut) * V.shape[1]))
+        at_once = max(4 * pool.workers, HELD_BYTES // (16 * _span(cut) * max(1, V.shape[1])))
         for done in range(0, len(tasks), at_once):  # between two rounds nothing waits
 
             def heard(event: Progress) -> None:
