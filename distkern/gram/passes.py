@@ -138,7 +138,7 @@ def task_bytes(grid: Grid, item: int, vectors: int) -> int:
     height, width = min(grid.side, grid.rows), min(grid.side, grid.cols)
     strip = width * max(STRIP_ROWS, STRIP_ENTRIES // width)
     span = max(height, width, CHUNK_SIDE)
-    return 2 * item * height * width + 48 * strip + 8 * span * (5 * vectors + 2)
+    return 3 * item * height * width + 48 * strip + 8 * span * (5 * vectors + 2)  # Zarr holds a chunk thrice
 
 
 # On the workers ------------------------------------------------------------------------------------------------------
