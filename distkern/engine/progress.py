@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib.util import find_spec
 from typing import Any
 
@@ -34,6 +35,33 @@ class Bars:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class Late:
+    """Lets a listener hear of work only once it has taken some seconds.
+
+    Parameters
+    ----------
+    listener
+        Who hears of it.
+    seconds
+        How long after the first event.
+    """
+
+    def __init__(self, listener: Listener, seconds: float) -> None:
+        self._listener = listener
+        self._heard_from = time.monotonic() + seconds
+
+    def __call__(self, event: Progress) -> None:
+        """Hand an event on, if it is time."""
+        if time.monotonic() >= self._heard_from:
+            self._listener(event)
+
+    def close(self) -> None:
+        """Leave a bar as it stands."""
+        close = getattr(self._listener, "close", None)
+        if close is not None:
+            close()
 
 
 def in_notebook() -> bool:

@@ -54,7 +54,8 @@ def compute_gram(
         Folder of the store. What it holds of the same kernel and data is kept and completed.
     executor
         ``None``: the Dask client that exists in this process, else threads. ``"serial"``, ``"threads"``, a number of
-        threads, a ``distributed.Client``, or an executor.
+        threads, a ``distributed.Client``, or an executor. The matrix is multiplied by it too, for as long as it is
+        there.
     memory_limit
         Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
         is free here, or of each Dask worker's limit.
@@ -121,7 +122,7 @@ def compute_gram(
     _refuse_mismatch(opened, plan, job)
     opened.sweep()
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
-    return Gram(opened, job.kernel)
+    return Gram(opened, job.kernel, None if executor is None else pool)
 
 
 def plan_gram(

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
-from distkern.core.events import Progress
+from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.validation import refuse_other_features
+from distkern.engine.executors import resolve_executor
 from distkern.engine.memory import share_of
-from distkern.engine.progress import progress_listener
+from distkern.engine.progress import Late, progress_listener
+from distkern.gram.passes import in_terms_of, product
 from distkern.gram.plan import readable_bytes
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.status import store_status
@@ -26,6 +28,9 @@ from distkern.kernels.registry import from_spec
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 
+BAR_AFTER = 10.0
+"""Seconds that a pass takes before it shows how far it is."""
+
 
 class Gram(BaseGram):
     """A stored Gram matrix. Made by `compute_gram` and `open_gram`.
@@ -34,10 +39,11 @@ class Gram(BaseGram):
     every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
     """
 
-    def __init__(self, store: GramStore, kernel: Kernel) -> None:
+    def __init__(self, store: GramStore, kernel: Kernel, executor: Any = None) -> None:
         self._store = store
         self._grid = store.grid
         self._kernel = kernel
+        self._executor = executor
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._store.path, self._kernel)
@@ -91,7 +97,7 @@ class Gram(BaseGram):
                 f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
                 "compute it from the samples with compute_gram"
             )
-        view = Gram(self._store, kernel)
+        view = Gram(self._store, kernel, self._executor)
         for side in self._store.sides:
             kernel.check_summary(view._summary(side), self._store.samples(side).ids)
         return view
@@ -175,26 +181,73 @@ class Gram(BaseGram):
             if self._grid.symmetric and i != j:
                 yield cols, rows, values.T
 
-    def matmat(self, V: Array) -> Floats:
-        """Product with a vector (n,) or with the columns of a matrix (n, k); equal samples are multiplied once."""
-        V = self._operand(V)
-        rows, cols = self._store.rows.index, self._store.cols.index
-        gathered = V
-        if cols is not None:
-            gathered = np.zeros((self._grid.cols, *V.shape[1:]))
-            np.add.at(gathered, cols, V)
-        out = np.zeros((self._grid.rows, *V.shape[1:]))
-        for top, left, values in self._computed_tiles():
-            out[top] += values @ gathered[left]
-        return out if rows is None else out[rows]
+    def matmat(self, V: Array, progress: Any = None) -> Floats:
+        """K V: product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the stored tiles.
+
+        The executor of the matrix multiplies chunks of tiles where its workers are; vectors and sums of them are all
+        that travels. Each stored byte is read once, and equal samples are multiplied once. The bits are the same
+        whoever multiplies; between stores of unlike tile sides they may differ by rounding, some 1e-15 of
+        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once.
+
+        Parameters
+        ----------
+        V
+            A vector (n,), or vectors in columns (n, k).
+        progress
+            ``None``: a bar on a terminal or in a notebook, if the pass takes longer than ten seconds. ``True``,
+            ``False``, or a function of `Progress` events.
+
+        Raises
+        ------
+        InputError
+            If V has not as many rows as the matrix has columns.
+        IncompleteGramError, CorruptTileError
+            If a tile has not been computed, or does not match its checksum.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from distkern import Kendall, compute_gram
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     gram = compute_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], store=folder + "/gram.zarr")
+        ...     gram.matmat([1.0, 0.5])
+        array([ 0.5, -0.5])
+        """
+        listener = Late(progress_listener(progress), BAR_AFTER if progress is None else 0)
+        try:
+            return self._product(self._operand(V), listener=listener)
+        finally:
+            listener.close()
+
+    def _product(
+        self, V: Floats, rows: Indices | None = None, cols: Indices | None = None, listener: Listener = silent
+    ) -> Floats:
+        left, top = self._store.cols.index if cols is None else _among(self._store.cols, cols), self._store.rows.index
+        if rows is not None:
+            top = _among(self._store.rows, rows)
+        spread = operand = V[:, None] if V.ndim == 1 else V
+        if left is not None:
+            spread = np.zeros((self._grid.cols, operand.shape[1]))
+            np.add.at(spread, left, operand)
+        out = product(
+            self._store,
+            self._kernel,
+            spread,
+            self._summary("rows"),
+            self._summary("cols"),
+            executor=self._executor,
+            listener=listener,
+            wanted=top,
+            held=left,
+        )
+        wanted = out if top is None else out[top]
+        return wanted[:, 0] if V.ndim == 1 else wanted
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""
-        if not self._kernel.summary:
-            return stored
-        row_side = {name: array[rows][:, None] for name, array in self._summary("rows").items()}
-        col_side = {name: array[cols][None, :] for name, array in self._summary("cols").items()}
-        return self._kernel.from_stored(stored, row_side, col_side, self._store.meta["n_features"])
+        row_side = {name: array[rows] for name, array in self._summary("rows").items()}
+        col_side = {name: array[cols] for name, array in self._summary("cols").items()}
+        return in_terms_of(self._kernel, stored, row_side, col_side, self._store.meta["n_features"])
 
     def _summary(self, side: str) -> dict[str, Array]:
         """What the kernel needs of each sample to see the stored values as its own."""
@@ -340,8 +393,16 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
     }
 
 
-def open_gram(path: str | os.PathLike[str]) -> Gram:
+def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram:
     """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
+
+    Parameters
+    ----------
+    path
+        Folder of the store.
+    executor
+        Who multiplies the matrix, as for `compute_gram`; by default the Dask client that exists in this process when it
+        is multiplied, else threads.
 
     Raises
     ------
@@ -349,7 +410,7 @@ def open_gram(path: str | os.PathLike[str]) -> Gram:
         If there is no store at the path, or it is of another format.
     """
     store = GramStore.opened(path)
-    return Gram(store, from_spec(store.meta["kernel"]))
+    return Gram(store, from_spec(store.meta["kernel"]), None if executor is None else resolve_executor(executor))
 
 
 def _reopened(path: str, kernel: Kernel) -> Gram:

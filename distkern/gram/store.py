@@ -12,6 +12,7 @@
       rows/index            (samples,) int32, only where many samples are equal: which row each of them is
       cols/...              the same for the columns of a rectangular matrix
       runs/...              a group for each run that computed something; its attributes say when, on what, how far
+      scratch/...           vectors on their way to workers that multiply; nothing to read
 
 A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
 longer, and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile
@@ -69,6 +70,15 @@ FORMAT = 1
 
 STALE_SECONDS = 3600
 """A temporary file older than this was left by a writer that was killed."""
+
+SCRATCH = "scratch"
+"""Group of what is spooled to the workers for as long as a pass over the matrix takes."""
+
+SCRATCH_ROWS = 4096
+"""Rows of a spooled array that are stored together."""
+
+SCRATCH_SECONDS = 7 * 24 * 3600
+"""What was spooled longer ago was left by a client that was killed; no pass takes as long."""
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
 
@@ -193,7 +203,11 @@ class GramStore:
         return checksum(stored, len(self.generations))
 
     def read_tile(self, i: int, j: int) -> Floats:
-        """Read tile (i, j), as float64.
+        """Read tile (i, j), as float64; see `stored_tile`."""
+        return self.stored_tile(i, j).astype(np.float64, copy=False)
+
+    def stored_tile(self, i: int, j: int) -> Array:
+        """Read tile (i, j), in the type in which it is stored.
 
         Raises
         ------
@@ -220,7 +234,7 @@ class GramStore:
                 f"`distkern verify --repair {self.path}`"
             )
         self.bytes_read += stored.nbytes
-        return stored.astype(np.float64, copy=False)
+        return stored
 
     def read_part(self, i: int, j: int, mark: int) -> Array | None:
         """Read what a tile held in the generation of a mark, in the stored type; None if it does not match the mark."""
@@ -389,11 +403,12 @@ class GramStore:
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
-        oldest = time.time() - STALE_SECONDS
-        store = Path(self.path)
-        for left in [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]:
+        now, store = time.time(), Path(self.path)
+        building = [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]
+        spooled = [*(store / SCRATCH).glob("*/")]
+        for left in [*building, *spooled]:
             with suppress(OSError):  # someone else has swept it
-                if left.stat().st_mtime < oldest:
+                if left.stat().st_mtime < now - (SCRATCH_SECONDS if left in spooled else STALE_SECONDS):
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def still_there(self) -> None:
@@ -403,6 +418,35 @@ class GramStore:
             raise StoreMismatchError(
                 f"{self.path!r} was replaced by another store, or has grown, while it was computed"
             )
+
+    # Vectors on their way to the workers ---------------------------------------------------------------------
+
+    def spool(self, array: Array) -> str:
+        """Lay an array beside the tiles for as long as a pass takes; return the name to read it by.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written.
+        """
+        name = f"{SCRATCH}/{uuid4().hex}"
+        chunks = (min(len(array), SCRATCH_ROWS), *array.shape[1:])
+        with _explained(self.path, "write to the store"):
+            try:
+                _array(self._group, name, array.shape, chunks, array.dtype)[...] = array
+            except ValueError as error:  # what Zarr says of a store that was opened for reading only
+                raise StoreError(f"cannot write to the store {self.path!r}: {error}") from error
+        return name
+
+    def spooled(self, name: str, rows: slice) -> Array:
+        """Read some rows of a spooled array."""
+        with _explained(self.path, "read the store"):
+            return np.asarray(self._group[name][rows])  # type: ignore[index]
+
+    def unspool(self, name: str) -> None:
+        """Delete a spooled array."""
+        with _explained(self.path, "write to the store"):
+            del self._group[name]
 
 
 def _array(

@@ -80,7 +80,7 @@ class Receipt:
 
 
 @lru_cache(maxsize=4)
-def _opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
+def opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
     """Open a store once a process; ``store_id`` tells it from one that lay or lies at the same path."""
     store = GramStore.opened(path)
     if store.meta["id"] != store_id:
@@ -93,7 +93,7 @@ def _opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
 def prepare_block(task: PrepareTask) -> Receipt:
     """Read a block of samples, do the kernel's once-per-sample work, and store it."""
     began = time.perf_counter()
-    store, kernel = _opened(task.path, task.store_id)
+    store, kernel = opened(task.path, task.store_id)
     samples = store.samples(task.side)
     block, stop = samples.span(task.block)
     start = max(block, task.first)
@@ -116,7 +116,7 @@ def prepare_block(task: PrepareTask) -> Receipt:
 def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
-    store, kernel = _opened(task.path, task.store_id)
+    store, kernel = opened(task.path, task.store_id)
     A = prepared_block(store.rows, task.i, task.row_marks)
     diagonal = store.grid.symmetric and task.i == task.j
     B = A if diagonal else prepared_block(store.cols, task.j, task.col_marks)

@@ -262,8 +262,8 @@ class _Rectangle(View):
         """Keep the values as they are."""
         return values
 
-    def matmat(self, V: Array) -> Floats:
-        return self._parent.matmat(V)
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        return self._parent._product(V, rows, cols)
 
     def row_diag(self) -> Floats:
         return self._parent.row_diag() if self._row_diag is None else self._row_diag

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
 
 
@@ -98,9 +98,8 @@ class ArrayGram(BaseGram):
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._values[np.ix_(rows, cols)]
 
-    def matmat(self, V: Array) -> Floats:
-        """Product with a vector (n,) or with the columns of a matrix (n, k)."""
-        return self._values @ self._operand(V)
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        return self._values @ V if rows is None or cols is None else super()._product(V, rows, cols)
 
     def _known_diag(self, values: Floats | None, side: str) -> Floats:
         if values is not None:

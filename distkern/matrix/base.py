@@ -167,11 +167,22 @@ class BaseGram(ABC):
 
     def matmat(self, V: Array) -> Floats:
         """Product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the tiles."""
-        V = self._operand(V)
-        out = np.zeros((self.shape[0], *V.shape[1:]))
-        for rows, cols, values in self.tiles():
-            out[rows] += values @ V[cols]
-        return out
+        return self._product(self._operand(V))
+
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        """Product of some rows and columns, all by default, with V; positions may repeat."""
+        if rows is None or cols is None:
+            out = np.zeros((self.shape[0], *V.shape[1:]))
+            for top, left, values in self.tiles():
+                out[top] += values @ V[left]
+            return out
+        if 4 * len(rows) * len(cols) >= self.shape[0] * self.shape[1]:  # no more reading than to gather the part
+            spread = np.zeros((self.shape[1], *V.shape[1:]))
+            np.add.at(spread, cols, V)
+            return self._product(spread)[rows]
+        height = max(1, PASS_BYTES // max(1, 8 * len(cols)))
+        strips = [self._block(rows[start : start + height], cols) @ V for start in range(0, len(rows), height)]
+        return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
 
     def _operand(self, V: Array) -> Floats:
         V = np.asarray(V, dtype=np.float64)
@@ -281,14 +292,9 @@ class SliceGram(BaseGram):
             if len(where) and len(there):
                 yield where, there, values[np.ix_(which, other)]
 
-    def matmat(self, V: Array) -> Floats:
-        """Product with a vector or with columns; a large part goes through one pass over the parent's tiles."""
-        V = self._operand(V)
-        if not self._is_large():
-            return super().matmat(V)
-        spread = np.zeros((self._parent.shape[1], *V.shape[1:]))
-        np.add.at(spread, self._cols, V)
-        return self._parent.matmat(spread)[self._rows]
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        top, left = self._rows if rows is None else self._rows[rows], self._cols if cols is None else self._cols[cols]
+        return self._parent._product(V, top, left)
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples, from the parent's diagonal."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
 from distkern.matrix.indexing import as_indices
 
@@ -83,12 +83,15 @@ class CenteredGram(View):
         # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
         return values - np.add.outer(self.row_means[rows], self.col_means[cols]) + self.grand_mean
 
-    def matmat(self, V: Array) -> Floats:
-        """Product with a vector or with columns, in one pass over the parent."""
-        V = self._operand(V)
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        row_means, col_means = _some(self.row_means, rows), _some(self.col_means, cols)
         sums = V.sum(axis=0)
-        row_part = np.multiply.outer(self.row_means, sums)
-        return self._parent.matmat(V) - row_part - self.col_means @ V + self.grand_mean * sums
+        return (
+            self._parent._product(V, rows, cols)
+            - np.multiply.outer(row_means, sums)
+            - col_means @ V
+            + self.grand_mean * sums
+        )
 
     def row_diag(self) -> Floats:
         """Squared distance of each row sample from the centre."""
@@ -147,11 +150,9 @@ class UnitNormGram(View):
             values[np.equal.outer(rows, cols)] = 1.0
         return values
 
-    def matmat(self, V: Array) -> Floats:
-        """Product with a vector or with columns, in one pass over the parent."""
-        V = self._operand(V)
-        scaled = (V.T / self.col_norms).T
-        return (self._parent.matmat(scaled).T / self.row_norms).T
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        scaled = (V.T / _some(self.col_norms, cols)).T
+        return (self._parent._product(scaled, rows, cols).T / _some(self.row_norms, rows)).T
 
     def row_diag(self) -> Floats:
         """Ones."""
@@ -160,6 +161,10 @@ class UnitNormGram(View):
     def col_diag(self) -> Floats:
         """Ones."""
         return np.ones(self.shape[1])
+
+
+def _some(values: Floats, positions: Indices | None) -> Floats:
+    return values if positions is None else values[positions]
 
 
 def _norms(diagonal: Floats, ids: tuple[str, ...], floor: float) -> Floats:

@@ -33,9 +33,9 @@ class CountingGram(ArrayGram):
         self.blocks.append((rows, cols))
         return super()._block(rows, cols)
 
-    def matmat(self, V):
-        self.products += 1
-        return super().matmat(V)
+    def _product(self, V, rows=None, cols=None):
+        self.products += rows is None
+        return super()._product(V, rows, cols)
 
 
 def cohort(classes=2, count=60, seed=0):

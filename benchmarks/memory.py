@@ -1,0 +1,141 @@
+"""A Gram matrix that no worker could hold: computed, then multiplied by vectors, with the memory that it took.
+
+``python benchmarks/memory.py``: 40,000 x 40,000 from 100 features, two workers of 1 GiB each.
+``python benchmarks/memory.py --small``: a few seconds, nothing written.
+``python benchmarks/memory.py --json --samples 4000 --allowance 10MB``: another size; prints what it measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import machine, publish, table, versions
+
+from distkern import Kendall, compute_gram
+from distkern.core.units import parse_bytes
+from distkern.engine.dask.cluster import local_client
+from distkern.gram import passes
+from distkern.gram.grid import Grid
+from distkern.gram.plan import readable_bytes
+
+FEATURES = 100
+VECTORS = 16
+WORKERS = 2
+
+
+def status(field: str) -> int:
+    """Bytes of a field of what Linux tells of this process: VmRSS is what it holds, VmHWM the most that it held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def resting() -> int:
+    """Bytes that this process holds now; from here on its peak is counted anew."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    return status("VmRSS")
+
+
+def peak() -> int:
+    """Most bytes that this process has held since `resting`."""
+    return status("VmHWM")
+
+
+def watched(client: Any, work: Any) -> dict[str, Any]:
+    """Do some work; its seconds, and the bytes at rest and at the peak of every worker and of this process."""
+    before, here = client.run(resting), resting()
+    began = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    after = client.run(peak)
+    if set(before) != set(after):
+        raise SystemExit("a worker was lost: look at its log; the nanny kills those that take more than their limit")
+    workers = [[before[address], after[address]] for address in before]
+    return {"seconds": seconds, "workers": workers, "client": [here, peak()]}
+
+
+def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
+    """Compute and multiply a matrix on workers of ``limit`` bytes, of which ``allowance`` are for a task."""
+    rng = np.random.default_rng(0)
+    passes.SMALL_BYTES = 0  # on the workers, however small
+    with tempfile.TemporaryDirectory() as folder, local_client(WORKERS, limit) as client:
+        cohort = Path(folder) / "cohort.npy"
+        np.save(cohort, rng.normal(size=(samples, FEATURES)))
+        V = rng.normal(size=(samples, VECTORS))
+        for way in ("first", "second"):  # what is loaded and compiled once is at rest afterwards
+            warm = compute_gram(Kendall(), np.load(cohort)[:400], store=f"{folder}/{way}", executor=client, tile=50)
+            warm.matmat(V[:400])
+        kept = []
+
+        def compute() -> None:
+            options = {"store": f"{folder}/gram", "executor": client, "memory_limit": allowance}
+            kept.append(compute_gram(Kendall(), cohort, **options))
+
+        computed = watched(client, compute)
+        (gram,) = kept
+        before = gram.bytes_read()
+        multiplied = watched(client, lambda: kept.append(gram.matmat(V)))
+        read = gram.bytes_read() - before
+        rows = rng.integers(0, samples, 5)
+        np.testing.assert_allclose(kept[1][rows], gram.block(rows, slice(None)) @ V, rtol=1e-9, atol=1e-9)
+        info = gram.info()
+        grid = Grid(samples, samples, info["tile"], True)
+        item = np.dtype(info["dtype"]).itemsize
+        computed["promised"], multiplied["promised"] = info["bytes_per_task"], passes.task_bytes(grid, item, VECTORS)
+        size = {"samples": samples, "tile": info["tile"], "tiles": info["tiles"], "stored": info["bytes_stored"]}
+        whole = {"bytes": item * samples**2, "read": read, "limit": limit}
+        return {**size, **whole, "computed": computed, "multiplied": multiplied}
+
+
+def lines(found: dict[str, Any]) -> list[list[str]]:
+    """What was measured, for people."""
+    rows = [
+        ["matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"],
+        ["", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"],
+        ["stored", readable_bytes(found["stored"])],
+        ["workers", f"{WORKERS}, limited to {readable_bytes(found['limit'])} each"],
+    ]
+    for name, what in (("computed", "computed"), ("multiplied", f"multiplied by {VECTORS} vectors")):
+        run = found[name]
+        above = max(high - rest for rest, high in run["workers"])
+        rest, high = max(run["workers"], key=lambda pair: pair[1])
+        rows += [
+            [what, f"{run['seconds']:.1f} s" + (f", reading {readable_bytes(found['read'])}" if "by" in what else "")],
+            ["– largest worker", f"{readable_bytes(high)} at its peak, {readable_bytes(rest)} at rest"],
+            ["– above rest, promised", f"{readable_bytes(above)}, {readable_bytes(run['promised'])} a task"],
+            ["– the client above rest", readable_bytes(run["client"][1] - run["client"][0])],
+        ]
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="a small matrix, nothing written")
+    parser.add_argument("--json", action="store_true", help="print what was measured as JSON, nothing written")
+    parser.add_argument("--samples", type=int, default=40_000)
+    parser.add_argument("--limit", default="1GiB", help="bytes that a worker may hold")
+    parser.add_argument("--allowance", help="bytes that a task may take; by default a share of the limit")
+    arguments = parser.parse_args()
+    if arguments.small:
+        arguments.samples, arguments.allowance = 1_000, "4MB"
+    allowance = None if arguments.allowance is None else parse_bytes(arguments.allowance)
+    found = measured(arguments.samples, parse_bytes(arguments.limit), allowance)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    rows = lines(found)
+    print("\n".join(f"{name:<40} {value}" for name, value in rows))
+    if not arguments.small:
+        note = f"Measured on {machine()}; {versions('distkern', 'dask', 'numpy', 'zarr')}."
+        publish("memory", table(["", ""], rows) + "\n\n" + note)
+
+
+if __name__ == "__main__":
+    main()
