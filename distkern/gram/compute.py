@@ -12,10 +12,13 @@ from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
+from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import Job, inspect
+from distkern.gram.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
+from distkern.gram.nystrom import NystromGram, opened_gram
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore, exists, place
 from distkern.kernels.base import Kernel
@@ -33,10 +36,13 @@ def compute_gram(
     tile: int | None = None,
     ids: Any = None,
     missing: str = "error",
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
     resume: bool = True,
     overwrite: bool = False,
     progress: Any = None,
-) -> Gram:
+) -> Gram | NystromGram:
     """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
 
     Parameters
@@ -69,6 +75,17 @@ def compute_gram(
         ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
         kernels: take NaN as a feature of unknown place, averaged over all places; the matrix stays positive
         semidefinite, which comparing each pair of samples on its own common features would not.
+    landmarks
+        For cohorts too large for the whole matrix: compute its columns at so many landmark samples only, and get the
+        Nyström approximation by them, a lazy `NystromGram`. A number k, or the landmarks themselves: positions or names
+        of samples. Time and disk are those of m × k entries; m / (2 k) times less than the symmetric matrix takes.
+    landmark_choice
+        ``"random"``: uniform, without replacement. ``"kmeans++"``: far from one another in feature space, so that small
+        groups are met, too. ``"leverage"``: by approximate ridge leverage scores. Equal samples count once. The last
+        two look at kernel values of min(m, max(2,000, 10 k)) random candidates, which this process reads and prepares:
+        `plan_gram` counts their time, and what cannot fit in memory is refused.
+    landmark_seed
+        Seed of the choice. The same samples, kernel, number, choice and seed give the same landmarks.
     resume
         Whether an existing store of the same computation is completed; if False it is an error.
     overwrite
@@ -78,8 +95,8 @@ def compute_gram(
 
     Returns
     -------
-    Gram
-        The lazy handle of the complete matrix.
+    Gram or NystromGram
+        The lazy handle of the complete matrix, or of its approximation by landmarks.
 
     Raises
     ------
@@ -110,14 +127,27 @@ def compute_gram(
         raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
     opened = GramStore.opened(path) if there and not overwrite else None
     job = inspect(kernel, X, Y, ids, missing)
-    plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile, asked, opened is not None)
     if opened is None:
         refuse_full_disk(plan, path)
-        opened = GramStore.create(path, plan.to_dict(), job.sides, job.sample.arrays, overwrite=overwrite)
+        opened = _created(path, plan, job, asked, overwrite)
     _refuse_mismatch(opened, plan, job)
+    if asked is not None:
+        job = at_landmarks(job, np.array(opened.meta["landmark_positions"]))
     opened.sweep()
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
-    return Gram(opened, job.kernel)
+    return opened_gram(opened, job.kernel)
+
+
+def _created(path: str, plan: GramPlan, job: Job, asked: Landmarks | None, overwrite: bool) -> GramStore:
+    """Lay out the store; where it is one at landmarks, choose them, and compute some true entries beside them."""
+    meta = plan.to_dict()
+    if asked is not None:
+        positions = choose(job, asked)
+        meta |= {"landmark_positions": positions.tolist(), "error_sample": true_entries(job, asked.seed)}
+        job = at_landmarks(job, positions)
+    return GramStore.create(path, meta, job.sides, job.sample.arrays, overwrite=overwrite)
 
 
 def plan_gram(
@@ -130,6 +160,9 @@ def plan_gram(
     dtype: str = "float64",
     tile: int | None = None,
     missing: str = "error",
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
 ) -> GramPlan:
     """Plan what `compute_gram` would do with the same arguments, and do none of it.
 
@@ -144,13 +177,25 @@ def plan_gram(
     >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
     3
     """
-    return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile)
+    job = inspect(kernel, X, Y, None, missing)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    return _plan(job, resolve_executor(executor), memory_limit, dtype, tile, asked)
 
 
-def _plan(job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: Any) -> GramPlan:
+def _plan(
+    job: Job,
+    pool: Executor,
+    memory_limit: int | str | None,
+    dtype: str,
+    tile: Any,
+    asked: Landmarks | None = None,
+    chosen: bool = False,
+) -> GramPlan:
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     workers, share = pool.workers, pool.memory_per_task(limit)
-    return make_plan(job, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
+    computed = job if asked is None else at_landmarks(job, stand_ins(asked))
+    plan = make_plan(computed, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
+    return plan if asked is None else planned(plan, job, asked, None if chosen else share_of(limit, 1))
 
 
 def _floating(dtype: Any) -> str:

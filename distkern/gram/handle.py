@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+
+if TYPE_CHECKING:
+    from distkern.gram.nystrom import NystromGram
 
 
 class Gram(BaseGram):
@@ -335,16 +338,23 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
     }
 
 
-def open_gram(path: str | os.PathLike[str]) -> Gram:
+def open_gram(path: str | os.PathLike[str]) -> Gram | NystromGram:
     """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
+
+    Returns
+    -------
+    Gram or NystromGram
+        The lazy handle; the approximation by landmarks where the matrix was computed with ``landmarks=``.
 
     Raises
     ------
     StoreError
         If there is no store at the path, or it is of another format.
     """
+    from distkern.gram.nystrom import opened_gram  # which is made of this module's Gram
+
     store = GramStore.opened(path)
-    return Gram(store, from_spec(store.meta["kernel"]))
+    return opened_gram(store, from_spec(store.meta["kernel"]))
 
 
 def _reopened(path: str, kernel: Kernel) -> Gram:

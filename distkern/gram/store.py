@@ -364,7 +364,7 @@ def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping
     }
     group = zarr.create_group(path, attributes={"distkern": {**identity, **meta}})
     empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
-    _array(group, "gram", (grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty)
+    _array(group, "gram", (grid.rows, grid.cols), (grid.side, min(grid.side, grid.cols)), meta["dtype"], empty)
     _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
     for name, side in sides.items():
         part, count = group.create_group(name), len(side.digests)
