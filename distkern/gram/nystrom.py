@@ -51,16 +51,16 @@ class NystromError:
         return asdict(self)
 
     def __str__(self) -> str:
-        return (
-            f"trace error {self.trace:.2%}, Frobenius error {self.frobenius:.2%} ± {self.frobenius_se:.2%}; on "
-            f"{self.entries:,} true entries root mean square {self.rms:.3g}, at most {self.largest:.3g}"
+        norms = (
+            f"trace error {max(0.0, self.trace):.2%}, Frobenius error {self.frobenius:.2%} ± {self.frobenius_se:.2%}"
         )
+        return f"{norms}; on {self.entries:,} true entries root mean square {self.rms:.3g}, at most {self.largest:.3g}"
 
 
 def whitening(W: Floats, rounding: float) -> Floats:
     """B = U Λ^(−1/2), (k, r), with W = U Λ Uᵀ on the eigenvalues that are more than rounding: B Bᵀ = W⁺.
 
-    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding every entry of W to a relative ε changes an
+    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding the entries of W to a relative ε moves an
     eigenvalue by some sqrt(k) ε λ_max at most: what is kept is known to a tenth or better. K̂ is the kernel of the
     samples projected on the directions that are kept, so K − K̂ is positive semidefinite whatever is left out.
 

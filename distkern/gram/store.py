@@ -3,7 +3,8 @@
 ::
 
     cohort.zarr/
-      gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
+      gram                  (rows, cols), one chunk a tile, no wider than the matrix; below the diagonal of a
+                            symmetric matrix nothing is stored
       marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
