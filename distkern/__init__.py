@@ -46,6 +46,7 @@ _HOMES = {
     "distkern.gram.correlation": ("kendalltau_matrix",),
     "distkern.gram.repair": ("repair_gram",),
     "distkern.gram.handle": ("Gram", "open_gram"),
+    "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),

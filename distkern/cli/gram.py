@@ -62,6 +62,20 @@ gram_options = options(
         help="Where samples lack values: refuse them, leave such features out, or (Kendall kernels) average over all "
         "places of what is missing.",
     ),
+    click.option(
+        "--landmarks",
+        type=click.IntRange(1),
+        metavar="K",
+        help="Compute the columns of K landmark samples only, for the Nyström approximation by them.",
+    ),
+    click.option(
+        "--landmark-choice",
+        type=click.Choice(["random", "kmeans++", "leverage"]),
+        default="random",
+        show_default=True,
+        help="How landmarks are chosen: at random, far from one another, or by ridge leverage scores.",
+    ),
+    click.option("--landmark-seed", type=int, default=0, show_default=True, metavar="N", help="Seed of that choice."),
     execution_options,
     click.option("--overwrite", is_flag=True, help="Delete an existing store first."),
     json_option,
@@ -73,6 +87,7 @@ Examples:
   distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
   distkern gram cohort.h5ad cohort.zarr --kernel mallows --param lam=2 --param scaled=true --workers 4
   distkern gram new.csv new.zarr --against cohort.csv --samples rows --kernel gaussian --param sigma=median
+  distkern gram million.h5ad million.zarr --kernel gaussian --landmarks 500 --landmark-choice kmeans++
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
 INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. A store of
@@ -91,6 +106,8 @@ def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool
         print_plan(store=store, as_json=as_json, **given)
         return
     from distkern.gram.compute import compute_gram
+    from distkern.gram.nystrom import NystromGram
+    from distkern.gram.plan import landmark_words
 
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
@@ -107,21 +124,30 @@ def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool
             dtype=given["dtype"],
             missing=given["missing"],
             tile=given["tile"],
+            **landmarks_of(given),
             resume=not no_resume,
             overwrite=given["overwrite"],
             progress=progress_of(quiet),
         )
     info = matrix.info()
+    error = matrix.error() if isinstance(matrix, NystromGram) else None
     if as_json:
-        print_json(info)
+        print_json(info | ({"error": error.to_dict()} if error else {}))
         return
     rows, cols = matrix.shape
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
+    if error:
+        click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
     if len(info["runs"]) > len(runs):
         run = info["runs"][-1]
         say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
     else:
         say("it was complete before: nothing was computed", quiet)
+
+
+def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Pick the arguments that tell the landmarks."""
+    return {name: given[name] for name in ("landmarks", "landmark_choice", "landmark_seed")}
 
 
 def read_arguments(
@@ -154,7 +180,7 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
     """Print what ``distkern gram`` would do with the same arguments, and do none of it."""
     from distkern.engine.executors import resolve_executor
     from distkern.gram.compute import plan_gram
-    from distkern.gram.plan import readable_bytes, readable_seconds, refuse_full_disk
+    from distkern.gram.plan import landmark_words, readable_bytes, readable_seconds, refuse_full_disk
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
@@ -171,6 +197,7 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
             dtype=given["dtype"],
             tile=found["tile"] if found else given["tile"],
             workers=wanted,
+            **landmarks_of(given),
         )
         runs_on = f"{wanted:,} workers of one thread each" if wanted else pool.describe()
     if found:
@@ -184,6 +211,8 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
         return
     left = 1 - done / plan.tiles
     sides = "symmetric" if plan.symmetric else "test × training"
+    if plan.landmarks:
+        sides = f"all samples × landmarks ({landmark_words(plan.landmarks)})"
     table = [
         ("kernel", repr(kernel)),
         (

@@ -29,7 +29,7 @@ def info(store: Path, as_json: bool) -> None:
 
 
 def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
-    from distkern.gram.plan import readable_bytes
+    from distkern.gram.plan import landmark_words, readable_bytes
 
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")
@@ -45,6 +45,9 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"fingerprint of {side}", digest) for side, digest in found["fingerprint"].items()),
         ("written by", f"distkern {found['version']}, store format {found['format']}"),
     ]
+    if found.get("landmarks"):
+        at = f"{landmark_words(found['landmarks'])}; the {rows:,} × {len(gram.landmarks):,} part at them is stored"
+        table.insert(3, ("landmarks", at))
     for number, run in enumerate(found["runs"], start=1):
         done = f"{run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}"
         ended = "" if run["state"] == "finished" else f", {run['state']}"

@@ -18,6 +18,7 @@ from distkern.gram.fill import fill
 from distkern.gram.grid import Grid
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import distinct, look
+from distkern.gram.nystrom import NystromGram, opened_gram
 from distkern.gram.plan import bytes_of_task, readable_bytes, refuse_full_disk
 from distkern.gram.store import GramStore
 from distkern.io.digests import fingerprint
@@ -53,14 +54,14 @@ class Added:
 
 
 def append_gram(
-    gram: Gram | str | os.PathLike[str],
+    gram: Gram | NystromGram | str | os.PathLike[str],
     X: Any,
     *,
     ids: Any = None,
     executor: Any = None,
     memory_limit: int | str | None = None,
     progress: Any = None,
-) -> Gram:
+) -> Gram | NystromGram:
     """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
@@ -69,7 +70,8 @@ def append_gram(
     Parameters
     ----------
     gram
-        A stored Gram matrix, or the folder of its store, complete. To a rectangular one, rows are added.
+        A stored Gram matrix, or the folder of its store, complete. To a rectangular one rows are added, and to an
+        approximation by landmarks too, whose landmarks and sample of true entries stay as they are.
     X
         The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
         samples, as a median bandwidth, stay as they are.
@@ -103,9 +105,9 @@ def append_gram(
            [-1.   ,  1.   , -0.333],
            [ 0.333, -0.333,  1.   ]])
     """
-    kernel = gram.kernel if isinstance(gram, Gram) else None
-    store = GramStore.opened(gram.path if isinstance(gram, Gram) else gram)
-    kernel = from_spec(store.meta["kernel"]) if kernel is None else kernel
+    handle = gram if isinstance(gram, Gram | NystromGram) else None
+    store = GramStore.opened(gram if handle is None else handle.path)
+    kernel: Kernel = from_spec(store.meta["kernel"]) if handle is None else handle.kernel
     pool, listener = resolve_executor(executor), progress_listener(progress)
     source = _fitting(store, as_source(X, ids=ids))
     complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
@@ -123,7 +125,7 @@ def append_gram(
         )
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
-    return Gram(store, kernel)
+    return opened_gram(store, kernel, None if executor is None else pool)
 
 
 def _fitting(store: GramStore, source: Source) -> Source:

@@ -13,10 +13,13 @@ from distkern.core.events import Progress
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
+from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import Job, inspect
+from distkern.gram.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
+from distkern.gram.nystrom import NystromGram, opened_gram
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore, exists, place
 from distkern.kernels.base import Kernel
@@ -34,10 +37,13 @@ def compute_gram(
     tile: int | None = None,
     ids: Any = None,
     missing: str = "error",
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
     resume: bool = True,
     overwrite: bool = False,
     progress: Any = None,
-) -> Gram:
+) -> Gram | NystromGram:
     """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
 
     Parameters
@@ -71,6 +77,17 @@ def compute_gram(
         ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
         kernels: take NaN as a feature of unknown place, averaged over all places; the matrix stays positive
         semidefinite, which comparing each pair of samples on its own common features would not.
+    landmarks
+        For cohorts too large for the whole matrix: compute its columns at so many landmark samples only, and get the
+        Nyström approximation by them, a lazy `NystromGram`. A number k, or the landmarks themselves: positions or names
+        of samples. Time and disk are those of m × k entries; m / (2 k) times less than the symmetric matrix takes.
+    landmark_choice
+        ``"random"``: uniform, without replacement. ``"kmeans++"``: far from one another in feature space, so that small
+        groups are met, too. ``"leverage"``: by approximate ridge leverage scores. Equal samples count once. The last
+        two look at kernel values of min(m, max(2,000, 10 k)) random candidates, which this process reads and prepares:
+        `plan_gram` counts their time, and what cannot fit in memory is refused.
+    landmark_seed
+        Seed of the choice. The same samples, kernel, number, choice and seed give the same landmarks.
     resume
         Whether an existing store of the same computation is completed; if False it is an error.
     overwrite
@@ -80,8 +97,8 @@ def compute_gram(
 
     Returns
     -------
-    Gram
-        The lazy handle of the complete matrix.
+    Gram or NystromGram
+        The lazy handle of the complete matrix, or of its approximation by landmarks.
 
     Raises
     ------
@@ -113,16 +130,30 @@ def compute_gram(
     opened = GramStore.opened(path) if there and not overwrite else None
     collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
     job = inspect(kernel, X, Y, ids, missing, collapsed)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
     for waiting in getattr(pool, "await_workers", tuple)():  # their memory decides the plan
         listener(Progress("plan", 0, 1, waiting.words))
-    plan = _plan(job, pool, memory_limit, dtype, opened.meta["tile"] if opened else tile)
+    stored = None if opened is None else opened.meta["tile"]
+    plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, chosen=opened is not None)
     if opened is None:
         refuse_full_disk(plan.bytes_stored, path)
-        opened = GramStore.create(path, plan.to_dict(), job.sides, job.sample.arrays, overwrite=overwrite)
+        opened = _created(path, plan, job, asked, overwrite)
     _refuse_mismatch(opened, plan, job)
+    if asked is not None:
+        job = at_landmarks(job, np.array(opened.meta["landmark_positions"]))
     opened.sweep()
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
-    return Gram(opened, job.kernel, None if executor is None else pool)
+    return opened_gram(opened, job.kernel, None if executor is None else pool)
+
+
+def _created(path: str, plan: GramPlan, job: Job, asked: Landmarks | None, overwrite: bool) -> GramStore:
+    """Lay out the store; where it is one at landmarks, choose them, and compute some true entries beside them."""
+    meta = plan.to_dict()
+    if asked is not None:
+        positions = choose(job, asked)
+        meta |= {"landmark_positions": positions.tolist(), "error_sample": true_entries(job, asked.seed)}
+        job = at_landmarks(job, positions)
+    return GramStore.create(path, meta, job.sides, job.sample.arrays, overwrite=overwrite)
 
 
 def plan_gram(
@@ -136,6 +167,9 @@ def plan_gram(
     tile: int | None = None,
     missing: str = "error",
     workers: int | None = None,
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
 ) -> GramPlan:
     """Plan what `compute_gram` would do with the same arguments, and do none of it.
 
@@ -159,16 +193,27 @@ def plan_gram(
     """
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number of 1 or more, not {workers!r}")
-    return _plan(inspect(kernel, X, Y, None, missing), resolve_executor(executor), memory_limit, dtype, tile, workers)
+    job = inspect(kernel, X, Y, None, missing)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    return _plan(job, resolve_executor(executor), memory_limit, dtype, tile, workers, asked)
 
 
 def _plan(
-    job: Job, pool: Executor, memory_limit: int | str | None, dtype: str, tile: Any, workers: int | None = None
+    job: Job,
+    pool: Executor,
+    memory_limit: int | str | None,
+    dtype: str,
+    tile: Any,
+    workers: int | None = None,
+    asked: Landmarks | None = None,
+    chosen: bool = False,
 ) -> GramPlan:
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     share = limit if workers is not None and limit is not None else pool.memory_per_task(limit)
     workers = pool.workers if workers is None else workers
-    return make_plan(job, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
+    computed = job if asked is None else at_landmarks(job, stand_ins(asked))
+    plan = make_plan(computed, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
+    return plan if asked is None else planned(plan, job, asked, None if chosen else share_of(limit, 1))
 
 
 def _floating(dtype: Any) -> str:

@@ -29,11 +29,11 @@ from distkern.engine.executors import resolve_executor
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.compute import compute_gram
-from distkern.gram.handle import Gram
 from distkern.gram.pairwise import PValueRule, compute_pairwise
 from distkern.gram.plan import readable_bytes
 from distkern.io.source import Source, as_source
 from distkern.kernels.kendall import Concordance, Kendall
+from distkern.matrix.base import BaseGram
 
 Missing = Literal["raise", "drop-samples", "pairwise"]
 MISSING = ("raise", "drop-samples", "pairwise")
@@ -247,7 +247,7 @@ def _complete(
         return _from_counts(gram.with_kernel(Concordance()), cohort, rule)
 
 
-def _from_counts(gram: Gram, cohort: _Cohort, rule: PValueRule | None) -> tuple[Floats, Floats | None]:
+def _from_counts(gram: BaseGram, cohort: _Cohort, rule: PValueRule | None) -> tuple[Floats, Floats | None]:
     """Pass over the counts once and turn them into tau and p-values."""
     n = cohort.features.shape[1]
     untied = gram.diag()  # S of a feature with itself
@@ -270,7 +270,7 @@ def _from_counts(gram: Gram, cohort: _Cohort, rule: PValueRule | None) -> tuple[
     return tau, p
 
 
-def _strips(gram: Gram) -> Iterator[tuple[Indices, Indices, Array]]:
+def _strips(gram: BaseGram) -> Iterator[tuple[Indices, Indices, Array]]:
     """Pass over the matrix once: (row positions, column positions, S as int64), in strips of bounded size."""
     for rows, cols, values in gram.tiles():
         height = max(1, STRIP_ENTRIES // len(cols))

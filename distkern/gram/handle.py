@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from distkern.matrix.base import BaseGram
 
 BAR_AFTER = 10.0
 """Seconds that a pass takes before it shows how far it is."""
+if TYPE_CHECKING:
+    from distkern.gram.nystrom import NystromGram
 
 
 class Gram(BaseGram):
@@ -393,7 +395,7 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
     }
 
 
-def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram:
+def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram | NystromGram:
     """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
 
     Parameters
@@ -404,13 +406,21 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram:
         Who multiplies the matrix, as for `compute_gram`; by default the Dask client that exists in this process when it
         is multiplied, else threads.
 
+    Returns
+    -------
+    Gram or NystromGram
+        The lazy handle; the approximation by landmarks where the matrix was computed with ``landmarks=``.
+
     Raises
     ------
     StoreError
         If there is no store at the path, or it is of another format.
     """
+    from distkern.gram.nystrom import opened_gram  # which is made of this module's Gram
+
     store = GramStore.opened(path)
-    return Gram(store, from_spec(store.meta["kernel"]), None if executor is None else resolve_executor(executor))
+    pool = None if executor is None else resolve_executor(executor)
+    return opened_gram(store, from_spec(store.meta["kernel"]), pool)
 
 
 def _reopened(path: str, kernel: Kernel) -> Gram:

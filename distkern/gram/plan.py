@@ -68,6 +68,8 @@ class GramPlan:
         Positions of the features that were left out because some sample has no value.
     source
         What the samples came in, for people.
+    landmarks
+        Where the columns are landmark samples: how many, and how they are chosen.
     """
 
     kernel: Spec
@@ -87,6 +89,7 @@ class GramPlan:
     seconds: float
     dropped: list[int]
     source: str
+    landmarks: Spec | None = None
 
     def to_dict(self) -> Spec:
         """All fields as JSON-ready values."""
@@ -106,6 +109,7 @@ class GramPlan:
             "shape": list(self.shape),
             "symmetric": self.symmetric,
             "dtype": self.dtype,
+            "landmarks": self.landmarks,
         }
 
     @property
@@ -128,7 +132,8 @@ class GramPlan:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
         left_out = f" ({len(self.dropped):,} left out)" if self.dropped else ""
-        what = f"{rows:,} × {cols:,} Gram matrix of {self.n_features:,} features{left_out}"
+        where = "" if self.landmarks is None else f" at landmarks ({landmark_words(self.landmarks)})"
+        what = f"{rows:,} × {cols:,} Gram matrix{where} of {self.n_features:,} features{left_out}"
         disk, memory = readable_bytes(self.bytes_stored), readable_bytes(self.bytes_per_task)
         return (
             f"{what}: {self.tiles:,} tiles of side {self.tile}{half}, {disk} on disk, {memory} of memory a task, "
@@ -176,7 +181,7 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
         tiles=grid.count,
         dtype=dtype,
         sparse=job.sparse,
-        bytes_stored=grid.count * (grid.side**2 * item + 8) + computed * (prepared + 24),
+        bytes_stored=grid.count * (grid.side * min(grid.side, grid.cols) * item + 8) + computed * (prepared + 24),
         bytes_per_task=task_bytes(grid.side),
         workers=workers,
         seconds=_seconds(grid, timing) + job.prepare_seconds * computed,
@@ -269,6 +274,18 @@ def refuse_full_disk(needed: int, path: str) -> None:
             f"the store takes {readable_bytes(needed)} and the disk of {path!r} has {readable_bytes(free)}: "
             'give a path on a larger disk, or dtype="float32" for half the bytes'
         )
+
+
+def landmark_words(landmarks: Spec) -> str:
+    """Say which landmarks a plan has.
+
+    Examples
+    --------
+    >>> landmark_words({"choice": "kmeans++", "count": 500, "seed": 1})
+    '500 by kmeans++, seed 1'
+    """
+    seed = f", seed {landmarks['seed']}" if "seed" in landmarks else ""
+    return f"{landmarks['count']:,} {'' if landmarks['choice'] == 'given' else 'by '}{landmarks['choice']}{seed}"
 
 
 def readable_bytes(count: float) -> str:

@@ -3,7 +3,8 @@
 ::
 
     cohort.zarr/
-      gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
+      gram                  (rows, cols), one chunk a tile, and no wider than a matrix that is not symmetric; below the
+                            diagonal of a symmetric matrix nothing is stored
       marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 g + crc32c of the tile, g = 1
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
@@ -527,7 +528,14 @@ def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping
     }
     group = zarr.create_group(path, attributes={"distkern": {**identity, **meta}})
     empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
-    _array(group, "gram", (grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty)
+    _array(
+        group,
+        "gram",
+        (grid.rows, grid.cols),
+        (grid.side, grid.side if grid.symmetric else min(grid.side, grid.cols)),
+        meta["dtype"],
+        empty,
+    )
     _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
     for name, side in sides.items():
         part, count = group.create_group(name), len(side.digests)

@@ -15,6 +15,7 @@ from distkern._version import __version__
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Spec
 from distkern.gram.handle import Gram
+from distkern.gram.nystrom import NystromGram
 from distkern.gram.plan import readable_bytes, readable_seconds
 from distkern.matrix.base import BaseGram
 from distkern.report.ordering import Classes, Drawn
@@ -40,7 +41,7 @@ def title_of(gram: BaseGram, words: KernelWords | None) -> str:
 
 def kernel_words(gram: BaseGram) -> KernelWords | None:
     """The kernel of a stored matrix in words; a bare matrix of values does not know its kernel."""
-    return describe(gram.kernel) if isinstance(gram, Gram) else None
+    return describe(gram.kernel) if isinstance(gram, Gram | NystromGram) else None
 
 
 def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, labelled: bool) -> None:
@@ -208,7 +209,7 @@ def off_diagonal_range(values: Floats) -> tuple[float, float]:
 
 def cohort_rows(gram: BaseGram) -> Rows:
     """Where the samples came from, as far as the matrix knows."""
-    if not isinstance(gram, Gram):
+    if not isinstance(gram, Gram | NystromGram):
         return [("Samples", f"{len(gram):,}")]
     info = gram.info()
     return [
@@ -260,7 +261,7 @@ def run_rows(info: Spec) -> list[list[str]]:
 def version_rows(gram: BaseGram) -> Rows:
     """Versions of what made the matrix and the page."""
     rows = [("distkern", __version__)]
-    if isinstance(gram, Gram) and gram.info()["version"] != __version__:
+    if isinstance(gram, Gram | NystromGram) and gram.info()["version"] != __version__:
         rows.append(("distkern that made the store", str(gram.info()["version"])))
     rows.append(("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"))
     for name in PACKAGES:
@@ -298,10 +299,19 @@ def snippet(
         info = gram.info()  # type: ignore[attr-defined]
         store = os.path.basename(os.path.normpath(info["path"]))
         dtype = f", dtype={info['dtype']!r}" if info["dtype"] == "float32" else ""  # integers are the kernel's choice
-        lines.append(f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype})")
+        lines.append(f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype}{_landmark_arguments(info)})")
     if evaluation is not None:
         lines += [_evaluate_line(evaluation.settings), "print(evaluation.mean(), evaluation.std())"]
     return "\n".join(lines)
+
+
+def _landmark_arguments(info: Spec) -> str:
+    asked = info.get("landmarks")
+    if not asked:
+        return ""
+    if asked["choice"] == "given":
+        return f", landmarks={info['landmark_positions']}"
+    return f", landmarks={asked['count']}, landmark_choice={asked['choice']!r}, landmark_seed={asked['seed']}"
 
 
 def _evaluate_line(settings: Spec) -> str:

@@ -11,6 +11,7 @@ from distkern.core.errors import InputError, InputTypeError, MissingExtraError
 from distkern.core.files import as_path, refuse_existing, write_text
 from distkern.core.typing import Spec
 from distkern.gram.handle import Gram
+from distkern.gram.nystrom import NystromGram
 from distkern.matrix.base import BaseGram
 from distkern.report import content
 from distkern.report.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
@@ -136,7 +137,7 @@ def _said(
 ) -> Spec:
     """Everything that the page says in words and numbers."""
     words = content.kernel_words(matrix)
-    info = matrix.info() if isinstance(matrix, Gram) else None
+    info = matrix.info() if isinstance(matrix, Gram | NystromGram) else None
     said: Spec = {
         "title": title or content.title_of(matrix, words),
         "kernel": words,

@@ -137,6 +137,36 @@ def test_the_plan_looks_at_what_is_there(cohort, run, store):
     assert "10 of side 7" in run(*words, "--overwrite").stdout
 
 
+def test_landmarks_and_their_error(cohort, run):
+    words = (
+        cohort / "X.npy",
+        cohort / "x.zarr",
+        "--kernel",
+        "linear",
+        "--landmarks",
+        6,
+        "--landmark-choice",
+        "leverage",
+    )
+    planned = run("plan", *words)
+    assert "24 × 6 float64, all samples × landmarks (6 by leverage, seed 0)" in planned.stdout
+    assert run("gram", *words, "--dry-run").stdout == planned.stdout
+    done = run("gram", *words)
+    assert done.exit_code == 0, done.stderr
+    gram = open_gram(cohort / "x.zarr")
+    assert f"by landmarks (6 by leverage, seed 0): {gram.error()}" in done.stdout
+    again = run("gram", *words, "--json")
+    assert json.loads(again.stdout)["error"] == gram.error().to_dict()
+    assert "done" in run("plan", *words).stdout
+    told = run("info", cohort / "x.zarr").stdout
+    assert "24 × 24 float64, symmetric" in told
+    assert "6 by leverage, seed 0; the 24 × 6 part at them is stored" in told
+    other = run("gram", *words, "--landmark-seed", 1)
+    assert other.exit_code == 3
+    assert "landmarks" in other.stderr
+    assert run("verify", cohort / "x.zarr").exit_code == 0
+
+
 def test_kernels_from_words():
     assert kernel_of("kendall", "b", ()) == Kendall(ties="b")
     assert kernel_of("mallows", None, ("lam=2", "scaled=True")) == Mallows(lam=2, scaled=True)

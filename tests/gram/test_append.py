@@ -214,6 +214,16 @@ def test_rows_of_a_rectangular_matrix(tmp_path):
     np.testing.assert_array_equal(grown.row_diag(), whole.row_diag())
 
 
+def test_an_approximation_by_landmarks_keeps_its_landmarks(tmp_path):
+    gram = compute_gram(Gaussian(2.0), X[:25], store=tmp_path / "k.zarr", landmarks=[0, 3, 7, 11])
+    grown = append_gram(gram, X[25:])
+    assert grown.shape == (40, 40)
+    whole = compute_gram(Gaussian(2.0), X, store=tmp_path / "whole.zarr", landmarks=[0, 3, 7, 11])
+    np.testing.assert_array_equal(grown.part.to_numpy(), whole.part.to_numpy())
+    np.testing.assert_allclose(grown.to_numpy(), whole.to_numpy(), atol=1e-12)
+    assert grown.error().trace == pytest.approx(whole.error().trace)
+
+
 def test_sparse_samples_with_room_and_without(tmp_path):
     rng = np.random.default_rng(1)
     dense = rng.poisson(0.1, size=(30, 200)).astype(float)
