@@ -44,6 +44,9 @@ def started(*commands: Sequence[object], **given: Any) -> Iterator[list[subproce
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
 
 
 def dask(*words: object) -> list[str]:

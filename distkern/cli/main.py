@@ -8,6 +8,7 @@ import click
 
 from distkern._version import __version__
 from distkern.cli.demo import demo
+from distkern.cli.deploy import deploy
 from distkern.cli.errors import EXIT_CODES, one_line_ends
 from distkern.cli.evaluate import evaluate
 from distkern.cli.gram import gram
@@ -51,5 +52,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, info, verify, evaluate, report):
+for _command in (demo, plan, gram, info, verify, evaluate, report, deploy):
     main.add_command(_command)
