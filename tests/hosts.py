@@ -91,6 +91,7 @@ def hosts(number: int) -> Iterator[list[Host]]:
             _ip("-n", host.name, "link", "add", "eth0", "type", "veth", "peer", "name", host.port, "netns", bridge)
             _ip("-n", host.name, "address", "add", f"{host.address}/24", "dev", "eth0")
             _ip("-n", host.name, "link", "set", "eth0", "up")
+            _ip("-n", host.name, "route", "add", "default", "dev", "eth0")  # by it programs find their own address
             _ip("-n", bridge, "link", "set", host.port, "master", "bridge", "up")
             made.append(host)
         yield made

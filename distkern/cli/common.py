@@ -110,17 +110,19 @@ def executor_of(
     threads: int | None,
     tls: bool,
     insecure: bool,
+    fallback: int | None = None,
     **others: Any,
 ) -> Iterator[Any]:
     """Choose who runs the tasks: a cluster that runs, one that is started and stopped here, or threads.
 
-    Nothing chosen means the cluster that Dask's configuration names, such as ``DASK_SCHEDULER_ADDRESS``, else threads.
+    Nothing chosen means the cluster that Dask's configuration names, such as ``DASK_SCHEDULER_ADDRESS``, else a local
+    cluster of ``fallback`` processes, else threads.
     """
     given = {"--scheduler": scheduler, "--scheduler-file": scheduler_file, "--workers": workers, "--threads": threads}
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other: choose one")
-    if tls and workers is None:
+    if tls and workers is None and (chosen or fallback is None):
         raise click.UsageError(
             "--tls encrypts the cluster that --workers starts; to join one give --tls-ca-file, --tls-cert and --tls-key"
         )
@@ -128,6 +130,7 @@ def executor_of(
 
     found = None if chosen else configured_address()
     joins = scheduler is not None or scheduler_file is not None or found is not None
+    workers = fallback if found is None and not chosen else workers
     certificates = certificates_of(joins, **{name: others[name] for name in ("tls_ca_file", "tls_cert", "tls_key")})
     if not joins and workers is None:
         yield "threads" if threads is None else threads

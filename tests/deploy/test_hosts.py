@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hosts import hosts, ours
-from processes import GRAM, distkern, scheduler_words, started, surroundings, tiles, wait_for, worker_words, written
+from processes import GRAM, distkern, started, surroundings, tiles, wait_for, written
+
+from distkern.engine.dask.security import Certificates
+
+ROOT = Path(__file__).parents[2]
 
 ECHO = """
 import socket
@@ -55,45 +62,42 @@ def test_hosts_and_what_runs_on_them_are_gone_after_an_error():
     assert not set(ours()) & set(names)
 
 
-def test_scheduler_workers_and_client_on_four_hosts(cohort, expected, tmp_path, certificates):
-    """The store and the scheduler's file lie on a path that all of them share."""
-    file, store = tmp_path / "scheduler.json", tmp_path / "k.zarr"
-    options = certificates.options()
-    with hosts(4) as (one, two, three, four), open(tmp_path / "log", "wb") as log:
-        given = {"stdout": log, "stderr": log, "env": surroundings()}
-        scheduler = one.on(*scheduler_words(file, one.address, "tls", *options))
-        workers = [host.on(*worker_words(file, host.address, tmp_path, *options)) for host in (two, three)]
-        with started(scheduler, *workers, **given) as processes:
-            wait_for(lambda: written(file), "no scheduler file", *processes)
+SSH = """#!/bin/bash
+host=$1
+shift
+exec ip netns exec "$host" bash -c "$*"
+"""
+
+
+def test_scheduler_workers_and_client_on_four_hosts(cohort, expected, tmp_path):
+    """The recipe for ssh starts them, with a stand-in for ssh; the store lies on a path that all of them share."""
+    folder, log, ssh = tmp_path / "a folder", tmp_path / "log", tmp_path / "ssh"
+    folder.mkdir()
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    file, store, used = folder / "scheduler.json", folder / "k.zarr", Certificates.within(folder / "tls")
+    path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "DISTKERN_SSH": str(ssh)}
+    with hosts(4) as (one, two, three, four), log.open("wb") as out:
+        recipe = ["bash", ROOT / "deploy" / "ssh" / "cluster.sh", folder, one.name, two.name, three.name]
+        with started(recipe, stdout=out, stderr=out, env=surroundings(**path)) as (process,):
+            wait_for(lambda: written(file), "no scheduler file", process)
             address = json.loads(file.read_text())["address"]
-            assert address.startswith(f"tls://{one.address}:")
-            wait_for(lambda: (tmp_path / "log").read_text().count("Registered to:") >= 2, "no workers", *processes)
+            assert address == f"tls://{one.address}:8786"
+            wait_for(lambda: log.read_text().count("Registered to:") >= 2, "no workers", process)
+            page = "import socket, sys; socket.create_connection((sys.argv[1], 8787), 5)"
+            assert one.run(sys.executable, "-c", page, "127.0.0.1").returncode == 0
+            assert "Connection refused" in four.run(sys.executable, "-c", page, one.address).stderr
             gram = distkern("gram", cohort, store, *GRAM[:-1])
             stranger = four.run(*gram, "--scheduler", address, env=surroundings())
+            assert stranger.returncode == 3
             assert "speaks TLS: give --tls-ca-file" in stranger.stderr
-            joined = four.run(*gram, "--scheduler-file", file, *options, env=surroundings())
+            joined = four.run(*gram, "--scheduler-file", file, *used.options(), env=surroundings())
+        assert process.returncode == 0
+        assert not {
+            pid for host in (one, two, three) for pid in host.run("ip", "netns", "pids", host.name).stdout.split()
+        }
     assert joined.returncode == 0, joined.stderr
     assert f"on a Dask cluster at {address}: 2 workers" in joined.stderr
     assert tiles(store) == expected
-    said = (tmp_path / "log").read_text()
     for host in (two, three):
-        assert f"tls://{host.address}:" in said
-
-
-def test_deploy_local_for_another_host(cohort, expected, tmp_path):
-    """Without TLS only what both ends insist on; the dashboard is nowhere to be found from outside."""
-    file, store = tmp_path / "scheduler.json", tmp_path / "k.zarr"
-    with hosts(2) as (one, two):
-        words = distkern("deploy", "local", "--workers", 1, "--host", one.address, "--scheduler-file", file)
-        with started(one.on(*words), env=surroundings(DISTKERN_INSECURE="1"), stdout=-1, stderr=-1) as (process,):
-            wait_for(lambda: written(file), "no scheduler file", process)
-            gram = distkern("gram", cohort, store, *GRAM, "--scheduler-file", file)
-            refused = two.run(*gram, env=surroundings())
-            assert refused.returncode == 3
-            assert "'tcp://10.77.0.1:8786' is not encrypted" in refused.stderr
-            dashboard = "import socket, sys; socket.create_connection((sys.argv[1], 8787), 5)"
-            assert one.run(sys.executable, "-c", dashboard, "127.0.0.1").returncode == 0
-            assert "Connection refused" in two.run(sys.executable, "-c", dashboard, one.address).stderr
-            joined = two.run(*gram, "--insecure", env=surroundings())
-            assert joined.returncode == 0, joined.stderr
-    assert tiles(store) == expected
+        assert f"Start worker at: tls://{host.address}:" in re.sub(" +", " ", log.read_text())

@@ -78,6 +78,20 @@ def test_with_tls(cohort, expected, tmp_path, run, tls, certificates):
         assert tiles(tmp_path / f"{name}.zarr") == expected
 
 
+def test_the_demo_proves_a_cluster_whose_certificates_the_surroundings_name(tmp_path, run, tls, certificates):
+    named = {
+        "scheduler-address": address_of(tls),
+        "distributed.comm.tls.ca-file": str(certificates.ca),
+        "distributed.comm.tls.client.cert": str(certificates.cert),
+        "distributed.comm.tls.client.key": str(certificates.key),
+    }
+    with dask.config.set(named):
+        result = run("demo", "--out", tmp_path / "demo", "--repeats", "1")
+    assert result.exit_code == 0, result.output
+    assert f"on a Dask cluster at {address_of(tls)}" in result.stderr
+    assert "mean accuracy" in result.stdout
+
+
 def test_a_local_cluster_is_encrypted_by_one_flag(cohort, expected, tmp_path, run):
     result = run("gram", cohort, tmp_path / "k.zarr", *GRAM[:-1], "--workers", "1", "--tls")
     joined(result, "tls://127.0.0.1:")
