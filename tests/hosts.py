@@ -56,11 +56,14 @@ class Host:
     def reconnect(self) -> None:
         _ip("-n", self.bridge, "link", "set", self.port, "up")
 
+    def pids(self) -> list[int]:
+        """Processes that run on it, the children of children too."""
+        return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
+
     def kill_all(self) -> None:
-        """Kill what runs on it, the children of children too."""
-        for pid in _ip("netns", "pids", self.name).split():
+        for pid in self.pids():
             with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager

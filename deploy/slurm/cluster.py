@@ -3,7 +3,7 @@
     python cluster.py cohort.npy cohort.zarr
 
 Run it where `sbatch` works and where it may run as long as the work takes. Both paths, this folder and the environment
-lie on a file system that all nodes share. The environment: pip install 'distkern[slurm,tls]'
+lie on a file system that all nodes share. The environment: pip install 'distkern[slurm]'
 
 The number of jobs is fixed, and workers leave before the wall time ends their job in the middle of a tile. When the
 last one has left and work remains, the program ends; run it again, and it goes on from what is stored.

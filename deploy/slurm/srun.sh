@@ -10,7 +10,7 @@
 #
 #   sbatch srun.sh gram cohort.npy cohort.zarr --kernel kendall
 #
-# The paths, the folder of submission and the environment (pip install 'distkern[slurm,tls]') lie on a file system that
+# The paths, the folder of submission and the environment (pip install 'distkern[slurm]') lie on a file system that
 # all nodes share. If the time was too short submit it again: it goes on from what is stored.
 set -euo pipefail
 

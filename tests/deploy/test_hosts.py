@@ -50,7 +50,7 @@ def test_hosts_and_what_runs_on_them_are_gone_after_an_error():
     def fail():
         with hosts(1) as (host,):
             left.append(subprocess.Popen(host.on("sleep", "1000")))
-            wait_for(lambda: str(left[0].pid) in host.run("ip", "netns", "pids", host.name).stdout, "no sleep", left[0])
+            wait_for(lambda: left[0].pid in host.pids(), "no sleep", left[0])
             names.extend(ours())
             raise ZeroDivisionError
 
@@ -93,9 +93,7 @@ def test_scheduler_workers_and_client_on_four_hosts(cohort, expected, tmp_path):
             assert "speaks TLS: give --tls-ca-file" in stranger.stderr
             joined = four.run(*gram, "--scheduler-file", file, *used.options(), env=surroundings())
         assert process.returncode == 0
-        assert not {
-            pid for host in (one, two, three) for pid in host.run("ip", "netns", "pids", host.name).stdout.split()
-        }
+        wait_for(lambda: not [pid for host in (one, two, three) for pid in host.pids()], "something went on running")
     assert joined.returncode == 0, joined.stderr
     assert f"on a Dask cluster at {address}: 2 workers" in joined.stderr
     assert tiles(store) == expected

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shutil
+import socket
 import subprocess
 import tomllib
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from processes import GRAM, dask, distkern, started, surroundings, tiles, wait_for, written
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -165,6 +167,49 @@ def test_every_package_of_the_image_is_pinned_to_a_version_that_will_do():
     wanted = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
     for requirement in map(Requirement, wanted):
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
+
+
+def variables(part, tls, rename):
+    """Environment of a container, with secrets read from a folder as the chart's cluster would give them."""
+    found = {}
+    for variable in part["env"]:
+        source = variable.get("valueFrom", {}).get("secretKeyRef")
+        text = (tls / source["key"]).read_text() if source else rename(variable["value"])
+        found[variable["name"]] = text
+    return found
+
+
+def test_the_values_of_the_chart_make_a_cluster(cohort, expected, tmp_path, certificates):
+    """What the chart would start, with its words and variables; certificates of the scheduler are in variables only."""
+    values = yaml.safe_load((DEPLOY / "helm" / "values.yaml").read_text())
+    tls, file = certificates.ca.parent, tmp_path / "scheduler.json"
+    scheduler, worker = values["scheduler"], values["worker"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tls://127.0.0.1:{server.getsockname()[1]}"
+
+    def rename(text):
+        return text.replace("/tls/", f"{tls}/").replace(worker["custom_scheduler_url"], address)
+
+    def words(part):
+        return [re.sub(r":\d+$", ":0", rename(word)) for word in part["extraArgs"]]
+
+    own = variables(worker, tls, rename)
+    assert "PRIVATE KEY" in "".join(variables(scheduler, tls, rename).values())
+    starts = dask("scheduler", f"--port={address.rpartition(':')[2]}", "--dashboard-address=127.0.0.1:0")
+    joins = dask("worker", rename(worker["custom_scheduler_url"]), "--nthreads", "1", "--no-dashboard", *words(worker))
+    with (tmp_path / "log").open("wb") as log:
+        out = {"stdout": log, "stderr": log}
+        env = surroundings(**variables(scheduler, tls, rename))
+        with started([*starts, *words(scheduler), "--scheduler-file", file], env=env, **out) as (process,):
+            wait_for(lambda: written(file), "no scheduler file", process)
+            assert json.loads(file.read_text())["address"].startswith("tls://")
+            with started(joins, env=surroundings(**own), cwd=tmp_path, **out):
+                done = subprocess.run(
+                    distkern("gram", cohort, tmp_path / "k.zarr", *GRAM), env=surroundings() | own,
+                    capture_output=True, text=True, timeout=60, check=False,
+                )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert tiles(tmp_path / "k.zarr") == expected
 
 
 # What the command says ---------------------------------------------------------------------------------------------
