@@ -58,7 +58,7 @@ def append(
     gram = open_store(store)
     before = gram.shape[0]
     X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
-    with executor_of(execution["scheduler"], execution["workers"], execution["threads"]) as executor:
+    with executor_of(**execution) as executor:
         on_interruption("what had finished is stored, and the same command goes on from there")
         grown = append_gram(
             gram, X, executor=executor, memory_limit=execution["memory_limit"], progress=progress_of(quiet)

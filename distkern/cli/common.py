@@ -72,30 +72,99 @@ samples_option = click.option(
 memory_option = click.option(
     "--memory-limit", type=Amount(), help="Memory that each process may take, such as 2GiB; 60 % of what is free."
 )
+tls_options = options(
+    click.option("--tls-ca-file", type=Place(), metavar="FILE", help="Certificate of the cluster's authority (PEM)."),
+    click.option(
+        "--tls-cert", type=Place(), metavar="FILE", help="Own certificate, which that authority signed (PEM)."
+    ),
+    click.option("--tls-key", type=Place(), metavar="FILE", help="Private key of the own certificate (PEM)."),
+)
+insecure_option = click.option(
+    "--insecure",
+    is_flag=True,
+    envvar="DISTKERN_INSECURE",
+    help="Let an unencrypted scheduler be reached from other machines: whoever reaches it runs code.",
+)
 execution_options = options(
     click.option(
-        "--scheduler", metavar="ADDRESS", help="Join the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786."
+        "--scheduler", metavar="ADDRESS", help="Join the Dask cluster of this scheduler, such as tls://10.0.0.1:8786."
     ),
+    click.option(
+        "--scheduler-file", type=Place(), metavar="FILE", help="Join the Dask cluster whose scheduler wrote this file."
+    ),
+    tls_options,
+    insecure_option,
     click.option("--workers", type=click.IntRange(1), metavar="N", help="Start a local Dask cluster of N processes."),
+    click.option("--tls", is_flag=True, help="Encrypt the cluster that --workers starts."),
     click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of this process; one a core."),
     memory_option,
 )
 
 
 @contextmanager
-def executor_of(scheduler: str | None, workers: int | None, threads: int | None) -> Iterator[Any]:
-    """Choose who runs the tasks: a cluster that runs, one that is started and stopped here, or threads."""
-    given = {"--scheduler": scheduler, "--workers": workers, "--threads": threads}
+def executor_of(
+    *,
+    scheduler: str | None,
+    scheduler_file: Path | None,
+    workers: int | None,
+    threads: int | None,
+    tls: bool,
+    insecure: bool,
+    fallback: int | None = None,
+    **others: Any,
+) -> Iterator[Any]:
+    """Choose who runs the tasks: a cluster that runs, one that is started and stopped here, or threads.
+
+    Nothing chosen means the cluster that Dask's configuration names, such as ``DASK_SCHEDULER_ADDRESS``, else a local
+    cluster of ``fallback`` processes, else threads.
+    """
+    given = {"--scheduler": scheduler, "--scheduler-file": scheduler_file, "--workers": workers, "--threads": threads}
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other: choose one")
-    if scheduler is None and workers is None:
+    if tls and workers is None and (chosen or fallback is None):
+        raise click.UsageError(
+            "--tls encrypts the cluster that --workers starts; to join one give --tls-ca-file, --tls-cert and --tls-key"
+        )
+    from distkern.engine.dask.address import configured_address
+
+    found = None if chosen else configured_address()
+    joins = scheduler is not None or scheduler_file is not None or found is not None
+    workers = fallback if found is None and not chosen else workers
+    certificates = certificates_of(joins, **{name: others[name] for name in ("tls_ca_file", "tls_cert", "tls_key")})
+    if not joins and workers is None:
         yield "threads" if threads is None else threads
         return
-    from distkern.engine.dask.cluster import joined_client, local_client  # takes a second, and only these need it
+    from distkern.engine.dask import cluster  # takes a second, and only these need it
 
-    with joined_client(scheduler) if scheduler is not None else local_client(workers or 1) as client:
+    if workers is not None:
+        with cluster.local_client(workers, tls=tls) as client:
+            yield client
+        return
+    address, origin = scheduler, ""
+    if scheduler_file is not None:
+        address, origin = cluster.address_in(scheduler_file), f" (written in {str(scheduler_file)!r})"
+    elif found is not None:
+        address, origin = found, " (named by DASK_SCHEDULER_ADDRESS or Dask's configuration)"
+    with cluster.joined_client(str(address), certificates=certificates, insecure=insecure, origin=origin) as client:
         yield client
+
+
+def certificates_of(wanted: bool, *, tls_ca_file: Path | None, tls_cert: Path | None, tls_key: Path | None) -> Any:
+    """Take the three files of TLS together; None where none is given."""
+    files = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
+    missing = [name for name, file in files.items() if file is None]
+    if len(missing) == len(files):
+        return None
+    if missing:
+        raise click.UsageError(
+            f"TLS takes --tls-ca-file, --tls-cert and --tls-key together: add {' and '.join(missing)}"
+        )
+    if not wanted:
+        raise click.UsageError("certificates are for a cluster that runs: add --scheduler or --scheduler-file")
+    from distkern.engine.dask.security import Certificates
+
+    return Certificates(*files.values())  # type: ignore[arg-type]
 
 
 def separator_of(text: str | None) -> str | None:

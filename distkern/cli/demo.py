@@ -12,7 +12,17 @@ from typing import Any
 import click
 
 from distkern._version import __version__
-from distkern.cli.common import Place, json_option, print_json, print_table, progress_of, quiet_option, say
+from distkern.cli.common import (
+    Place,
+    execution_options,
+    executor_of,
+    json_option,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    say,
+)
 from distkern.cli.errors import BUG, Failure, on_interruption
 from distkern.cli.evaluate import scores_table, summary, write_evaluation
 from distkern.core.errors import InputError
@@ -24,6 +34,9 @@ MARKER = ".distkern-demo"
 TILE = 16
 """Ten tiles of the 62 samples, so that both workers have work."""
 
+WORKERS = 2
+"""Worker processes that are started where no other way to run is chosen."""
+
 REPEATS = 10
 """Repetitions of the five outer folds, as in the paper."""
 
@@ -34,6 +47,7 @@ EPILOG = """\b
 Examples:
   distkern demo
   distkern demo --out /tmp/colon --workers 4
+  distkern demo --out /shared/colon --scheduler-file /shared/scheduler.json
 
 Running it again completes the store and rewrites its own outputs. The exit code is 1 if the mean accuracy lies outside
 82-90 %."""
@@ -89,13 +103,15 @@ class Outputs:
 
 @click.command(epilog=EPILOG, short_help="Classify colon tumours as in the paper.")
 @click.option("--out", type=Place(), default=Path("distkern-demo"), show_default=True, help="Folder to write.")
-@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
+@execution_options
 @click.option("--overwrite", is_flag=True, help="Compute the matrix again, even if it is complete.")
 @click.option("--repeats", type=click.IntRange(1), default=REPEATS, hidden=True)
 @json_option
 @quiet_option
-def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, quiet: bool) -> None:
-    """Classify colon tumours with the Kendall kernel, as in the paper, on a Dask cluster of this machine.
+def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, **execution: Any) -> None:
+    """Classify colon tumours with the Kendall kernel, as in the paper, on a Dask cluster.
+
+    It starts one of two workers here, or joins yours, which proves that it works.
 
     62 tissues x 2,000 genes (Alon et al. 1999); tau-b in tiles; a support vector machine in 10 x 5 folds.
     """
@@ -111,7 +127,7 @@ def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, 
     y = [str(tissue) for tissue in colon.obs["tissue"]]
     outputs.claim()
     on_interruption(f"what had finished is in {str(out)!r}, and the same command goes on from there")
-    gram = _computed(colon, outputs, workers, overwrite, quiet)
+    gram = _computed(colon, outputs, overwrite, quiet, execution)
     say(f"evaluating {repeats} × 5 folds, C chosen by 5 inner folds", quiet)
     from distkern.learners.selection import cross_validate_gram
 
@@ -136,19 +152,24 @@ def demo(out: Path, workers: int, overwrite: bool, repeats: int, as_json: bool, 
         _judge(100 * found.mean("accuracy"), paper["kendall"])
 
 
-def _computed(colon: Any, outputs: Outputs, workers: int, overwrite: bool, quiet: bool) -> Any:
-    say(f"starting a local Dask cluster of {workers} worker process{'es' if workers > 1 else ''}", quiet)
-    from distkern.engine.dask.cluster import local_client
+def _computed(colon: Any, outputs: Outputs, overwrite: bool, quiet: bool, execution: dict[str, Any]) -> Any:
+    say("preparing who computes", quiet)
+    from distkern.engine.executors import resolve_executor
     from distkern.gram.compute import compute_gram
     from distkern.kernels.kendall import Kendall
 
-    with local_client(workers) as client:
-        say(f"computing tau-b of {colon.n_obs} × {colon.n_obs} samples in tiles of side {TILE}", quiet)
+    with executor_of(**execution, fallback=WORKERS) as executor:
+        pool = resolve_executor(executor)
+        say(
+            f"computing tau-b of {colon.n_obs} × {colon.n_obs} samples in tiles of side {TILE} on {pool.describe()}",
+            quiet,
+        )
         return compute_gram(
             Kendall(ties="b"),
             colon,
             store=outputs.store,
-            executor=client,
+            executor=pool,
+            memory_limit=execution["memory_limit"],
             tile=TILE,
             overwrite=overwrite,
             progress=progress_of(quiet),

@@ -112,7 +112,7 @@ def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
     kernel, X, Y = read_arguments(**given)
-    with executor_of(given["scheduler"], given["workers"], given["threads"]) as executor:
+    with executor_of(**given) as executor:
         on_interruption(f"what had finished is in {str(store)!r}, and the same command goes on from there")
         matrix = compute_gram(
             kernel,
@@ -185,7 +185,7 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
     wanted = given["workers"]  # a plan for so many is made without starting them
-    with executor_of(given["scheduler"], None, given["threads"]) as executor:
+    with executor_of(**given | {"workers": None}) as executor:
         pool = resolve_executor(executor)
         plan = plan_gram(
             kernel,

@@ -9,6 +9,7 @@ import click
 from distkern._version import __version__
 from distkern.cli.append import append
 from distkern.cli.demo import demo
+from distkern.cli.deploy import deploy
 from distkern.cli.errors import EXIT_CODES, one_line_ends
 from distkern.cli.evaluate import evaluate
 from distkern.cli.gram import gram
@@ -53,5 +54,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, append, status, info, verify, evaluate, report):
+for _command in (demo, plan, gram, append, status, info, verify, evaluate, report, deploy):
     main.add_command(_command)

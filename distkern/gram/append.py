@@ -105,9 +105,8 @@ def append_gram(
            [-1.   ,  1.   , -0.333],
            [ 0.333, -0.333,  1.   ]])
     """
-    handle = gram if isinstance(gram, Gram | NystromGram) else None
-    store = GramStore.opened(gram if handle is None else handle.path)
-    kernel: Kernel = from_spec(store.meta["kernel"]) if handle is None else handle.kernel
+    store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
+    kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
     pool, listener = resolve_executor(executor), progress_listener(progress)
     source = _fitting(store, as_source(X, ids=ids))
     complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count

@@ -30,9 +30,8 @@ def checksum(array: Array, generation: int = 1) -> int:
     >>> hex(checksum(np.frombuffer(b"123456789", dtype=np.uint8)))
     '0x1e3069283'
     """
-    return (generation << GENERATION) + google_crc32c.value(
-        np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    )  # no copy
+    held = np.ascontiguousarray(array).reshape(-1).view(np.uint8)  # no copy
+    return (generation << GENERATION) + google_crc32c.value(held)
 
 
 def generation_of(mark: int) -> int:

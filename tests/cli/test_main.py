@@ -13,7 +13,7 @@ from distkern.cli.errors import in_cli_words
 from distkern.cli.main import main
 from distkern.core.errors import MemoryLimitError, MissingExtraError, StoreError, TaskError
 
-COMMANDS = ("demo", "plan", "gram", "status", "info", "verify", "evaluate", "report")
+COMMANDS = ("demo", "plan", "gram", "append", "status", "info", "verify", "evaluate", "report", "deploy")
 
 
 def test_help_names_all_commands_and_exit_codes(run):

@@ -1,0 +1,227 @@
+"""The ready-made files in `deploy/`: equal to what the command prints, and valid by the schemas of who reads them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import socket
+import subprocess
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from processes import GRAM, dask, distkern, started, surroundings, tiles, wait_for, written
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+REFERENCE = ROOT / "tests" / "reference"
+
+PRINTED = {
+    "slurm/cluster.py": ("slurm",),
+    "slurm/srun.sh": ("slurm", "--srun"),
+    "kubernetes/job.yaml": ("kubernetes",),
+    "kubernetes/cluster.yaml": ("kubernetes", "--cluster"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_ready_made_file_is_what_the_command_prints(run, name, tmp_path):
+    printed = run("deploy", *PRINTED[name])
+    assert printed.exit_code == 0
+    assert (DEPLOY / name).read_text() == printed.stdout
+    written = run("deploy", *PRINTED[name], "--out", tmp_path / "file")
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert (tmp_path / "file").read_text() == printed.stdout
+    assert run("deploy", *PRINTED[name], "--out", tmp_path / "file").exit_code == 3
+
+
+@pytest.mark.parametrize("script", sorted(DEPLOY.rglob("*.sh")), ids=lambda path: path.name)
+def test_scripts_are_sound(script):
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    if shutil.which("shellcheck"):
+        done = subprocess.run(["shellcheck", "-e", "SC2206", script], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+# Kubernetes --------------------------------------------------------------------------------------------------------
+
+
+def strict(schema):
+    """Refuse what a schema does not know: a cluster would drop it in silence."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {"additionalProperties": False} if "properties" in schema and "additionalProperties" not in schema else {}
+    return {key: strict(part) for key, part in schema.items()} | closed
+
+
+@pytest.fixture(scope="module")
+def job_schema():
+    schema = json.loads(gzip.decompress((REFERENCE / "dask-operator-job.json.gz").read_bytes()))
+    return strict(schema)["properties"]["spec"]
+
+
+def manifests(text):
+    return {manifest["kind"]: manifest for manifest in yaml.safe_load_all(text)}
+
+
+@pytest.mark.parametrize("kind", ["DaskJob", "DaskCluster"])
+def test_manifests_fit_the_operators_schemas(run, job_schema, kind):
+    words = ("--name", "genes", "--image", "registry.example/distkern:1", "--workers", 7, "--memory", "2GiB")
+    cluster = ("--cluster",) if kind == "DaskCluster" else ("gram", "/data/X.npy", "/data/X.zarr", "--kernel", "linear")
+    found = manifests(run("deploy", "kubernetes", *words, *cluster).stdout)
+    assert set(found) == {"PersistentVolumeClaim", kind}
+    assert found[kind]["apiVersion"] == "kubernetes.dask.org/v1"
+    assert found[kind]["metadata"] == {"name": "genes"}
+    spec = found[kind]["spec"]
+    schema = job_schema if kind == "DaskJob" else job_schema["properties"]["cluster"]["properties"]["spec"]
+    jsonschema.validate(spec, schema)
+    parts = spec if kind == "DaskCluster" else spec["cluster"]["spec"]
+    assert parts["worker"]["replicas"] == 7
+    (worker,) = parts["worker"]["spec"]["containers"]
+    assert worker["image"] == "registry.example/distkern:1"
+    assert worker["resources"]["limits"]["memory"] == "2048Mi"
+    assert worker["args"][worker["args"].index("--memory-limit") + 1] == "2048MiB"
+    if kind == "DaskJob":
+        (job,) = spec["job"]["spec"]["containers"]
+        assert job["args"] == ["distkern", *cluster]
+    claim = found["PersistentVolumeClaim"]
+    mounted = [v["persistentVolumeClaim"]["claimName"] for v in parts["worker"]["spec"]["volumes"] if "secret" not in v]
+    assert mounted == [claim["metadata"]["name"]] == ["genes-data"]
+
+
+def test_the_check_of_manifests_can_fail(run, job_schema):
+    spec = manifests(run("deploy", "kubernetes").stdout)["DaskJob"]["spec"]
+    spec["cluster"]["spec"]["worker"]["spec"]["containers"][0]["enviroment"] = []
+    with pytest.raises(jsonschema.ValidationError, match="enviroment"):
+        jsonschema.validate(spec, job_schema)
+
+
+def test_containers_speak_tls_and_run_as_nobody_special():
+    for path in (DEPLOY / "kubernetes").iterdir():
+        kind = path.read_text().split("kind: Dask")[1].splitlines()[0]
+        spec = manifests(path.read_text())[f"Dask{kind}"]["spec"]
+        parts = spec if kind == "Cluster" else spec["cluster"]["spec"]
+        pods = [parts["scheduler"]["spec"], parts["worker"]["spec"], *([spec["job"]["spec"]] if "job" in spec else [])]
+        for pod in pods:
+            assert pod["securityContext"]["runAsNonRoot"] is True
+            (container,) = pod["containers"]
+            env = {variable["name"]: variable["value"] for variable in container.get("env", [])}
+            assert env.get("DASK_SCHEDULER_ADDRESS", "tls://").startswith("tls://")
+            assert "/tls/key.pem" in [*container["args"], *env.values()]
+        assert "127.0.0.1:8787" in parts["scheduler"]["spec"]["containers"][0]["args"]
+
+
+@pytest.mark.parametrize("name", ["Genes", "-genes", "a b", "x\ny", "n" * 41])
+def test_a_name_that_kubernetes_does_not_take(run, name):
+    result = run("deploy", "kubernetes", "--name", name)
+    assert result.exit_code == 3
+    assert "is no name that Kubernetes takes" in result.stderr
+
+
+# Containers --------------------------------------------------------------------------------------------------------
+
+
+def test_the_compose_file_fits_its_specification():
+    schema = json.loads((REFERENCE / "compose-spec.json").read_text())
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    jsonschema.Draft7Validator(schema).validate(compose)
+    broken = {**compose, "services": {"job": {**compose["services"]["job"], "comand": []}}}
+    assert not jsonschema.Draft7Validator(schema).is_valid(broken)
+    services = compose["services"]
+    for name, service in services.items():
+        assert set(service.get("depends_on", {})) <= set(services)
+        assert {volume.split(":")[0] for volume in service["volumes"]} <= set(compose["volumes"])
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+    build = services["worker"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+
+
+def test_the_image_copies_what_is_there_and_what_is_not_left_out():
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", "")
+    copied = [word for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.M) for word in line.split()[:-1]]
+    assert copied
+    let_in = re.findall(r"^!(.*)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.M)
+    assert set(copied) == set(let_in)
+    assert all((ROOT / source).exists() for source in copied)
+    assert re.search(r"^ARG PYTHON=3\.\d+\.\d+-slim-\w+$", text, re.M)
+    assert text.rindex("USER distkern") > text.rindex("RUN ")
+    assert "ENTRYPOINT" not in text
+    checks = re.search(r"^HEALTHCHECK .*?CMD (\[.*\])$", text, re.M)
+    program = json.loads(checks[1])[2]
+    compile(program, "healthcheck", "exec")
+
+
+def test_every_package_of_the_image_is_pinned_to_a_version_that_will_do():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = re.search(r"'\.\[(.*)\]'", (DEPLOY / "Dockerfile").read_text())[1].split(",")
+    lines = (DEPLOY / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    wanted = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
+    for requirement in map(Requirement, wanted):
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
+
+
+def variables(part, tls, rename):
+    """Environment of a container, with secrets read from a folder as the chart's cluster would give them."""
+    found = {}
+    for variable in part["env"]:
+        source = variable.get("valueFrom", {}).get("secretKeyRef")
+        text = (tls / source["key"]).read_text() if source else rename(variable["value"])
+        found[variable["name"]] = text
+    return found
+
+
+def test_the_values_of_the_chart_make_a_cluster(cohort, expected, tmp_path, certificates):
+    """What the chart would start, with its words and variables; certificates of the scheduler are in variables only."""
+    values = yaml.safe_load((DEPLOY / "helm" / "values.yaml").read_text())
+    tls, file = certificates.ca.parent, tmp_path / "scheduler.json"
+    scheduler, worker = values["scheduler"], values["worker"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tls://127.0.0.1:{server.getsockname()[1]}"
+
+    def rename(text):
+        return text.replace("/tls/", f"{tls}/").replace(worker["custom_scheduler_url"], address)
+
+    def words(part):
+        return [re.sub(r":\d+$", ":0", rename(word)) for word in part["extraArgs"]]
+
+    own = variables(worker, tls, rename)
+    assert "PRIVATE KEY" in "".join(variables(scheduler, tls, rename).values())
+    starts = dask("scheduler", f"--port={address.rpartition(':')[2]}", "--dashboard-address=127.0.0.1:0")
+    joins = dask("worker", rename(worker["custom_scheduler_url"]), "--nthreads", "1", "--no-dashboard", *words(worker))
+    with (tmp_path / "log").open("wb") as log:
+        out = {"stdout": log, "stderr": log}
+        env = surroundings(**variables(scheduler, tls, rename))
+        with started([*starts, *words(scheduler), "--scheduler-file", file], env=env, **out) as (process,):
+            wait_for(lambda: written(file), "no scheduler file", process)
+            assert json.loads(file.read_text())["address"].startswith("tls://")
+            with started(joins, env=surroundings(**own), cwd=tmp_path, **out):
+                done = subprocess.run(
+                    distkern("gram", cohort, tmp_path / "k.zarr", *GRAM), env=surroundings() | own,
+                    capture_output=True, text=True, timeout=60, check=False,
+                )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert tiles(tmp_path / "k.zarr") == expected
+
+
+# What the command says ---------------------------------------------------------------------------------------------
+
+
+def test_every_recipe_is_described_with_what_it_needs_and_what_proves_it():
+    text = (DEPLOY / "README.md").read_text()
+    sections = {part.splitlines()[0]: part for part in text.split("\n## ")[1:]}
+    files = {path.relative_to(DEPLOY) for path in DEPLOY.rglob("*") if path.is_file() and path.name != "README.md"}
+    for file in files:
+        assert f"({file})" in text, file
+    for title, part in sections.items():
+        if title != "What was run where":
+            assert "**Needs**" in part, title
+            assert "**Proof**" in part, title

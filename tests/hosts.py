@@ -1,0 +1,118 @@
+"""Hosts of our own: network namespaces with their own addresses, joined by a bridge, each of which can be cut off.
+
+The bridge lies in a namespace too, so that nothing changes in the network of this machine, and nothing reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+import psutil
+import pytest
+
+PREFIX = "distkern-"
+NETWORK = "10.77.0"
+
+
+def skip_unless_ci(reason: str) -> NoReturn:
+    """Skip a test that needs what this machine lacks, but never where CI says that it has it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must run this test: {reason}")
+    pytest.skip(reason)
+
+
+def _ip(*words: str) -> str:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"ip {' '.join(words)}: {done.stderr.strip()}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Host:
+    """A network namespace with an address; programs run on it by the words of `on` before their own."""
+
+    name: str
+    address: str
+    bridge: str
+    port: str
+
+    def on(self, *command: object) -> list[str]:
+        return ["ip", "netns", "exec", self.name, *map(str, command)]
+
+    def run(self, *command: object, timeout: float = 60, **given: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.on(*command), capture_output=True, text=True, timeout=timeout, check=False, **given)  # type: ignore[call-overload]
+
+    def cut_off(self) -> None:
+        """Pull the plug: connections stay as they are, and nothing arrives any more."""
+        _ip("-n", self.bridge, "link", "set", self.port, "down")
+
+    def reconnect(self) -> None:
+        _ip("-n", self.bridge, "link", "set", self.port, "up")
+
+    def pids(self) -> list[int]:
+        """Processes that run on it, the children of children too."""
+        return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
+
+    def kill_all(self) -> None:
+        for pid in self.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def hosts(number: int) -> Iterator[list[Host]]:
+    """Make hosts of addresses 10.77.0.1 and on; kill what runs on them and delete them however the block ends.
+
+    Skips the test where this cannot be: not root, no ``ip``, or a kernel that does not let us.
+    """
+    if os.geteuid() != 0:
+        skip_unless_ci("making network namespaces takes root")
+    if shutil.which("ip") is None:
+        skip_unless_ci("making network namespaces takes `ip` (Debian's iproute2)")
+    _sweep()
+    stem = f"{PREFIX}{os.getpid()}-"
+    bridge = f"{stem}0"
+    with ExitStack() as undo:
+        try:
+            _add_namespace(bridge, undo)
+            _ip("-n", bridge, "link", "add", "bridge", "type", "bridge")
+        except AssertionError as error:
+            skip_unless_ci(f"this machine makes no network namespaces: {error}")
+        _ip("-n", bridge, "link", "set", "bridge", "up")
+        made = []
+        for n in range(1, number + 1):
+            host = Host(f"{stem}{n}", f"{NETWORK}.{n}", bridge, f"port{n}")
+            _add_namespace(host.name, undo)
+            undo.callback(host.kill_all)
+            _ip("-n", host.name, "link", "add", "eth0", "type", "veth", "peer", "name", host.port, "netns", bridge)
+            _ip("-n", host.name, "address", "add", f"{host.address}/24", "dev", "eth0")
+            _ip("-n", host.name, "link", "set", "eth0", "up")
+            _ip("-n", host.name, "route", "add", "default", "dev", "eth0")  # by it programs find their own address
+            _ip("-n", bridge, "link", "set", host.port, "master", "bridge", "up")
+            made.append(host)
+        yield made
+
+
+def _add_namespace(name: str, undo: ExitStack) -> None:
+    _ip("netns", "add", name)
+    undo.callback(_ip, "netns", "delete", name)
+    _ip("-n", name, "link", "set", "lo", "up")
+
+
+def ours() -> list[str]:
+    """Names of all namespaces that tests have made and not yet deleted."""
+    return [line.split()[0] for line in _ip("netns", "list").splitlines() if line.startswith(PREFIX)]
+
+
+def _sweep() -> None:
+    """Delete what tests left behind that were killed before they could."""
+    for name in ours():
+        if not psutil.pid_exists(int(name.split("-")[1])):
+            _ip("netns", "delete", name)
