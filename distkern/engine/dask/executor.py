@@ -55,6 +55,7 @@ class Dask:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._address = getattr(client.scheduler, "address", "unknown address")  # a client that has closed forgets it
         self._counted: float | None = None
         self._threads: dict[str, int] = {}
         compare_workers(client, versions())
@@ -87,10 +88,7 @@ class Dask:
     def describe(self) -> str:
         """Say what runs the tasks."""
         threads = self._workers()
-        return f"a Dask cluster at {self._address()}: {len(threads)} workers, {sum(threads.values())} threads"
-
-    def _address(self) -> str:
-        return str(self.client.scheduler.address) if self.client.scheduler else "unknown address"
+        return f"a Dask cluster at {self._address}: {len(threads)} workers, {sum(threads.values())} threads"
 
     def await_workers(self) -> Iterator[Waiting]:
         """Wait until there is a worker; yields once if there is none yet."""
@@ -137,6 +135,6 @@ class Dask:
         if self.client.status in ("connecting", "newly-created"):
             return NO_SCHEDULER
         raise TaskError(
-            f"the connection to the Dask scheduler at {self._address()} is lost; what had finished is stored, and the "
+            f"the connection to the Dask scheduler at {self._address} is lost; what had finished is stored, and the "
             "same call with a new client goes on from there"
         )
