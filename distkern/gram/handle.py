@@ -16,7 +16,7 @@ from distkern.core.validation import refuse_other_features
 from distkern.engine.executors import resolve_executor
 from distkern.engine.memory import share_of
 from distkern.engine.progress import Late, progress_listener
-from distkern.gram.passes import in_terms_of, product
+from distkern.gram.passes import in_terms_of, product, read_values
 from distkern.gram.plan import readable_bytes
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.status import store_status
@@ -286,6 +286,41 @@ class Gram(BaseGram):
             return stored
         summary = self._summary(side)
         return self._kernel.from_stored(stored, summary, summary, self._store.meta["n_features"])
+
+    def to_dask(self) -> Any:
+        """A lazy dask array of the matrix, a chunk a tile, for whatever dask can do with it.
+
+        Workers read tiles by path and check them; of a symmetric matrix what lies below the diagonal is the transpose
+        of a stored tile, which is read once where both are needed. The slices of the array read only their tiles. What
+        it reads is not in ``bytes_read()``. Where equal samples are computed once, the array repeats them.
+
+        Returns
+        -------
+        dask.array.Array
+            (rows, columns) float64.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from distkern import Kendall, compute_gram
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     gram = compute_gram(Kendall(), [[1, 2, 3], [3, 2, 1], [1, 3, 2]], store=folder + "/gram.zarr", tile=2)
+        ...     array = gram.to_dask()
+        ...     array.chunks, array.sum(axis=0).compute().round(3)
+        (((2, 1), (2, 1)), array([ 0.333, -0.333,  1.   ]))
+        """
+        from distkern.engine.dask.arrays import tiled_array  # never load dask for those who do not use it
+
+        grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
+        array = tiled_array(
+            partial(read_values, self.path, self._store.meta["id"], self._kernel),
+            [stop - start for start, stop in map(grid.row_range, range(grid.row_blocks))],
+            [stop - start for start, stop in map(grid.col_range, range(grid.col_blocks))],
+            symmetric=grid.symmetric,
+            identity=(self._store.meta["id"], self._kernel.spec()),
+        )
+        array = array if rows is None else array[rows]
+        return array if cols is None else array[:, cols]
 
     def bytes_read(self) -> int:
         """Bytes of tiles and prepared samples read through this handle so far."""

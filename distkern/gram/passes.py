@@ -1,4 +1,4 @@
-"""Passes over a stored matrix: its product with vectors, by chunks of tiles that are read where the workers are."""
+"""Passes over a stored matrix where the workers are: its product with vectors, by chunks of tiles, and tiles alone."""
 
 from __future__ import annotations
 
@@ -205,6 +205,13 @@ def _fetched(store: GramStore, part: Array | Spooled) -> Array:
     if checksum(array) != part.mark:
         raise CorruptTileError(f"a vector to multiply by did not arrive whole through {store.path!r}: multiply again")
     return array
+
+
+def read_values(path: str, store_id: str, kernel: Kernel, i: int, j: int) -> Floats:
+    """Values of a kernel in tile (i, j) of the store at a path, checked against its checksum."""
+    store, _ = opened(path, store_id)
+    rows, cols = (samples.read(block, only=kernel.summary) for samples, block in ((store.rows, i), (store.cols, j)))
+    return in_terms_of(kernel, store.read_tile(i, j), rows, cols, store.meta["n_features"])
 
 
 # In the client -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,55 @@
+"""Lazy dask arrays over tiles that someone else knows how to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+from dask import array as da
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from distkern.core.typing import Floats
+
+
+def tiled_array(
+    read: Callable[[int, int], Floats],
+    rows: Sequence[int],
+    cols: Sequence[int],
+    *,
+    symmetric: bool,
+    identity: Any,
+) -> da.Array:
+    """A float64 dask array whose chunk (i, j) is ``read(i, j)``, called where the chunk is computed.
+
+    Parameters
+    ----------
+    read
+        Picklable; reads a tile. Of a symmetric matrix only tiles with i ≤ j are read, and once where a computation
+        needs both a tile and its mirror image.
+    rows, cols
+        Height of each row of tiles, and width of each column.
+    symmetric
+        Whether chunk (j, i) is the transpose of chunk (i, j).
+    identity
+        What tells these values from others; equal ones give equal names, so that dask computes a chunk once.
+
+    Examples
+    --------
+    >>> tiled_array(lambda i, j: np.full((2, 2), 1.0 * i + j), [2, 2], [2, 2], symmetric=True, identity="sums").compute()
+    array([[0., 0., 1., 1.],
+           [0., 0., 1., 1.],
+           [1., 1., 2., 2.],
+           [1., 1., 2., 2.]])
+    """
+    name = f"gram-{tokenize(identity)}"
+    mirror = methodcaller("transpose")
+    graph: dict[Any, Any] = {}
+    for i in range(len(rows)):
+        for j in range(len(cols)):
+            mirrored = symmetric and i > j
+            graph[name, i, j] = (mirror, (name, j, i)) if mirrored else (read, i, j)
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[])
+    return da.Array(layers, name, (tuple(rows), tuple(cols)), dtype=np.float64, meta=np.empty((0, 0)))
