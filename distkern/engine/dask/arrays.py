@@ -38,7 +38,8 @@ def tiled_array(
 
     Examples
     --------
-    >>> tiled_array(lambda i, j: np.full((2, 2), 1.0 * i + j), [2, 2], [2, 2], symmetric=True, identity="sums").compute()
+    >>> sums = tiled_array(lambda i, j: np.full((2, 2), 1.0 * i + j), [2, 2], [2, 2], symmetric=True, identity="sums")
+    >>> sums.compute()
     array([[0., 0., 1., 1.],
            [0., 0., 1., 1.],
            [1., 1., 2., 2.],
