@@ -13,7 +13,7 @@ from distkern.cli.gram import gram_options, print_plan
 EPILOG = """\b
 Examples:
   distkern plan cohort.csv --samples columns --kernel kendall
-  distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786 --json
+  distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler-file scheduler.json --json
 
 The arguments are those of `distkern gram`, and so is the answer of `distkern gram --dry-run`. With STORE also the disk
 and what is already there are looked at."""
