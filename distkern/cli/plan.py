@@ -14,7 +14,7 @@ EPILOG = """\b
 Examples:
   distkern plan cohort.csv --samples columns --kernel kendall
   distkern plan cohort.h5ad --kernel kendall --workers 500 --memory-limit 4GiB
-  distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786 --json
+  distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler-file scheduler.json --json
 
 The arguments are those of `distkern gram`, and so is the answer of `distkern gram --dry-run`. With STORE also the disk
 and what is already there are looked at. With --workers it is a plan for so many, and none is started."""

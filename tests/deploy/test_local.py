@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -110,3 +111,16 @@ def test_openssl_takes_the_certificates_as_strictly_as_it_can(certificates: Cert
     )
     assert checked.stdout == f"{certificates.cert}: OK\n", checked.stderr
     assert Path(certificates.key).read_text().startswith("-----BEGIN PRIVATE KEY-----")
+
+
+def test_tls_without_its_package_names_the_extra(run, cohort, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cryptography"] + ["cryptography"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for words in (
+        ("deploy", "certificates", tmp_path / "tls"),
+        ("gram", cohort, tmp_path / "k.zarr", *GRAM, "--workers", "1", "--tls"),
+    ):
+        result = run(*words)
+        assert result.exit_code == 3
+        assert "pip install 'distkern[tls]'" in result.stderr
+    assert not (tmp_path / "tls").exists()

@@ -46,7 +46,7 @@ def stand_ins(folder: Path):
 
 
 def test_a_program_that_submits_jobs_runs(cohort, expected, tmp_path):
-    given = JOB | {"jobs": 1}
+    given = JOB | {"jobs": 1, "cores": 1}
     program = tmp_path / "cluster.py"
     program.write_text(
         recipes.slurm(**given, srun=False)
@@ -63,9 +63,9 @@ def test_a_program_that_submits_jobs_runs(cohort, expected, tmp_path):
         script = (tmp_path / "slurm" / "submitted0").read_text()
         assert not (tmp_path / "slurm" / "submitted1").exists()
     assert tiles(tmp_path / "k.zarr") == expected
-    for line in ("#SBATCH -p long", "#SBATCH -A genes", "#SBATCH --cpus-per-task=2", "#SBATCH --mem=4G", "-t 01:00:00"):
+    for line in ("#SBATCH -p long", "#SBATCH -A genes", "#SBATCH --cpus-per-task=1", "#SBATCH --mem=4G", "-t 01:00:00"):
         assert line in script
-    for words in ("--nthreads 1", "--nworkers 2", "--nanny", "--memory-limit 2.00GiB", "--protocol tls://", "tls://"):
+    for words in ("--nthreads 1", "--nanny", "--memory-limit 4.00GiB", "--protocol tls://", "tls://"):
         assert words in script
     assert "--lifetime 3060s --lifetime-stagger 180s" in script
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
@@ -109,8 +109,8 @@ def test_outside_of_an_srun(run, tmp_path, monkeypatch):
 
 SRUN = """#!/bin/bash
 shift  # --kill-on-bad-exit=1
-for number in 0 1 2 3; do
-    SLURM_PROCID=$number SLURM_NTASKS=4 SLURM_MEM_PER_CPU=1024 "$@" & pids+=($!)
+for number in 0 1 2; do
+    SLURM_PROCID=$number SLURM_NTASKS=3 SLURM_MEM_PER_CPU=1024 "$@" & pids+=($!)
 done
 for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
 exit "${status:-0}"
@@ -121,9 +121,9 @@ exit "${status:-0}"
 def test_all_tasks_of_the_srun_in_the_job_script_become_a_cluster(cohort, expected, tmp_path, kernel, code):
     """Bash runs the script as SLURM would; a stand-in for srun starts the tasks. The command's code is the job's."""
     script, store = tmp_path / "job.sh", tmp_path / "k.zarr"
-    script.write_text(recipes.slurm(**JOB | {"jobs": 1}, srun=True))
-    assert "#SBATCH --ntasks=4\n" in script.read_text()
-    assert "#SBATCH --mem-per-cpu=2048M\n" in script.read_text()
+    script.write_text(recipes.slurm(**JOB | {"jobs": 1, "cores": 1}, srun=True))
+    assert "#SBATCH --ntasks=3\n" in script.read_text()
+    assert "#SBATCH --mem-per-cpu=4096M\n" in script.read_text()
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
     path = {"PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}", "SLURM_JOB_ID": "9"}
@@ -138,5 +138,5 @@ def test_all_tasks_of_the_srun_in_the_job_script_become_a_cluster(cohort, expect
         assert "Error: " in done.stderr
         return
     assert done.stdout.count("complete 30 × 30 Gram matrix") == 1
-    assert re.search("on a Dask cluster at tls://.*: [12] workers", done.stderr)
+    assert "on a Dask cluster at tls://" in done.stderr
     assert tiles(store) == expected
