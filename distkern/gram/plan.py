@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +14,7 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Spec
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
+from distkern.gram.places import at, place
 from distkern.kernels.timing import TileSeconds, measure
 
 TASK_SECONDS = 4.0
@@ -211,12 +210,9 @@ def largest(fits: Any, limit: int) -> int:
 
 
 def refuse_full_disk(plan: GramPlan, path: str) -> None:
-    """Raise MemoryLimitError where the disk has less room than the plan will fill."""
-    place = os.path.abspath(path)
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
-    free = shutil.disk_usage(place).free
-    if plan.bytes_stored > free:
+    """Raise MemoryLimitError where the disk has less room than the plan will fill; object storage has what one pays."""
+    free = at(place(path)).free_bytes()
+    if free is not None and plan.bytes_stored > free:
         raise MemoryLimitError(
             f"the store takes {readable_bytes(plan.bytes_stored)} and the disk of {path!r} has {readable_bytes(free)}: "
             'give a path on a larger disk, or dtype="float32" for half the bytes'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -46,7 +47,6 @@ class Arrays(Protocol):
     def write(self, name: str, where: Any, values: Array) -> None: ...
     def read(self, name: str, where: Any = ...) -> Array: ...
     def decoded(self, name: str, where: Any) -> Array | None: ...
-    def names(self, group: str) -> list[str]: ...
     def shape(self, name: str) -> tuple[int, ...]: ...
 
 
@@ -65,24 +65,34 @@ class StoredSamples:
 
     def __init__(self, store: Arrays, side: str, count: int, block: int) -> None:
         self._store, self.side, self.count, self.block = store, side, count, block
-        self.names = store.names(f"{side}/prepared")
+        self.names = sorted([*store.meta["prepared"], DIAGONAL])
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of all samples, repeated ones included."""
-        text = self._store.read(f"{self.side}/ids")
-        if checksum(text) != self._store.meta["ids"][self.side]:
+        text, meta = self._store.read(f"{self.side}/ids"), self._store.meta
+        names: Any = None
+        if checksum(text) == meta["ids"][self.side]:
+            with suppress(ValueError, RecursionError):
+                names = json.loads(bytes(text))
+        count = meta["samples"][0 if self.side == "rows" else 1]
+        if not (isinstance(names, list) and len(names) == count and all(isinstance(name, str) for name in names)):
             raise CorruptTileError(
                 f"the names of the {self.side} of {self._store.path!r} are damaged: compute it with overwrite=True"
             )
-        return tuple(json.loads(bytes(text)))
+        return tuple(names)
 
     @cached_property
     def index(self) -> Indices | None:
         """Which of the computed samples each sample equals; None where each is computed."""
-        if "index" not in self._store.names(self.side):
+        if self.side not in self._store.meta["index"]:
             return None
-        return self._store.read(f"{self.side}/index").astype(np.intp)
+        index = self._store.read(f"{self.side}/index")
+        if checksum(index) != self._store.meta["index"][self.side] or index.min() < 0 or index.max() >= self.count:
+            raise CorruptTileError(
+                f"which {self.side} of {self._store.path!r} are equal is damaged: compute it with overwrite=True"
+            )
+        return index.astype(np.intp)
 
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""

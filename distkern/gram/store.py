@@ -1,17 +1,4 @@
-"""How a Gram matrix lies on disk: a Zarr group of tiles, prepared samples, checksums and the plan that made them.
-
-::
-
-    cohort.zarr/
-      gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
-      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile
-      rows/ids              names of the samples: a JSON list as UTF-8 bytes
-      rows/digests          (rows, 16) uint8: a digest of each sample's values
-      rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
-      rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
-      rows/index            (samples,) int32, only where many samples are equal: which row each of them is
-      cols/...              the same for the columns of a rectangular matrix
-      runs                  its attributes list the runs that computed the matrix: when, on what, how long
+"""A Gram matrix that is stored: tiles, prepared samples, and a mark with a checksum for each that is done.
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
 at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with
@@ -21,50 +8,26 @@ worst one loses a mark of the other in the instant between reading and writing a
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import shutil
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
-from uuid import uuid4
+from typing import Any
 
 import numpy as np
 import zarr
 from zarr.core.array_spec import ArrayConfigParams
+from zarr.storage import LocalStore, ObjectStore, StorePath
 
-from distkern._version import __version__
-from distkern.core.errors import (
-    CorruptTileError,
-    IncompleteGramError,
-    InputError,
-    StoreError,
-    StoreMismatchError,
-)
+from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.gram.grid import Grid
 from distkern.gram.inspect import Side
-from distkern.gram.samples import DIAGONAL, StoredSamples, checksum, merge
-
-FORMAT = 1
-"""Version of the layout above; a store of another version is refused."""
-
-STALE_SECONDS = 3600
-"""A temporary file older than this was left by a writer that was killed."""
+from distkern.gram.layout import empty_store, grid_of, runs_document
+from distkern.gram.places import ROOT, Place, at, explained, place, refuse_beyond_memory
+from distkern.gram.samples import StoredSamples, checksum, merge
+from distkern.gram.schema import array_in, damaged, folder_in, plan_in, runs_in
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
-
-
-@contextmanager
-def _explained(path: str, doing: str) -> Iterator[None]:
-    """Turn what the file system or Zarr raises into one sentence that names the store."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"cannot {doing} {path!r}: {error.strerror or error}") from error
 
 
 class GramStore:
@@ -72,19 +35,19 @@ class GramStore:
 
     Parameters
     ----------
-    path
-        Folder of the store.
-    group
-        The open Zarr group.
+    lies
+        Where it lies.
+    meta
+        The plan in it.
     """
 
-    def __init__(self, path: str, group: zarr.Group) -> None:
-        self.path = path
+    def __init__(self, lies: Place, meta: Spec) -> None:
+        self.path = lies.path
         self.bytes_read = 0
-        self._group = group
+        self._lies = lies
         self._arrays: dict[str, zarr.Array] = {}
-        self.meta: Spec = cast(Spec, group.attrs["distkern"])
-        self.grid = grid_of(self.meta)
+        self.meta = meta
+        self.grid = grid_of(meta)
 
     # Opening and creating ------------------------------------------------------------------------------------
 
@@ -98,13 +61,13 @@ class GramStore:
         *,
         overwrite: bool = False,
     ) -> GramStore:
-        """Lay out an empty store, all at once: it is built beside its place and then renamed into it.
+        """Lay out an empty store, all at once.
 
         Parameters
         ----------
         path
-            Folder to create; folders above it are created too. Where another client has just made
-            it, that one is opened.
+            Folder or URL to create; folders above it are created too. Where another client has just
+            made it, that one is opened.
         meta
             The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
         sides
@@ -114,22 +77,10 @@ class GramStore:
         overwrite
             Whether a store that lies there is replaced; anything else is never deleted.
         """
-        building = f"{path}.{uuid4().hex}.new"
-        with _explained(path, "create the store"):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            try:
-                _lay_out(building, meta, sides, prepared)
-                if overwrite and exists(path):
-                    _require_store(path)
-                    replaced = f"{path}.{uuid4().hex}.old"
-                    os.rename(path, replaced)
-                    shutil.rmtree(replaced)
-                os.rename(building, path)
-            except OSError:
-                if overwrite or not exists(path):  # else another client has made it in the meantime
-                    raise
-            finally:
-                shutil.rmtree(building, ignore_errors=True)
+        with explained(path, "create the store"):
+            lies = at(path)
+            replaced = _folder_to_replace(lies) if overwrite and lies.exists() else None
+            lies.create(empty_store(meta, sides, prepared, own_folder=not lies.renames), replaced)
         return cls.opened(path)
 
     @classmethod
@@ -139,30 +90,35 @@ class GramStore:
         Raises
         ------
         StoreError
-            If there is none, or it is of another format.
+            If there is none, it is of another format, or its metadata are damaged.
         """
         where = place(path)
-        if not os.path.exists(where):
-            raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
-        group = _store_at(where)
-        if group is None:
+        with explained(where, "open the store"):
+            lies = at(where)
+            meta = _plan_at(lies)
+            if meta is None and not lies.exists():
+                raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
+        if meta is None:
             raise StoreError(f"{where!r} is not a distkern store: give the path of one, or another path to make one")
-        meta = cast(Spec, group.attrs["distkern"])
-        if meta["format"] != FORMAT:
-            raise StoreError(
-                f"{where!r} has store format {meta['format']}, written by distkern {meta.get('version')}; distkern "
-                f"{__version__} reads format {FORMAT}: use that version, or compute the matrix again into another path"
-            )
-        return cls(where, group)
+        return cls(lies, meta)
+
+    def _key(self, name: str) -> str:
+        """Where a part of the store lies: on object storage each has a folder of its own."""
+        return f"{self.meta['folder']}/{name}".lstrip("/")
+
+    @cached_property
+    def _files(self) -> LocalStore | ObjectStore:
+        target = self._lies.target
+        return LocalStore(target) if isinstance(target, str) else ObjectStore(target)
 
     def _at(self, name: str) -> zarr.Array:
         if name not in self._arrays:
-            try:
-                array = self._group[name]
-            except KeyError:
-                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again") from None
-            assert isinstance(array, zarr.Array)
-            self._arrays[name] = array.with_config(_WRITTEN_WHOLE)
+            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            if raw is None:
+                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
+            document: Any = array_in(self.path, name, raw, self.meta)
+            array = zarr.AsyncArray(document, StorePath(self._files, self._key(name)), _WRITTEN_WHOLE)
+            self._arrays[name] = zarr.Array(array)
         return self._arrays[name]
 
     # Tiles ---------------------------------------------------------------------------------------------------
@@ -245,13 +201,15 @@ class GramStore:
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write part of an array."""
-        with _explained(self.path, "write to the store"):
+        with explained(self.path, "write to the store"):
             self._at(name)[where] = values
 
     def read(self, name: str, where: Any = ...) -> Array:
         """Read part of an array."""
-        with _explained(self.path, "read the store"):
-            return np.asarray(self._at(name)[where])
+        with explained(self.path, "read the store"):
+            array = self._at(name)
+            refuse_beyond_memory(self.path, f"{name!r}", array.dtype.itemsize * _entries(array.shape, where))
+            return np.asarray(array[where])
 
     def decoded(self, name: str, where: Any) -> Array | None:
         """Read part of an array; None where its bytes cannot even be decoded."""
@@ -259,123 +217,60 @@ class GramStore:
             return self.read(name, where)
         except StoreError:
             raise
-        except (ValueError, RuntimeError):
+        except (ValueError, RuntimeError, MemoryError):
             return None
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array."""
         return self._at(name).shape
 
-    def names(self, group: str) -> list[str]:
-        """Names of the arrays of a group, sorted."""
-        found = self._group[group]
-        assert isinstance(found, zarr.Group)
-        return sorted(found.array_keys())
-
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def runs(self) -> list[Spec]:
         """What is known of each run: when, on what, how long, how much memory."""
-        return list(self._group["runs"].attrs["runs"])  # type: ignore[arg-type]
+        with explained(self.path, "read the store"):
+            raw = self._lies.get(self._key(f"runs/{ROOT}"))
+        if raw is None:
+            raise damaged(self.path, "the list of runs is lost")
+        return runs_in(self.path, raw)
 
     def log_run(self, run: Spec) -> None:
         """Add a run to the log."""
-        with _explained(self.path, "write to the store"):
-            self._group["runs"].attrs["runs"] = [*self.runs(), run]
+        with explained(self.path, "write to the store"):
+            self._lies.put(self._key(f"runs/{ROOT}"), runs_document([*self.runs(), run]))
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
-        oldest = time.time() - STALE_SECONDS
-        store = Path(self.path)
-        for left in [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]:
-            with suppress(OSError):  # someone else has swept it
-                if left.stat().st_mtime < oldest:
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+        with explained(self.path, "clean the store"):
+            self._lies.sweep(self.meta["folder"])
 
     def still_there(self) -> None:
         """Refuse to write where this store has been replaced by another one since it was opened."""
-        now = _store_at(self.path)
-        if now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]:
+        with explained(self.path, "open the store"):
+            now = _plan_at(self._lies)
+        if now is None or now["id"] != self.meta["id"]:
             raise StoreMismatchError(f"{self.path!r} was replaced by another store while it was computed")
 
 
-def _array(
-    group: zarr.Group, name: str, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: Any, fill: Any = 0
-) -> zarr.Array:
-    return group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=None, config=_WRITTEN_WHOLE
-    )
+def _plan_at(lies: Place) -> Spec | None:
+    """The plan of the store that lies somewhere; None where something else does, or nothing."""
+    raw = lies.get(ROOT)
+    return None if raw is None else plan_in(lies.path, raw)
 
 
-def grid_of(meta: Spec) -> Grid:
-    """Cut the matrix that a plan describes into its tiles."""
-    rows, cols = meta["shape"]
-    return Grid(rows, cols, meta["tile"], meta["symmetric"])
-
-
-def place(path: Any) -> str:
-    """Absolute path of a store, so that it means the same to workers in other folders.
-
-    Raises
-    ------
-    InputError
-        If it is not a path.
-    """
-    try:
-        return os.path.abspath(os.path.expanduser(os.fspath(path)))
-    except TypeError:
-        raise InputError(f"store must be a path, not {path!r}") from None
-
-
-def exists(path: str) -> bool:
-    """Whether anything lies at the path; an empty folder counts as nothing."""
-    return os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
-
-
-def _store_at(path: str) -> zarr.Group | None:
-    """Open the store at a path, of whatever format; None where something else lies there."""
-    with _explained(path, "open the store"):
-        try:
-            group = zarr.open_group(path, mode="r+", use_consolidated=False)
-            meta = group.attrs.get("distkern")
-        except (FileNotFoundError, FileExistsError, NotADirectoryError, ValueError, KeyError):
-            return None
-    return group if isinstance(meta, dict) and "format" in meta else None
-
-
-def _require_store(path: str) -> None:
+def _folder_to_replace(lies: Place) -> str:
     """Refuse to delete anything but a store, so that no other folder is lost to a mistyped path."""
-    if _store_at(path) is None:
+    folder = folder_in(lies.path, lies.get(ROOT))
+    if folder is None:
         raise StoreError(
-            f"{path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
+            f"{lies.path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
         )
+    return folder
 
 
-def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping[str, Array]) -> None:
-    """Make the groups and arrays of an empty store."""
-    grid = grid_of(meta)
-    texts = {name: np.frombuffer(json.dumps(list(side.ids)).encode(), dtype=np.uint8) for name, side in sides.items()}
-    identity = {
-        "format": FORMAT,
-        "version": __version__,
-        "id": uuid4().hex,
-        "ids": {name: checksum(text) for name, text in texts.items()},
-        "features": list(next(iter(sides.values())).source.features or ()) or None,
-    }
-    group = zarr.create_group(path, attributes={"distkern": {**identity, **meta}})
-    empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
-    _array(group, "gram", (grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty)
-    _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
-    for name, side in sides.items():
-        part, count = group.create_group(name), len(side.digests)
-        _array(part, "ids", texts[name].shape, texts[name].shape, "uint8")[...] = texts[name]
-        _array(part, "digests", side.digests.shape, side.digests.shape, "uint8")[...] = side.digests
-        if side.index is not None:
-            _array(part, "index", side.index.shape, side.index.shape, "int32")[...] = side.index
-        blocks = (-(-count // grid.side), len(prepared) + 1)
-        _array(part, "marks", blocks, blocks, "uint64")
-        inner = part.create_group("prepared")
-        _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
-        for array, one in prepared.items():
-            _array(inner, array, (count, *one.shape[1:]), (grid.side, *one.shape[1:]), one.dtype)
-    group.create_group("runs", attributes={"runs": []})
+def _entries(shape: tuple[int, ...], where: Any) -> int:
+    """Number of entries that a part of an array has."""
+    parts = where if isinstance(where, tuple) else () if where is ... else (where,)
+    pairs = zip(shape, parts, strict=False)
+    lengths = [len(range(*part.indices(n))) if isinstance(part, slice) else 1 for n, part in pairs]
+    return math.prod([*lengths, *shape[len(parts) :]])

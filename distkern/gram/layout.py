@@ -1,0 +1,161 @@
+"""The arrays of a store, as a plan lays them out, and the Zarr documents that describe them: `docs/format.md`.
+
+::
+
+    cohort.zarr/
+      gram                  (rows, cols), one chunk a tile; below the diagonal of a symmetric matrix nothing is stored
+      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 + crc32c of the tile
+      rows/ids              names of the samples: a JSON list as UTF-8 bytes
+      rows/digests          (rows, 16) uint8: a digest of each sample's values
+      rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
+      rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
+      rows/index            (samples,) int32, only where many samples are equal: which row each of them is
+      cols/...              the same for the columns of a rectangular matrix
+      runs                  its attributes list the runs that computed the matrix: when, on what, how long
+
+On object storage all of this lies in a folder that the plan in ``cohort.zarr/zarr.json`` names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from distkern._version import __version__
+from distkern.core.typing import Array, Spec
+from distkern.gram.grid import Grid
+from distkern.gram.inspect import Side
+from distkern.gram.places import ROOT
+from distkern.gram.samples import DIAGONAL, checksum
+
+FORMAT = 1
+"""Version of the layout; a store of another version is refused."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One array: a regular grid of chunks, each little-endian in C order and, where that pays, compressed."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: str
+    fill: Any = 0
+    compressed: bool = False
+
+    @property
+    def codecs(self) -> list[Spec]:
+        """What turns the values of a chunk into its bytes."""
+        item = np.dtype(self.dtype).itemsize
+        codec: Spec = {"name": "bytes"} if item == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
+        return [codec]
+
+    def document(self) -> Spec:
+        """The array's ``zarr.json``."""
+        return {
+            "shape": list(self.shape),
+            "data_type": self.dtype,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self.chunks)}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": self.fill,
+            "codecs": self.codecs,
+            "attributes": {},
+            "zarr_format": 3,
+            "node_type": "array",
+            "storage_transformers": [],
+        }
+
+
+def grid_of(meta: Spec) -> Grid:
+    """Cut the matrix that a plan describes into its tiles."""
+    rows, cols = meta["shape"]
+    return Grid(rows, cols, meta["tile"], meta["symmetric"])
+
+
+def arrays_of(meta: Spec) -> dict[str, Layout]:
+    """Every array of a store by name; of the names of samples only the plan does not tell the length, and says 0."""
+    grid = grid_of(meta)
+    empty = "NaN" if np.dtype(meta["dtype"]).kind == "f" else 0
+    blocks = (grid.row_blocks, grid.col_blocks)
+    layouts = {
+        "gram": Layout((grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty, compressed=True),
+        "marks": Layout(blocks, (1, grid.col_blocks), "uint64"),
+    }
+    sides = {"rows": (0, grid.row_blocks)} | ({} if grid.symmetric else {"cols": (1, grid.col_blocks)})
+    for name, (axis, count) in sides.items():
+        computed, samples = meta["shape"][axis], meta["samples"][axis]
+        marks = (count, len(meta["prepared"]) + 1)
+        layouts[f"{name}/ids"] = Layout((0,), (0,), "uint8")
+        layouts[f"{name}/digests"] = Layout((computed, 16), (computed, 16), "uint8")
+        layouts[f"{name}/marks"] = Layout(marks, marks, "uint64")
+        if name in meta["index"]:
+            layouts[f"{name}/index"] = Layout((samples,), (samples,), "int32")
+        layouts[f"{name}/prepared/{DIAGONAL}"] = Layout((computed,), (grid.side,), "float64", 0.0)
+        for array, (dtype, row) in meta["prepared"].items():
+            fill = np.zeros((), dtype).item()
+            layouts[f"{name}/prepared/{array}"] = Layout((computed, *row), (grid.side, *row), dtype, fill)
+    return layouts
+
+
+def document_of(meta: Spec) -> bytes:
+    """The ``zarr.json`` of a store."""
+    return _json({"attributes": {"distkern": meta}, "zarr_format": 3, "node_type": "group"})
+
+
+def runs_document(runs: list[Spec]) -> bytes:
+    """The ``zarr.json`` of the group that lists the runs."""
+    return _json({"attributes": {"runs": runs}, "zarr_format": 3, "node_type": "group"})
+
+
+def empty_store(
+    plan: Spec, sides: Mapping[str, Side], prepared: Mapping[str, Array], own_folder: bool
+) -> dict[str, bytes]:
+    """All files of a store that holds no tile yet, the root last.
+
+    Parameters
+    ----------
+    plan
+        Shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
+    sides
+        For ``"rows"`` and, where rectangular, ``"cols"``: the samples.
+    prepared
+        The prepared arrays of some samples, whose types and shapes tell those of all.
+    own_folder
+        Whether everything but the root lies in a folder that the root names.
+    """
+    identity = uuid4().hex
+    texts = {name: np.frombuffer(json.dumps(list(side.ids)).encode(), dtype=np.uint8) for name, side in sides.items()}
+    indices = {name: side.index.astype("<i4") for name, side in sides.items() if side.index is not None}
+    meta: Spec = {
+        "format": FORMAT,
+        "version": __version__,
+        "id": identity,
+        "folder": identity if own_folder else "",
+        "ids": {name: checksum(text) for name, text in texts.items()},
+        "index": {name: checksum(index) for name, index in indices.items()},
+        "features": list(next(iter(sides.values())).source.features or ()) or None,
+        "prepared": {name: [one.dtype.name, list(one.shape[1:])] for name, one in prepared.items()},
+        **plan,
+    }
+    layouts = arrays_of(meta)
+    whole: dict[str, Array] = {}
+    for name, side in sides.items():
+        layouts[f"{name}/ids"] = Layout(texts[name].shape, texts[name].shape, "uint8")
+        whole |= {f"{name}/ids": texts[name], f"{name}/digests": side.digests}
+    whole |= {f"{name}/index": index for name, index in indices.items()}
+    groups = ["runs/", *(f"{name}/" for name in sides), *(f"{name}/prepared/" for name in sides)]
+    groups += [""] if own_folder else []
+    files = {group + ROOT: _json({"attributes": {}, "zarr_format": 3, "node_type": "group"}) for group in groups}
+    files["runs/" + ROOT] = runs_document([])
+    files |= {f"{name}/{ROOT}": _json(layout.document()) for name, layout in layouts.items()}
+    files |= {f"{name}/c/{'/'.join('0' * array.ndim)}": array.tobytes() for name, array in whole.items()}
+    below = f"{identity}/" if own_folder else ""
+    return {below + key: value for key, value in files.items()} | {ROOT: document_of(meta)}
+
+
+def _json(document: Spec) -> bytes:
+    return json.dumps(document, indent=2).encode()

@@ -1,0 +1,274 @@
+"""What the metadata of a store may say. A store may come from anybody, so nothing is believed before it is checked.
+
+Metadata are JSON, and every array must be laid out as distkern lays it out, codecs included: nothing that a document
+names is ever imported, unpickled or run. Sizes are compared with the memory that there is before any of it is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from distkern._version import __version__
+from distkern.core.errors import DistkernError, StoreError
+from distkern.core.typing import Spec
+from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of
+from distkern.gram.places import refuse_beyond_memory
+from distkern.kernels.registry import from_spec
+
+LARGEST = 2**48
+"""No count or number of bytes in a plan is larger."""
+
+ID_BYTES = 1024
+"""Bytes that the name of a sample may take, on average."""
+
+SAMPLE_BYTES = 64
+"""Bytes of memory that a sample takes at least where all of them are listed."""
+
+PREPARED_TYPES = frozenset(
+    {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
+)
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""Of a prepared array: no way out of its folder."""
+
+Check = Callable[[Any], bool]
+
+
+def _whole(low: int = 0, high: int = LARGEST) -> Check:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _hex(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 32 and not set(value) - set("0123456789abcdef")
+
+
+def _list(of: Check, low: int = 0, high: int = LARGEST) -> Check:
+    return lambda value: isinstance(value, list) and low <= len(value) <= high and all(map(of, value))
+
+
+def _mapping(of: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(of, value.values()))
+
+
+def _is_prepared(value: Any) -> bool:
+    return _list(lambda part: True, 2, 2)(value) and value[0] in PREPARED_TYPES and _list(_whole(), 0, 3)(value[1])
+
+
+_MARK = _whole(2**32, 2**64 - 1)
+
+_PLAN: dict[str, Check] = {
+    "version": _text,
+    "id": _hex,
+    "folder": lambda value: value == "" or _hex(value),
+    "ids": _mapping(_MARK),
+    "index": _mapping(_MARK),
+    "features": lambda value: value is None or _list(_text)(value),
+    "prepared": _mapping(_is_prepared),
+    "kernel": lambda value: isinstance(value, dict),
+    "stored": lambda value: isinstance(value, dict),
+    "fingerprint": _mapping(_hex),
+    "shape": _list(_whole(1), 2, 2),
+    "samples": _list(_whole(1), 2, 2),
+    "symmetric": lambda value: isinstance(value, bool),
+    "n_features": _whole(1),
+    "tile": _whole(1),
+    "tiles": _whole(1),
+    "dtype": lambda value: value in ("float64", "float32", "int64", "int32"),
+    "sparse": lambda value: isinstance(value, bool),
+    "bytes_stored": _whole(high=2**63),
+    "bytes_per_task": _whole(1, 2**63),
+    "seconds": lambda value: isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value),
+    "dropped": _list(_whole()),
+    "source": _text,
+}
+
+_RUN: dict[str, Check] = {
+    "started": _text,
+    "executor": _text,
+    "seconds": _PLAN["seconds"],
+    "blocks_prepared": _whole(),
+    "tiles_computed": _whole(),
+    "task_seconds": _PLAN["seconds"],
+    "peak_bytes": _whole(),
+    "workers": _whole(),
+}
+
+
+def damaged(path: str, what: str) -> StoreError:
+    """The error of a store whose metadata cannot be what distkern wrote."""
+    return StoreError(
+        f"the metadata of {path!r} are damaged ({what}): bring back a copy of them, or compute it again elsewhere"
+    )
+
+
+def parsed(path: str, key: str, raw: bytes) -> Spec:
+    """Read a JSON object.
+
+    Raises
+    ------
+    StoreError
+        If it is none.
+    """
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise damaged(path, f"{key!r} is no JSON") from None
+    if not isinstance(document, dict):
+        raise damaged(path, f"{key!r} holds no object")
+    return document
+
+
+def plan_in(path: str, raw: bytes) -> Spec | None:
+    """Read the plan in the root document of a store; None where the document is that of something else.
+
+    Raises
+    ------
+    StoreError
+        If it is damaged, of another format, or claims what cannot be.
+    """
+    attributes = parsed(path, "zarr.json", raw).get("attributes")
+    meta = attributes.get("distkern") if isinstance(attributes, dict) else None
+    if not isinstance(meta, dict) or "format" not in meta:
+        return None
+    if meta["format"] != FORMAT:
+        found, writer = _short(meta["format"]), str(meta.get("version"))[:20]
+        raise StoreError(
+            f"{path!r} has store format {found}, written by distkern {writer}; distkern {__version__} reads format "
+            f"{FORMAT}: use that version, or compute the matrix again into another path"
+        )
+    _check(path, meta, _PLAN)
+    _check_relations(path, meta)
+    _check_kernels(path, meta)
+    _check_memory(path, meta)
+    return meta
+
+
+def folder_in(path: str, raw: bytes | None) -> str | None:
+    """Folder of the store, of whatever format, that a root document describes; None where it describes none."""
+    try:
+        meta = {} if raw is None else parsed(path, "zarr.json", raw)["attributes"]["distkern"]
+        folder = meta.get("folder", "") if "format" in meta else None
+    except (StoreError, KeyError, TypeError, AttributeError):
+        return None
+    return folder if _hex(folder) or folder is None else ""
+
+
+def runs_in(path: str, raw: bytes) -> list[Spec]:
+    """Read the log of the runs."""
+    attributes = parsed(path, "runs/zarr.json", raw).get("attributes")
+    runs = attributes.get("runs") if isinstance(attributes, dict) else None
+    if not _list(lambda run: isinstance(run, dict))(runs):
+        raise damaged(path, "the list of runs is none")
+    assert isinstance(runs, list)
+    for run in runs:
+        _check(path, run, _RUN)
+    return runs
+
+
+def _check(path: str, found: Spec, wanted: dict[str, Check]) -> None:
+    for key, holds in wanted.items():
+        if key not in found:
+            raise damaged(path, f"{key!r} is missing")
+        if not holds(found[key]):
+            raise damaged(path, f"{key!r} cannot be {_short(found[key])}")
+
+
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deep; or a number of too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _check_relations(path: str, meta: Spec) -> None:
+    """Compare the entries of a plan with each other."""
+    shape, samples, features = meta["shape"], meta["samples"], meta["n_features"]
+    sides = {"rows"} if meta["symmetric"] else {"rows", "cols"}
+    collapsed = {side for side, axis in (("rows", 0), ("cols", 1)) if side in sides and samples[axis] != shape[axis]}
+    holds = {
+        "shape": not meta["symmetric"] or (shape[0] == shape[1] and samples[0] == samples[1]),
+        "samples": all(all_of >= computed for all_of, computed in zip(samples, shape, strict=True)),
+        "tile": meta["tile"] <= max(shape),
+        "tiles": meta["tiles"] == grid_of(meta).count,
+        "folder": meta["folder"] in ("", meta["id"]),
+        "ids": meta["ids"].keys() == sides,
+        "fingerprint": meta["fingerprint"].keys() == sides,
+        "index": collapsed <= meta["index"].keys() <= sides,
+        "features": meta["features"] is None or len(meta["features"]) == features,
+        "dropped": sorted({*meta["dropped"]}) == meta["dropped"]
+        and max([0, *meta["dropped"]]) < features + len(meta["dropped"]),
+        "prepared": all(map(_NAME.fullmatch, meta["prepared"])),
+    }
+    for key, right in holds.items():
+        if not right:
+            raise damaged(path, f"{key!r} cannot be {_short(meta[key])} beside the rest")
+
+
+def _check_kernels(path: str, meta: Spec) -> None:
+    """Build the kernels, and compare what they store with what is there."""
+    try:
+        kernel, stored = from_spec(meta["kernel"]), from_spec(meta["stored"])
+        types = {stored.stored_dtype(meta["n_features"], dtype) for dtype in ("float64", "float32")}
+        right = kernel.stored() == stored and meta["dtype"] in types
+        right &= all(meta["prepared"].get(name, [None, None])[1] == [] for name in kernel.summary)
+    except (DistkernError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise damaged(path, f"its kernel cannot be built: {_short(str(error))}") from None
+    if not right:
+        raise damaged(path, "what it stores is not what its kernel is made of")
+
+
+def _check_memory(path: str, meta: Spec) -> None:
+    """Refuse what could not even be listed here."""
+    grid = grid_of(meta)
+    refuse_beyond_memory(path, "the list of the samples", SAMPLE_BYTES * sum(meta["samples"]))
+    refuse_beyond_memory(path, "the list of the tiles", 8 * grid.row_blocks * grid.col_blocks)
+    for name, layout in arrays_of(meta).items():
+        chunk = math.prod(layout.chunks) * np.dtype(layout.dtype).itemsize
+        refuse_beyond_memory(path, f"a part of {name!r}", chunk)
+
+
+def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Spec:
+    """Read the document of an array, which must be the one that the plan lays out, or a longer one of its kind.
+
+    Raises
+    ------
+    StoreError
+        If it is another one.
+    """
+    document = parsed(path, f"{name}/zarr.json", raw)
+    planned = arrays_of(meta)[name]
+    shape = document.get("shape")
+    if not _list(_whole(1), len(planned.shape), len(planned.shape))(shape):
+        raise damaged(path, f"the shape of {name!r} cannot be {_short(shape)}")
+    assert isinstance(shape, list)
+    if name.endswith("/ids"):
+        side = 0 if name.startswith("rows") else 1
+        if shape[0] > ID_BYTES * meta["samples"][side] + 2:
+            raise damaged(path, f"the names of {name!r} cannot take {shape[0]:,} bytes")
+        planned = Layout((shape[0],), (shape[0],), "uint8")
+    if any(length < wanted for length, wanted in zip(shape, planned.shape, strict=True)):
+        raise damaged(path, f"{name!r} is of shape {tuple(shape)}, smaller than {planned.shape}")
+    expected = Layout(tuple(shape), planned.chunks, planned.dtype, planned.fill, planned.compressed).document()
+    for key, value in expected.items():
+        if not _same(document.get(key, value), value):
+            raise damaged(path, f"{key!r} of {name!r} cannot be {_short(document.get(key))}")
+    return expected
+
+
+def _same(found: Any, expected: Any) -> bool:
+    """Equal, in type too: JSON's true is not 1."""
+    try:
+        return json.dumps(found, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    except RecursionError:
+        return False
