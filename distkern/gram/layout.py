@@ -19,6 +19,7 @@ On object storage all of this lies in a folder that the plan in ``cohort.zarr/za
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,12 @@ from distkern.gram.samples import DIAGONAL, checksum
 FORMAT = 1
 """Version of the layout; a store of another version is refused."""
 
+PACKING: Spec = {"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "blocksize": 0}
+"""How whole numbers are compressed. Floating-point values are not: what that saves is less than a quarter."""
+
+PACKABLE = 2**31 - 2**16
+"""Bytes that Blosc takes at most."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -45,14 +52,19 @@ class Layout:
     chunks: tuple[int, ...]
     dtype: str
     fill: Any = 0
-    compressed: bool = False
+    packed: bool = False
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a chunk's values."""
+        return math.prod(self.chunks) * np.dtype(self.dtype).itemsize
 
     @property
     def codecs(self) -> list[Spec]:
         """What turns the values of a chunk into its bytes."""
         item = np.dtype(self.dtype).itemsize
-        codec: Spec = {"name": "bytes"} if item == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
-        return [codec]
+        plain: Spec = {"name": "bytes"} if item == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
+        return [plain, {"name": "blosc", "configuration": PACKING | {"typesize": item}}] if self.packed else [plain]
 
     def document(self) -> Spec:
         """The array's ``zarr.json``."""
@@ -70,6 +82,11 @@ class Layout:
         }
 
 
+def unpacked_bytes(header: bytes) -> int:
+    """How many bytes a chunk of Blosc says that it unpacks to."""
+    return int.from_bytes(header[4:8], "little")
+
+
 def grid_of(meta: Spec) -> Grid:
     """Cut the matrix that a plan describes into its tiles."""
     rows, cols = meta["shape"]
@@ -79,10 +96,12 @@ def grid_of(meta: Spec) -> Grid:
 def arrays_of(meta: Spec) -> dict[str, Layout]:
     """Every array of a store by name; of the names of samples only the plan does not tell the length, and says 0."""
     grid = grid_of(meta)
-    empty = "NaN" if np.dtype(meta["dtype"]).kind == "f" else 0
+    dtype = np.dtype(meta["dtype"])
+    empty = "NaN" if dtype.kind == "f" else 0
+    packed = dtype.kind == "i" and dtype.itemsize * grid.side**2 <= PACKABLE
     blocks = (grid.row_blocks, grid.col_blocks)
     layouts = {
-        "gram": Layout((grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty, compressed=True),
+        "gram": Layout((grid.rows, grid.cols), (grid.side, grid.side), meta["dtype"], empty, packed),
         "marks": Layout(blocks, (1, grid.col_blocks), "uint64"),
     }
     sides = {"rows": (0, grid.row_blocks)} | ({} if grid.symmetric else {"cols": (1, grid.col_blocks)})
@@ -95,15 +114,21 @@ def arrays_of(meta: Spec) -> dict[str, Layout]:
         if name in meta["index"]:
             layouts[f"{name}/index"] = Layout((samples,), (samples,), "int32")
         layouts[f"{name}/prepared/{DIAGONAL}"] = Layout((computed,), (grid.side,), "float64", 0.0)
-        for array, (dtype, row) in meta["prepared"].items():
-            fill = np.zeros((), dtype).item()
-            layouts[f"{name}/prepared/{array}"] = Layout((computed, *row), (grid.side, *row), dtype, fill)
+        for array, (kind, row) in meta["prepared"].items():
+            fill = np.zeros((), kind).item()
+            layouts[f"{name}/prepared/{array}"] = Layout((computed, *row), (grid.side, *row), kind, fill)
     return layouts
 
 
 def document_of(meta: Spec) -> bytes:
-    """The ``zarr.json`` of a store."""
-    return _json({"attributes": {"distkern": meta}, "zarr_format": 3, "node_type": "group"})
+    """The ``zarr.json`` of a store: the plan, and its checksum."""
+    attributes = {"distkern": meta, "checksum": plan_checksum(meta)}
+    return _json({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
+
+
+def plan_checksum(meta: Spec) -> int:
+    """Checksum of a plan, as JSON with sorted keys and no spaces."""
+    return checksum(np.frombuffer(json.dumps(meta, sort_keys=True, separators=(",", ":")).encode(), dtype=np.uint8))
 
 
 def runs_document(runs: list[Spec]) -> bytes:

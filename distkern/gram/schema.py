@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from distkern._version import __version__
 from distkern.core.errors import DistkernError, StoreError
 from distkern.core.typing import Spec
-from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of
-from distkern.gram.places import refuse_beyond_memory
+from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, plan_checksum
+from distkern.gram.places import ROOT, refuse_beyond_memory
 from distkern.kernels.registry import from_spec
 
 LARGEST = 2**48
@@ -61,7 +61,8 @@ def _mapping(of: Check) -> Check:
 
 
 def _is_prepared(value: Any) -> bool:
-    return _list(lambda part: True, 2, 2)(value) and value[0] in PREPARED_TYPES and _list(_whole(), 0, 3)(value[1])
+    pair = isinstance(value, list) and len(value) == 2
+    return pair and _text(value[0]) and value[0] in PREPARED_TYPES and _list(_whole(), 0, 3)(value[1])
 
 
 _MARK = _whole(2**32, 2**64 - 1)
@@ -82,7 +83,7 @@ _PLAN: dict[str, Check] = {
     "symmetric": lambda value: isinstance(value, bool),
     "n_features": _whole(1),
     "tile": _whole(1),
-    "tiles": _whole(1),
+    "tiles": _whole(1, LARGEST**2),
     "dtype": lambda value: value in ("float64", "float32", "int64", "int32"),
     "sparse": lambda value: isinstance(value, bool),
     "bytes_stored": _whole(high=2**63),
@@ -136,7 +137,7 @@ def plan_in(path: str, raw: bytes) -> Spec | None:
     StoreError
         If it is damaged, of another format, or claims what cannot be.
     """
-    attributes = parsed(path, "zarr.json", raw).get("attributes")
+    attributes = parsed(path, ROOT, raw).get("attributes")
     meta = attributes.get("distkern") if isinstance(attributes, dict) else None
     if not isinstance(meta, dict) or "format" not in meta:
         return None
@@ -146,6 +147,9 @@ def plan_in(path: str, raw: bytes) -> Spec | None:
             f"{path!r} has store format {found}, written by distkern {writer}; distkern {__version__} reads format "
             f"{FORMAT}: use that version, or compute the matrix again into another path"
         )
+    assert isinstance(attributes, dict)
+    if attributes.get("checksum") != plan_checksum(meta):
+        raise damaged(path, "the plan does not match its checksum")
     _check(path, meta, _PLAN)
     _check_relations(path, meta)
     _check_kernels(path, meta)
@@ -156,7 +160,7 @@ def plan_in(path: str, raw: bytes) -> Spec | None:
 def folder_in(path: str, raw: bytes | None) -> str | None:
     """Folder of the store, of whatever format, that a root document describes; None where it describes none."""
     try:
-        meta = {} if raw is None else parsed(path, "zarr.json", raw)["attributes"]["distkern"]
+        meta = {} if raw is None else parsed(path, ROOT, raw)["attributes"]["distkern"]
         folder = meta.get("folder", "") if "format" in meta else None
     except (StoreError, KeyError, TypeError, AttributeError):
         return None
@@ -234,11 +238,10 @@ def _check_memory(path: str, meta: Spec) -> None:
     refuse_beyond_memory(path, "the list of the samples", SAMPLE_BYTES * sum(meta["samples"]))
     refuse_beyond_memory(path, "the list of the tiles", 8 * grid.row_blocks * grid.col_blocks)
     for name, layout in arrays_of(meta).items():
-        chunk = math.prod(layout.chunks) * np.dtype(layout.dtype).itemsize
-        refuse_beyond_memory(path, f"a part of {name!r}", chunk)
+        refuse_beyond_memory(path, f"a part of {name!r}", layout.chunk_bytes)
 
 
-def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Spec:
+def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Layout:
     """Read the document of an array, which must be the one that the plan lays out, or a longer one of its kind.
 
     Raises
@@ -257,13 +260,14 @@ def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Spec:
         if shape[0] > ID_BYTES * meta["samples"][side] + 2:
             raise damaged(path, f"the names of {name!r} cannot take {shape[0]:,} bytes")
         planned = Layout((shape[0],), (shape[0],), "uint8")
-    if any(length < wanted for length, wanted in zip(shape, planned.shape, strict=True)):
-        raise damaged(path, f"{name!r} is of shape {tuple(shape)}, smaller than {planned.shape}")
-    expected = Layout(tuple(shape), planned.chunks, planned.dtype, planned.fill, planned.compressed).document()
-    for key, value in expected.items():
+    grown = len(shape) if name in ("gram", "marks") else 1  # axes along which a cohort may have begun to grow
+    if any(map(operator.lt, shape, planned.shape)) or tuple(shape[grown:]) != planned.shape[grown:]:
+        raise damaged(path, f"{name!r} is of shape {tuple(shape)} and should be of {planned.shape}")
+    found = replace(planned, shape=tuple(shape))
+    for key, value in found.document().items():
         if not _same(document.get(key, value), value):
             raise damaged(path, f"{key!r} of {name!r} cannot be {_short(document.get(key))}")
-    return expected
+    return found
 
 
 def _same(found: Any, expected: Any) -> bool:

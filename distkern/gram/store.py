@@ -16,18 +16,40 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store
 from zarr.core.array_spec import ArrayConfigParams
-from zarr.storage import LocalStore, ObjectStore, StorePath
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Floats, Spec
 from distkern.gram.inspect import Side
-from distkern.gram.layout import empty_store, grid_of, runs_document
+from distkern.gram.layout import Layout, arrays_of, empty_store, grid_of, runs_document, unpacked_bytes
 from distkern.gram.places import ROOT, Place, at, explained, place, refuse_beyond_memory
 from distkern.gram.samples import StoredSamples, checksum, merge
 from distkern.gram.schema import array_in, damaged, folder_in, plan_in, runs_in
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
+
+LONGER = 4096
+"""Bytes that a chunk may be longer on disk than its values are."""
+
+
+class _Bounded(WrapperStore[Store]):
+    """Hands over chunks that become what an array holds, and none that would unpack to more."""
+
+    def __init__(self, store: Store, layout: Layout) -> None:
+        super().__init__(store)
+        self._layout = layout
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        size = self._layout.chunk_bytes
+        if isinstance(self._store, LocalStore):
+            byte_range = RangeByteRequest(0, size + LONGER)  # not more, however long the file is
+        chunk = await self._store.get(key, prototype, byte_range)
+        if chunk is not None and self._layout.packed and unpacked_bytes(chunk[:16].to_bytes()) != size:
+            raise ValueError(f"{key!r} does not hold {size} bytes")
+        return chunk
 
 
 class GramStore:
@@ -116,8 +138,9 @@ class GramStore:
             raw = self._lies.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
                 raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
-            document: Any = array_in(self.path, name, raw, self.meta)
-            array = zarr.AsyncArray(document, StorePath(self._files, self._key(name)), _WRITTEN_WHOLE)
+            layout = array_in(self.path, name, raw, self.meta)
+            document: Any = layout.document()
+            array = zarr.AsyncArray(document, StorePath(_Bounded(self._files, layout), self._key(name)), _WRITTEN_WHOLE)
             self._arrays[name] = zarr.Array(array)
         return self._arrays[name]
 
@@ -202,23 +225,36 @@ class GramStore:
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write part of an array."""
         with explained(self.path, "write to the store"):
-            self._at(name)[where] = values
+            self._at(name)[self._planned(name) if where is ... else where] = values
 
     def read(self, name: str, where: Any = ...) -> Array:
-        """Read part of an array."""
+        """Read part of an array.
+
+        Raises
+        ------
+        CorruptTileError
+            If its bytes cannot be decoded.
+        """
+        found = self.decoded(name, where)
+        if found is None:
+            raise CorruptTileError(f"{name!r} of {self.path!r} is damaged: compute it with overwrite=True")
+        return found
+
+    def decoded(self, name: str, where: Any = ...) -> Array | None:
+        """Read part of an array; None where its bytes cannot even be decoded."""
         with explained(self.path, "read the store"):
             array = self._at(name)
+            where = self._planned(name) if where is ... else where
             refuse_beyond_memory(self.path, f"{name!r}", array.dtype.itemsize * _entries(array.shape, where))
-            return np.asarray(array[where])
+            try:
+                return np.asarray(array[where])
+            except (ValueError, RuntimeError, MemoryError):
+                return None
 
-    def decoded(self, name: str, where: Any) -> Array | None:
-        """Read part of an array; None where its bytes cannot even be decoded."""
-        try:
-            return self.read(name, where)
-        except StoreError:
-            raise
-        except (ValueError, RuntimeError, MemoryError):
-            return None
+    def _planned(self, name: str) -> Any:
+        """All of an array that the plan knows of: it may be longer where a client was killed while the cohort grew."""
+        shape = arrays_of(self.meta)[name].shape
+        return ... if name.endswith("/ids") else tuple(slice(0, length) for length in shape)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array."""
