@@ -37,7 +37,7 @@ test: lint ## lint, then run all tests and doctests
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile
-	for script in pairs smoothed crossovers cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
+	for script in pairs smoothed crossovers storing cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
 
 .PHONY: lint
 lint: $(FOR_DEVELOPERS) ## check style, types and layers

@@ -31,3 +31,28 @@ def client(cluster_address):
 
     with Client(cluster_address) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """A server that speaks the protocol of S3, on loopback."""
+    from s3 import Server
+
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server, monkeypatch):
+    """The server with an empty bucket, its address and credentials in the environment, and no request counted yet."""
+    s3_server.empty()
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3_server
+
+
+@pytest.fixture
+def s3_client(client, s3):
+    """The cluster, with the credentials on its workers."""
+    client.run(os.environ.update, s3.environment)
+    return client

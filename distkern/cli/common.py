@@ -32,6 +32,14 @@ class Place(click.Path):
         return as_path(os.fsdecode(super().convert(value, param, ctx)))
 
 
+class StorePlace(Place):
+    """A folder, or a URL of object storage, which stays as it is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Turn the text into a path, unless it is a URL."""
+        return value if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+
+
 class Amount(click.ParamType):
     """An amount of memory, such as 2GiB."""
 
@@ -226,7 +234,7 @@ class PlainLines:
             say(f"{event.phase}: {event.done:,} of {event.total:,}")
 
 
-def open_store(store: Path) -> Any:
+def open_store(store: Path | str) -> Any:
     """Open a Gram matrix.
 
     Raises
@@ -234,21 +242,23 @@ def open_store(store: Path) -> Any:
     InputError, StoreError
         If there is none at the path.
     """
-    if store.is_file():
+    if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
     from distkern.gram.handle import open_gram  # loads numba and zarr, which takes a second
 
     return open_gram(store)
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Refuse a path at which nothing can be made, before the work that would go there.
+def refuse_unwritable(path: Path | str) -> None:
+    """Refuse a path at which nothing can be made, before the work that would go there; a URL only the server can.
 
     Raises
     ------
     InputError
         Names the part of the path that stands in the way.
     """
+    if isinstance(path, str):
+        return
     place = path.absolute()
     while not place.exists():
         place = place.parent

@@ -14,6 +14,7 @@ import click
 from distkern.cli.cohort import count_classes, read_column
 from distkern.cli.common import (
     Place,
+    StorePlace,
     json_option,
     memory_option,
     open_store,
@@ -63,7 +64,7 @@ _LABELS_HELP = (
 
 
 @click.command(epilog=EPILOG, short_help="Cross-validate a classifier on a store.")
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @click.option("--labels", type=Place(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
 @click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split may tear apart.")
@@ -86,7 +87,7 @@ _LABELS_HELP = (
 @json_option
 @quiet_option
 def evaluate(
-    store: Path,
+    store: Path | str,
     labels: Path,
     label: str | None,
     samples: str,
@@ -122,7 +123,7 @@ def evaluate(
         on_event=progress_of(quiet),
         **protocol,
     )
-    about = {"store": store.name, "kernel": gram.info()["kernel"], "label": name, "groups": groups}
+    about = {"store": Path(store).name, "kernel": gram.info()["kernel"], "label": name, "groups": groups}
     found = dataclasses.replace(found, settings=found.settings | about)
     if out is not None:
         write_evaluation(out, found)

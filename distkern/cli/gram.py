@@ -10,6 +10,7 @@ import click
 from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
     Place,
+    StorePlace,
     execution_options,
     executor_of,
     json_option,
@@ -88,6 +89,7 @@ Examples:
   distkern gram cohort.h5ad cohort.zarr --kernel mallows --param lam=2 --param scaled=true --workers 4
   distkern gram new.csv new.zarr --against cohort.csv --samples rows --kernel gaussian --param sigma=median
   distkern gram million.h5ad million.zarr --kernel gaussian --landmarks 500 --landmark-choice kmeans++
+  distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
 INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. A store of
@@ -96,12 +98,12 @@ the same samples and kernel is completed: after an interruption run the same com
 
 @click.command(epilog=EPILOG, short_help="Compute a Gram matrix into a store.")
 @click.argument("input", type=Place())
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @gram_options
 @click.option("--no-resume", is_flag=True, help="Make it an error if the store exists.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, and compute nothing.")
-def gram(store: Path, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Compute the Gram matrix of the samples in INPUT into the folder STORE."""
+def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Compute the Gram matrix of the samples in INPUT into STORE: a folder, or a URL of object storage."""
     if dry_run:
         print_plan(store=store, as_json=as_json, **given)
         return
@@ -176,7 +178,7 @@ def read_arguments(
     return built, X, read_cohort(against, samples=samples, label=other, sep=separator)
 
 
-def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: Any) -> None:
+def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **given: Any) -> None:
     """Print what ``distkern gram`` would do with the same arguments, and do none of it."""
     from distkern.engine.executors import resolve_executor
     from distkern.gram.compute import plan_gram
@@ -235,14 +237,14 @@ def print_plan(*, store: Path | None, as_json: bool, overwrite: bool, **given: A
     print_table(table)
 
 
-def _existing(store: Path) -> dict[str, Any] | None:
+def _existing(store: Path | str) -> dict[str, Any] | None:
     """Describe the store that lies at a path; None where nothing does."""
-    from distkern.gram.store import exists
+    from distkern.gram.places import exists
 
     return open_store(store).info() if exists(str(store)) else None
 
 
-def _runs_of(store: Path) -> list[Any]:
+def _runs_of(store: Path | str) -> list[Any]:
     info = _existing(store)
     return info["runs"] if info else []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.common import Place, json_option, open_store, print_json, print_table
+from distkern.cli.common import StorePlace, json_option, open_store, print_json, print_table
 
 EPILOG = """\b
 Examples:
@@ -16,9 +16,9 @@ Examples:
 
 
 @click.command(epilog=EPILOG, short_help="Print what a store holds.")
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @json_option
-def info(store: Path, as_json: bool) -> None:
+def info(store: Path | str, as_json: bool) -> None:
     """Print what STORE holds: kernel, samples, tiles, how much is done, and its runs."""
     gram = open_store(store)
     found = gram.info()

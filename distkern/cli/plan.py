@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.common import Place
+from distkern.cli.common import Place, StorePlace
 from distkern.cli.gram import gram_options, print_plan
 
 EPILOG = """\b
@@ -22,8 +22,8 @@ and what is already there are looked at. With --workers it is a plan for so many
 
 @click.command(epilog=EPILOG, short_help="Print what a computation will take.")
 @click.argument("input", type=Place())
-@click.argument("store", type=Place(), required=False)
+@click.argument("store", type=StorePlace(), required=False)
 @gram_options
-def plan(store: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def plan(store: Path | str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Print what the Gram matrix of INPUT takes - tiles, disk, memory, time - and compute nothing."""
     print_plan(store=store, as_json=as_json, **given)

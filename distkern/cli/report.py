@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from distkern.cli.cohort import read_column
-from distkern.cli.common import Place, json_option, open_store, print_json, refuse_unwritable_file, separator_of
+from distkern.cli.common import (
+    Place,
+    StorePlace,
+    json_option,
+    open_store,
+    print_json,
+    refuse_unwritable_file,
+    separator_of,
+)
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
 
 EPILOG = """\b
@@ -20,7 +28,7 @@ The page is one HTML file that needs no network."""
 
 
 @click.command(epilog=EPILOG, short_help="Write a store and its evaluation as an HTML page.")
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @click.option("--out", type=Place(), metavar="FILE", required=True, help="The page to write.")
 @click.option("--evaluation", type=Place(), metavar="FILE", help="What `distkern evaluate --out` wrote.")
 @click.option(
@@ -33,7 +41,7 @@ The page is one HTML file that needs no network."""
 @click.option("--overwrite", is_flag=True, help="Replace the page if it exists.")
 @json_option
 def report(
-    store: Path,
+    store: Path | str,
     out: Path,
     evaluation: Path | None,
     reference: float | None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from distkern.cli.common import Place, json_option, open_store, print_json, progress_of, quiet_option, say
+from distkern.cli.common import StorePlace, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
 from distkern.core.errors import StoreError
 
@@ -19,11 +19,11 @@ The exit code is 3 if something is damaged and was not repaired."""
 
 
 @click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @click.option("--repair", is_flag=True, help="Recompute damaged tiles, from the samples prepared in the store.")
 @json_option
 @quiet_option
-def verify(store: Path, repair: bool, as_json: bool, quiet: bool) -> None:
+def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     """Read all of STORE and compare it with its checksums."""
     from distkern.gram.repair import repair_gram
 

@@ -20,8 +20,9 @@ from distkern.gram.handle import Gram
 from distkern.gram.inspect import Job, inspect
 from distkern.gram.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
 from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.places import exists, place
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
-from distkern.gram.store import GramStore, exists, place
+from distkern.gram.store import GramStore
 from distkern.kernels.base import Kernel
 
 
@@ -57,7 +58,8 @@ def compute_gram(
         Other samples, for a rectangular matrix (test × training); by default the symmetric matrix of X is computed, of
         which only the upper triangle is computed and stored.
     store
-        Folder of the store. What it holds of the same kernel and data is kept and completed.
+        Folder of the store, or its URL on object storage (``s3://``, ``gs://``, ``az://``), with credentials from the
+        environment here and on every worker. What it holds of the same kernel and data is kept and completed.
     executor
         ``None``: the Dask client that exists in this process, else threads. ``"serial"``, ``"threads"``, a number of
         threads, a ``distributed.Client``, or an executor. The matrix is multiplied by it too, for as long as it is

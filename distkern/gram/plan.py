@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +16,7 @@ from distkern.engine.executors import usable_cores
 from distkern.engine.memory import RESTING
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
+from distkern.gram.places import at, place
 from distkern.kernels.base import Kernel
 from distkern.kernels.timing import TileSeconds, measure
 
@@ -264,12 +263,9 @@ def largest(fits: Any, limit: int) -> int:
 
 
 def refuse_full_disk(needed: int, path: str) -> None:
-    """Raise MemoryLimitError where the disk of a path has less room than ``needed`` bytes."""
-    place = os.path.abspath(path)
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
-    free = shutil.disk_usage(place).free
-    if needed > free:
+    """Raise MemoryLimitError where the disk has less room than ``needed`` bytes; of object storage nobody knows."""
+    free = at(place(path)).free_bytes()
+    if free is not None and needed > free:
         raise MemoryLimitError(
             f"the store takes {readable_bytes(needed)} and the disk of {path!r} has {readable_bytes(free)}: "
             'give a path on a larger disk, or dtype="float32" for half the bytes'

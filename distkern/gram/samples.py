@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -50,8 +51,8 @@ def valid(marks: Array, needed: Array) -> Array:
 
 
 def ids_array(side: str, generation: int) -> str:
-    """Name of the array that holds the names of the samples; a grown cohort has another one."""
-    return f"{side}/ids" if generation == 1 else f"{side}/ids.{generation}"
+    """Name of the array that holds the names of the samples; rows that have grown have another one."""
+    return f"{side}/ids" if generation == 1 or side == "cols" else f"{side}/ids.{generation}"
 
 
 def grown_since(path: str) -> StoreError:
@@ -69,7 +70,6 @@ class Arrays(Protocol):
     def write(self, name: str, where: Any, values: Array) -> None: ...
     def read(self, name: str, where: Any = ...) -> Array: ...
     def decoded(self, name: str, where: Any) -> Array | None: ...
-    def names(self, group: str) -> list[str]: ...
     def shape(self, name: str) -> tuple[int, ...]: ...
     def item_bytes(self, name: str) -> int: ...
 
@@ -94,7 +94,7 @@ class StoredSamples:
     def __init__(self, store: Arrays, side: str, counts: Sequence[int], block: int, samples: int) -> None:
         self._store, self.side, self.block = store, side, block
         self._counts, self.count, self._samples = counts, counts[-1], samples
-        self.names = store.names(f"{side}/prepared")
+        self.names = sorted([*store.meta["prepared"], DIAGONAL])
 
     @cached_property
     def generations(self) -> Array:
@@ -104,19 +104,29 @@ class StoredSamples:
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of all samples, repeated ones included."""
-        text = self._store.read(ids_array(self.side, len(self._counts)))
-        if checksum(text) != self._store.meta["ids"][self.side]:
+        text, meta = self._store.read(ids_array(self.side, len(self._counts))), self._store.meta
+        names: Any = None
+        if checksum(text) == meta["ids"][self.side]:
+            with suppress(ValueError, RecursionError):
+                names = json.loads(bytes(text))
+        count = self._samples
+        if not (isinstance(names, list) and len(names) == count and all(isinstance(name, str) for name in names)):
             raise CorruptTileError(
                 f"the names of the {self.side} of {self._store.path!r} are damaged: compute it with overwrite=True"
             )
-        return tuple(json.loads(bytes(text)))
+        return tuple(names)
 
     @cached_property
     def index(self) -> Indices | None:
         """Which of the computed samples each sample equals; None where each is computed."""
-        if "index" not in self._store.names(self.side):
+        if self.side not in self._store.meta["index"]:
             return None
-        return self._store.read(f"{self.side}/index", slice(0, self._samples)).astype(np.intp)
+        index = self._store.read(f"{self.side}/index")
+        if checksum(index) != self._store.meta["index"][self.side] or index.min() < 0 or index.max() >= self.count:
+            raise CorruptTileError(
+                f"which {self.side} of {self._store.path!r} are equal is damaged: compute it with overwrite=True"
+            )
+        return index.astype(np.intp)
 
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""

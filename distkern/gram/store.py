@@ -1,23 +1,4 @@
-"""How a Gram matrix lies on disk: a Zarr group of tiles, prepared samples, checksums and the plan that made them.
-
-::
-
-    cohort.zarr/
-      gram                  (rows, cols), one chunk a tile, and no wider than a matrix that is not symmetric; below the
-                            diagonal of a symmetric matrix nothing is stored
-      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 g + crc32c of the tile, g = 1
-      rows/ids              names of the samples: a JSON list as UTF-8 bytes
-      rows/digests          (rows, 16) uint8: a digest of each sample's values
-      rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
-      rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
-      rows/index            (samples,) int32, only where many samples are equal: which row each of them is
-      cols/...              the same for the columns of a rectangular matrix
-      runs/...              a group for each run that computed something; its attributes say when, on what, how far
-      scratch/...           vectors on their way to workers that multiply; nothing to read
-
-A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
-longer, and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile
-that has more samples since is not done, but what it holds is kept and only the rest is computed.
+"""A Gram matrix that is stored: tiles, prepared samples, and a mark with a checksum for each that is done.
 
 A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
 at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with
@@ -28,69 +9,62 @@ worst one loses a mark of the other in the instant between reading and writing a
 from __future__ import annotations
 
 import json
+import math
 import os
-import shutil
-import time
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import zarr
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store
 from zarr.core.array_spec import ArrayConfigParams
-from zarr.errors import ZarrUserWarning
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
-from distkern._version import __version__
-from distkern.core.errors import (
-    CorruptTileError,
-    IncompleteGramError,
-    InputError,
-    StoreError,
-    StoreMismatchError,
-)
+from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.gram.grid import Grid
 from distkern.gram.inspect import Side
-from distkern.gram.samples import (
-    DIAGONAL,
-    StoredSamples,
-    checksum,
-    generation_of,
-    grown_since,
-    ids_array,
-    merge,
-    valid,
+from distkern.gram.layout import (
+    Layout,
+    arrays_of,
+    as_json,
+    document_of,
+    empty_store,
+    grid_of,
+    group_document,
+    holds_names,
+    unpacked_bytes,
 )
+from distkern.gram.places import ROOT, SCRATCH, Place, at, explained, place, refuse_beyond_memory
+from distkern.gram.samples import StoredSamples, checksum, generation_of, grown_since, ids_array, merge, valid
+from distkern.gram.schema import array_in, damaged, folder_in, plan_in, run_in, run_names_in, scratch_in
 
-FORMAT = 1
-"""Version of the layout above; a store of another version is refused."""
-
-STALE_SECONDS = 3600
-"""A temporary file older than this was left by a writer that was killed."""
-
-SCRATCH = "scratch"
-"""Group of what is spooled to the workers for as long as a pass over the matrix takes."""
+_WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
 
 SCRATCH_ROWS = 4096
 """Rows of a spooled array that are stored together."""
 
-SCRATCH_SECONDS = 7 * 24 * 3600
-"""What was spooled longer ago was left by a client that was killed; no pass takes as long."""
-
-_WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
+LONGER = 4096
+"""Bytes that a chunk may be longer on disk than its values are."""
 
 
-@contextmanager
-def _explained(path: str, doing: str) -> Iterator[None]:
-    """Turn what the file system or Zarr raises into one sentence that names the store."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"cannot {doing} {path!r}: {error.strerror or error}") from error
+class _Bounded(WrapperStore[Store]):
+    """Hands over chunks that become what an array holds, and none that would unpack to more."""
+
+    def __init__(self, store: Store, layout: Layout) -> None:
+        super().__init__(store)
+        self._layout = layout
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        size = self._layout.chunk_bytes
+        if isinstance(self._store, LocalStore):
+            byte_range = RangeByteRequest(0, size + LONGER)  # not more, however long the file is
+        chunk = await self._store.get(key, prototype, byte_range)
+        if chunk is not None and self._layout.packed and unpacked_bytes(chunk[:16].to_bytes()) != size:
+            raise ValueError(f"{key!r} does not hold {size} bytes")
+        return chunk
 
 
 class GramStore:
@@ -98,22 +72,20 @@ class GramStore:
 
     Parameters
     ----------
-    path
-        Folder of the store.
-    group
-        The open Zarr group.
+    lies
+        Where it lies.
+    meta
+        The plan in it.
     """
 
-    def __init__(self, path: str, group: zarr.Group) -> None:
-        self.path = path
+    def __init__(self, lies: Place, meta: Spec) -> None:
+        self.path = lies.path
         self.bytes_read = 0
-        self._group = group
+        self._lies = lies
         self._arrays: dict[str, zarr.Array] = {}
-        self.meta: Spec = cast(Spec, group.attrs["distkern"])
-        self.grid = grid_of(self.meta)
-        self.generations: list[Spec] = self.meta.get("generations") or [
-            {"shape": self.meta["shape"], "samples": self.meta["samples"]}
-        ]
+        self.meta = meta
+        self.grid = grid_of(meta)
+        self.generations: list[Spec] = meta["generations"]
 
     # Opening and creating ------------------------------------------------------------------------------------
 
@@ -127,13 +99,13 @@ class GramStore:
         *,
         overwrite: bool = False,
     ) -> GramStore:
-        """Lay out an empty store, all at once: it is built beside its place and then renamed into it.
+        """Lay out an empty store, all at once.
 
         Parameters
         ----------
         path
-            Folder to create; folders above it are created too. Where another client has just made
-            it, that one is opened.
+            Folder or URL to create; folders above it are created too. Where another client has just
+            made it, that one is opened.
         meta
             The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
         sides
@@ -143,22 +115,10 @@ class GramStore:
         overwrite
             Whether a store that lies there is replaced; anything else is never deleted.
         """
-        building = f"{path}.{uuid4().hex}.new"
-        with _explained(path, "create the store"):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            try:
-                _lay_out(building, meta, sides, prepared)
-                if overwrite and exists(path):
-                    _require_store(path)
-                    replaced = f"{path}.{uuid4().hex}.old"
-                    os.rename(path, replaced)
-                    shutil.rmtree(replaced)
-                os.rename(building, path)
-            except OSError:
-                if overwrite or not exists(path):  # else another client has made it in the meantime
-                    raise
-            finally:
-                shutil.rmtree(building, ignore_errors=True)
+        with explained(path, "create the store"):
+            lies = at(path)
+            replaced = _folder_to_replace(lies) if overwrite and lies.exists() else None
+            lies.create(empty_store(meta, sides, prepared, own_folder=not lies.renames), replaced)
         return cls.opened(path)
 
     @classmethod
@@ -168,30 +128,36 @@ class GramStore:
         Raises
         ------
         StoreError
-            If there is none, or it is of another format.
+            If there is none, it is of another format, or its metadata are damaged.
         """
         where = place(path)
-        if not os.path.exists(where):
-            raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
-        group = _store_at(where)
-        if group is None:
+        with explained(where, "open the store"):
+            lies = at(where)
+            meta = _plan_at(lies)
+            if meta is None and not lies.exists():
+                raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
+        if meta is None:
             raise StoreError(f"{where!r} is not a distkern store: give the path of one, or another path to make one")
-        meta = cast(Spec, group.attrs["distkern"])
-        if meta["format"] != FORMAT:
-            raise StoreError(
-                f"{where!r} has store format {meta['format']}, written by distkern {meta.get('version')}; distkern "
-                f"{__version__} reads format {FORMAT}: use that version, or compute the matrix again into another path"
-            )
-        return cls(where, group)
+        return cls(lies, meta)
+
+    def _key(self, name: str) -> str:
+        """Where a part of the store lies: on object storage each has a folder of its own."""
+        return f"{self.meta['folder']}/{name}".lstrip("/")
+
+    @cached_property
+    def _files(self) -> LocalStore | ObjectStore:
+        target = self._lies.target
+        return LocalStore(target) if isinstance(target, str) else ObjectStore(target)
 
     def _at(self, name: str) -> zarr.Array:
         if name not in self._arrays:
-            try:
-                array = self._group[name]
-            except KeyError:
-                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again") from None
-            assert isinstance(array, zarr.Array)
-            self._arrays[name] = array.with_config(_WRITTEN_WHOLE)
+            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            if raw is None:
+                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
+            layout = array_in(self.path, name, raw, self.meta)
+            document: Any = layout.document()
+            array = zarr.AsyncArray(document, StorePath(_Bounded(self._files, layout), self._key(name)), _WRITTEN_WHOLE)
+            self._arrays[name] = zarr.Array(array)
         return self._arrays[name]
 
     # Tiles ---------------------------------------------------------------------------------------------------
@@ -253,7 +219,7 @@ class GramStore:
 
     def marks_of_all_generations(self) -> Array:
         """Marks of all tiles as they are now, also of those that have more samples since they were computed."""
-        return self.read("marks", (slice(0, self.grid.row_blocks), slice(0, self.grid.col_blocks)))
+        return self.read("marks")
 
     def mark(self, marks: Array, row: int) -> None:
         """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
@@ -266,7 +232,7 @@ class GramStore:
         marks = self.marks_of_all_generations()
         for i, j in tiles:
             marks[i, j] = 0
-        self.write("marks", (slice(0, self.grid.row_blocks), slice(0, self.grid.col_blocks)), marks)
+        self.write("marks", ..., marks)
 
     # Samples -------------------------------------------------------------------------------------------------
 
@@ -297,22 +263,37 @@ class GramStore:
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write part of an array."""
-        with _explained(self.path, "write to the store"):
-            self._at(name)[where] = values
+        with explained(self.path, "write to the store"):
+            self._at(name)[self._planned(name) if where is ... else where] = values
 
     def read(self, name: str, where: Any = ...) -> Array:
-        """Read part of an array."""
-        with _explained(self.path, "read the store"):
-            return np.asarray(self._at(name)[where])
+        """Read part of an array.
 
-    def decoded(self, name: str, where: Any) -> Array | None:
+        Raises
+        ------
+        CorruptTileError
+            If its bytes cannot be decoded.
+        """
+        found = self.decoded(name, where)
+        if found is None:
+            raise CorruptTileError(f"{name!r} of {self.path!r} is damaged: compute it with overwrite=True")
+        return found
+
+    def decoded(self, name: str, where: Any = ...) -> Array | None:
         """Read part of an array; None where its bytes cannot even be decoded."""
-        try:
-            return self.read(name, where)
-        except StoreError:
-            raise
-        except (ValueError, RuntimeError):
-            return None
+        with explained(self.path, "read the store"):
+            array = self._at(name)
+            where = self._planned(name) if where is ... else where
+            refuse_beyond_memory(self.path, f"{name!r}", array.dtype.itemsize * _entries(array.shape, where))
+            try:
+                return np.asarray(array[where])
+            except (ValueError, RuntimeError, MemoryError):
+                return None
+
+    def _planned(self, name: str) -> Any:
+        """All of an array that the plan knows of: it may be longer where a client was killed while the cohort grew."""
+        shape = arrays_of(self.meta)[name].shape
+        return ... if holds_names(name) else tuple(slice(0, length) for length in shape)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array."""
@@ -321,12 +302,6 @@ class GramStore:
     def item_bytes(self, name: str) -> int:
         """Bytes of a value of an array."""
         return self._at(name).dtype.itemsize
-
-    def names(self, group: str) -> list[str]:
-        """Names of the arrays of a group, sorted."""
-        found = self._group[group]
-        assert isinstance(found, zarr.Group)
-        return sorted(found.array_keys())
 
     # Growing -------------------------------------------------------------------------------------------------
 
@@ -346,79 +321,65 @@ class GramStore:
         index
             Where samples repeat: which computed sample each added one equals.
         """
-        grid = grid_of({**self.meta, **meta})
-        names = [f"rows/prepared/{name}" for name in self.rows.names]
         text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
         generations = [*self.generations, {"shape": meta["shape"], "samples": meta["samples"]}]
-        with _explained(self.path, "write to the store"):
-            for name in ["rows/digests", *names]:
-                self._lengthen(name, grid.rows)
-            self._lengthen("marks", grid.row_blocks, grid.col_blocks if grid.symmetric else None)
-            self._lengthen("gram", grid.rows, grid.cols if grid.symmetric else None)
-            self._lengthen("rows/marks", grid.row_blocks)
-            self.write("rows/digests", slice(self.grid.rows, grid.rows), digests)
+        plan: Spec = {**self.meta, **meta, "id": uuid4().hex, "generations": generations}
+        plan["ids"] = plan["ids"] | {"rows": checksum(text)}
+        grown, names = GramStore(self._lies, plan), ids_array("rows", len(generations))
+        with explained(self.path, "write to the store"):
+            layouts = arrays_of(plan) | {names: Layout(text.shape, text.shape, "uint8")}
+            for name, layout in layouts.items():
+                if layout != arrays_of(self.meta).get(name) and (name == names or not holds_names(name)):
+                    self._lies.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
+            self._lies.put(self._key(f"{names}/c/0"), text.tobytes())
+            grown.write("rows/digests", slice(self.grid.rows, grown.grid.rows), digests)
             if index is not None:
-                self._lengthen("rows/index", meta["samples"][0])
-                self.write("rows/index", slice(self.meta["samples"][0], meta["samples"][0]), index)
-            where = ids_array("rows", len(generations))
-            _array(self._group, where, text.shape, text.shape, "uint8", overwrite=True)[...] = text
-            changed = {
-                "id": uuid4().hex,
-                "generations": generations,
-                "ids": self.meta["ids"] | {"rows": checksum(text)},
-            }
-            self._group.attrs["distkern"] = {**self.meta, **meta, **changed}
+                whole = np.concatenate([self.read("rows/index"), index]).astype("<i4")
+                grown.write("rows/index", slice(0, len(whole)), whole)
+                plan["index"] = plan["index"] | {"rows": checksum(whole)}
+            self._lies.put(ROOT, document_of(plan))
         return GramStore.opened(self.path)
-
-    def _lengthen(self, name: str, rows: int, cols: int | None = None) -> None:
-        array = self._at(name)
-        array.resize((rows, *(array.shape[1:] if cols is None else (cols,))))
 
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def runs(self) -> list[Spec]:
         """What is known of each run, in the order in which they began: when, on what, how long, how much memory."""
-        with _explained(self.path, "read the store"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ZarrUserWarning)  # of a run whose first entry is just being written
-            found = dict(self._runs().groups())
-        return [found[name].attrs.asdict() for name in sorted(found)]
+        with explained(self.path, "read the store"):
+            found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self._run_names()]
+        return [run_in(self.path, name, raw) for name, raw in found if raw is not None]
 
     def new_run(self) -> str:
         """Name a run, so that those that begin later come after it; no clock is asked."""
-        with _explained(self.path, "read the store"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ZarrUserWarning)
-            names = list(self._runs().group_keys())
-        number = 1 + max((int(name.partition("-")[0]) for name in names), default=0)
+        number = 1 + max((int(name.partition("-")[0]) for name in self._run_names()), default=0)
         return f"{number:06d}-{uuid4().hex[:8]}"
 
     def log_run(self, name: str, run: Spec) -> None:
-        """Write what is known of a run in the place of what was: one small write, and nobody else writes there."""
+        """Write what is known of a run in the place of what was; nobody else writes there."""
         self.still_there()
-        with _explained(self.path, "write to the store"):
-            self._runs().require_group(name).attrs.put(run)
+        with explained(self.path, "write to the store"):
+            self._lies.put(self._key(f"runs/{name}/{ROOT}"), group_document(run))
+            names = self._run_names()
+            if name not in names:  # at the first time, or where a run that began in the same instant left it out
+                self._lies.put(self._key(f"runs/{ROOT}"), group_document({"runs": sorted([*names, name])}))
 
-    def _runs(self) -> zarr.Group:
-        runs = self._group["runs"]
-        assert isinstance(runs, zarr.Group)
-        return runs
+    def _run_names(self) -> list[str]:
+        with explained(self.path, "read the store"):
+            raw = self._lies.get(self._key(f"runs/{ROOT}"))
+        if raw is None:
+            raise damaged(self.path, "the list of runs is lost")
+        return run_names_in(self.path, raw)
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
-        now, store = time.time(), Path(self.path)
-        building = [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]
-        spooled = [*(store / SCRATCH).glob("*/")]
-        for left in [*building, *spooled]:
-            with suppress(OSError):  # someone else has swept it
-                if left.stat().st_mtime < now - (SCRATCH_SECONDS if left in spooled else STALE_SECONDS):
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+        with explained(self.path, "clean the store"):
+            self._lies.sweep(self.meta["folder"])
 
     def still_there(self) -> None:
         """Refuse to write where this store has been replaced by another one since it was opened."""
-        now = _store_at(self.path)
-        if now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]:
-            raise StoreMismatchError(
-                f"{self.path!r} was replaced by another store, or has grown, while it was computed"
-            )
+        with explained(self.path, "open the store"):
+            now = _plan_at(self._lies)
+        if now is None or now["id"] != self.meta["id"]:
+            raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
 
     # Vectors on their way to the workers ---------------------------------------------------------------------
 
@@ -432,121 +393,48 @@ class GramStore:
         """
         name = f"{SCRATCH}/{uuid4().hex}"
         chunks = (min(len(array), SCRATCH_ROWS), *array.shape[1:])
-        with _explained(self.path, "write to the store"):
-            try:
-                _array(self._group, name, array.shape, chunks, array.dtype)[...] = array
-            except ValueError as error:  # what Zarr says of a store that was opened for reading only
-                raise StoreError(f"cannot write to the store {self.path!r}: {error}") from error
+        document: Any = Layout(array.shape, chunks, array.dtype.name).document()
+        with explained(self.path, "write to the store"):
+            self._lies.put(self._key(f"{name}/{ROOT}"), as_json(document))
+            self._scratch(name, document)[...] = array
         return name
 
     def spooled(self, name: str, rows: slice) -> Array:
         """Read some rows of a spooled array."""
-        with _explained(self.path, "read the store"):
-            return np.asarray(self._group[name][rows])  # type: ignore[index]
+        with explained(self.path, "read the store"):
+            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            if raw is None:
+                raise StoreError(f"{self.path!r} has lost a vector that was to be multiplied: multiply it again")
+            return np.asarray(self._scratch(name, scratch_in(self.path, name, raw).document())[rows])
+
+    def _scratch(self, name: str, document: Any) -> zarr.Array:
+        return zarr.Array(zarr.AsyncArray(document, StorePath(self._files, self._key(name)), _WRITTEN_WHOLE))
 
     def unspool(self, name: str) -> None:
         """Delete a spooled array."""
-        with _explained(self.path, "write to the store"):
-            del self._group[name]
+        with explained(self.path, "write to the store"):
+            self._lies.remove(self._key(name))
 
 
-def _array(
-    group: zarr.Group,
-    name: str,
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    dtype: Any,
-    fill: Any = 0,
-    overwrite: bool = False,
-) -> zarr.Array:
-    return group.create_array(
-        name,
-        shape=shape,
-        chunks=chunks,
-        dtype=dtype,
-        fill_value=fill,
-        compressors=None,
-        config=_WRITTEN_WHOLE,
-        overwrite=overwrite,
-    )
+def _plan_at(lies: Place) -> Spec | None:
+    """The plan of the store that lies somewhere; None where something else does, or nothing."""
+    raw = lies.get(ROOT)
+    return None if raw is None else plan_in(lies.path, raw)
 
 
-def grid_of(meta: Spec) -> Grid:
-    """Cut the matrix that a plan describes into its tiles."""
-    rows, cols = meta["shape"]
-    return Grid(rows, cols, meta["tile"], meta["symmetric"])
-
-
-def place(path: Any) -> str:
-    """Absolute path of a store, so that it means the same to workers in other folders.
-
-    Raises
-    ------
-    InputError
-        If it is not a path.
-    """
-    try:
-        return os.path.abspath(os.path.expanduser(os.fspath(path)))
-    except TypeError:
-        raise InputError(f"store must be a path, not {path!r}") from None
-
-
-def exists(path: str) -> bool:
-    """Whether anything lies at the path; an empty folder counts as nothing."""
-    return os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
-
-
-def _store_at(path: str) -> zarr.Group | None:
-    """Open the store at a path, of whatever format; None where something else lies there."""
-    with _explained(path, "open the store"):
-        try:
-            group = zarr.open_group(path, mode="r+", use_consolidated=False)
-            meta = group.attrs.get("distkern")
-        except (FileNotFoundError, FileExistsError, NotADirectoryError, ValueError, KeyError):
-            return None
-    return group if isinstance(meta, dict) and "format" in meta else None
-
-
-def _require_store(path: str) -> None:
+def _folder_to_replace(lies: Place) -> str:
     """Refuse to delete anything but a store, so that no other folder is lost to a mistyped path."""
-    if _store_at(path) is None:
+    folder = folder_in(lies.path, lies.get(ROOT))
+    if folder is None:
         raise StoreError(
-            f"{path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
+            f"{lies.path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
         )
+    return folder
 
 
-def _lay_out(path: str, meta: Spec, sides: Mapping[str, Side], prepared: Mapping[str, Array]) -> None:
-    """Make the groups and arrays of an empty store."""
-    grid = grid_of(meta)
-    texts = {name: np.frombuffer(json.dumps(list(side.ids)).encode(), dtype=np.uint8) for name, side in sides.items()}
-    identity = {
-        "format": FORMAT,
-        "version": __version__,
-        "id": uuid4().hex,
-        "ids": {name: checksum(text) for name, text in texts.items()},
-        "features": list(next(iter(sides.values())).source.features or ()) or None,
-    }
-    group = zarr.create_group(path, attributes={"distkern": {**identity, **meta}})
-    empty = np.nan if np.dtype(meta["dtype"]).kind == "f" else 0
-    _array(
-        group,
-        "gram",
-        (grid.rows, grid.cols),
-        (grid.side, grid.side if grid.symmetric else min(grid.side, grid.cols)),
-        meta["dtype"],
-        empty,
-    )
-    _array(group, "marks", (grid.row_blocks, grid.col_blocks), (1, grid.col_blocks), "uint64")
-    for name, side in sides.items():
-        part, count = group.create_group(name), len(side.digests)
-        _array(part, "ids", texts[name].shape, texts[name].shape, "uint8")[...] = texts[name]
-        _array(part, "digests", side.digests.shape, side.digests.shape, "uint8")[...] = side.digests
-        if side.index is not None:
-            _array(part, "index", side.index.shape, side.index.shape, "int32")[...] = side.index
-        blocks = (-(-count // grid.side), len(prepared) + 1)
-        _array(part, "marks", blocks, blocks, "uint64")
-        inner = part.create_group("prepared")
-        _array(inner, DIAGONAL, (count,), (grid.side,), "float64")
-        for array, one in prepared.items():
-            _array(inner, array, (count, *one.shape[1:]), (grid.side, *one.shape[1:]), one.dtype)
-    group.create_group("runs")
+def _entries(shape: tuple[int, ...], where: Any) -> int:
+    """Number of entries that a part of an array has."""
+    parts = where if isinstance(where, tuple) else () if where is ... else (where,)
+    pairs = zip(shape, parts, strict=False)
+    lengths = [len(range(*part.indices(n))) if isinstance(part, slice) else 1 for n, part in pairs]
+    return math.prod([*lengths, *shape[len(parts) :]])

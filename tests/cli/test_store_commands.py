@@ -50,3 +50,22 @@ def test_damaged_samples_come_back_from_the_data(cohort, run, store):
     words = ("gram", cohort / "rows.csv", store, "--samples", "rows", "--kernel", "kendall", "--ties", "b")
     assert run(*words).exit_code == 0
     assert run("verify", store).exit_code == 0
+
+
+def test_a_store_on_object_storage(cohort, run, s3):
+    words = ("gram", cohort / "rows.csv", s3.url, "--samples", "rows", "--kernel", "kendall", "--tile", 10)
+    assert "6 of 6" not in run("plan", *words[1:]).stdout
+    computed = run(*words)
+    assert computed.exit_code == 0
+    assert computed.stdout.startswith(f"{s3.url}: complete 24 × 24 Gram matrix")
+    assert "nothing was computed" in run(*words).stderr
+    assert "6 of side 10, 6 of them done" in run("plan", *words[1:]).stdout
+    assert "6 of 6 done" in run("info", s3.url).stdout
+    verified = json.loads(run("verify", s3.url, "--json").stdout)
+    assert (verified["path"], verified["whole"]) == (s3.url, True)
+    scored = run("evaluate", s3.url, "--labels", cohort / "clinical.csv", "--label", "relapse", "--repeats", 1)
+    assert scored.exit_code == 0, scored.output
+    for url, message in (("ftp://host/k.zarr", "cannot lie at ftp://"), ("s3://nowhere/k.zarr", "NoSuchBucket")):
+        refused = run("info", url)
+        assert refused.exit_code == 3
+        assert message in refused.stderr

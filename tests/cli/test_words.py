@@ -10,7 +10,7 @@ import pytest
 
 import distkern as dk
 from distkern.cli.errors import _IN_CLI_WORDS, in_cli_words
-from distkern.gram import plan
+from distkern.gram import places
 from distkern.io.labels import read_labels
 from distkern.learners import base
 from distkern.report import write_report
@@ -83,7 +83,7 @@ def reference_alone(gram, folder, monkeypatch):
 
 
 def full_disk(gram, folder, monkeypatch):
-    monkeypatch.setattr(plan.shutil, "disk_usage", lambda path: namedtuple("usage", "free")(1))
+    monkeypatch.setattr(places.shutil, "disk_usage", lambda path: namedtuple("usage", "free")(1))
     dk.compute_gram(dk.Linear(), X, store=folder / "f.zarr")
 
 

@@ -10,7 +10,8 @@ import pytest
 from distkern import CorruptTileError, InputError, Kendall, Linear, Mallows, Threads, compute_gram, open_gram
 from distkern.gram import passes
 from distkern.gram.grid import Grid
-from distkern.gram.store import SCRATCH_SECONDS, GramStore
+from distkern.gram.places import SCRATCH_SECONDS
+from distkern.gram.store import GramStore
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(90, 12)).round(1)

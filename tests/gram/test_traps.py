@@ -42,7 +42,7 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert compute_gram(Kendall(), X, store="~/k.zarr").path == str(tmp_path / "k.zarr")
     assert open_gram("~/k.zarr").is_complete
-    with pytest.raises(InputError, match="store must be a path, not None"):
+    with pytest.raises(InputError, match="store must be a path or a URL, not None"):
         compute_gram(Kendall(), X, store=None)
 
 
