@@ -67,7 +67,7 @@ class GramStore:
         self.path = lies.path
         self.bytes_read = 0
         self._lies = lies
-        self._root = b""
+        self._root: bytes | None = None
         self._arrays: dict[str, zarr.Array] = {}
         self.meta = meta
         self.grid = grid_of(meta)
