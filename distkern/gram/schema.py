@@ -277,6 +277,7 @@ def _check_kernels(path: str, meta: Spec) -> None:
         types = {stored.stored_dtype(meta["n_features"], dtype) for dtype in ("float64", "float32")}
         right = kernel.stored() == stored and meta["dtype"] in types
         right &= all(meta["prepared"].get(name, [None, None])[1] == [] for name in kernel.summary)
+        right &= meta["n_features"] > 1 or not kernel.summary  # which counts pairs of features
     except (DistkernError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise damaged(path, f"its kernel cannot be built: {_short(str(error))}") from None
     if not right:

@@ -82,6 +82,7 @@ class GramStore:
         self.path = lies.path
         self.bytes_read = 0
         self._lies = lies
+        self._root: bytes | None = None
         self._arrays: dict[str, zarr.Array] = {}
         self.meta = meta
         self.grid = grid_of(meta)
@@ -377,9 +378,12 @@ class GramStore:
     def still_there(self) -> None:
         """Refuse to write where this store has been replaced by another one since it was opened."""
         with explained(self.path, "open the store"):
-            now = _plan_at(self._lies)
-        if now is None or now["id"] != self.meta["id"]:
-            raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
+            raw = self._lies.get(ROOT)
+        if raw is None or raw != self._root:  # which is long where features have names
+            now = None if raw is None else plan_in(self.path, raw)
+            if now is None or now["id"] != self.meta["id"]:
+                raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
+            self._root = raw
 
     # Vectors on their way to the workers ---------------------------------------------------------------------
 

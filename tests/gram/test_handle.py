@@ -106,6 +106,9 @@ def test_what_is_no_store_is_refused(tmp_path):
     with pytest.raises(StoreError, match="there is no store at"):
         open_gram(tmp_path / "none.zarr")
     (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="there is no store at"):
+        open_gram(tmp_path / "folder")
+    (tmp_path / "folder" / "file").write_text("x")
     (tmp_path / "file").write_text("x")
     for wrong in ("folder", "file"):
         with pytest.raises(StoreError, match="not a distkern store"):

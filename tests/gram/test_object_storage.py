@@ -74,7 +74,7 @@ def test_all_that_a_handle_does(s3):
     np.testing.assert_array_equal(gram.cross(X[:3]).to_numpy(), Kendall()(X[:3], X))
     np.testing.assert_allclose(gram.matmat(np.ones(23)), Kendall()(X).sum(axis=1), rtol=1e-12)
     assert gram.verify() == []
-    rectangular = compute_gram(Linear(), X[:5], X[5:], store=s3.url, overwrite=True)
+    rectangular = compute_gram(Linear(), X[:5], X[5:], store=s3.url, tile=12, overwrite=True)
     np.testing.assert_array_equal(rectangular.to_numpy(), Linear()(X[:5], X[5:]))
 
 
@@ -86,7 +86,7 @@ def test_a_run_that_was_interrupted_goes_on(s3):
     with pytest.raises(KeyboardInterrupt):
         compute_gram(Kendall(), X, store=s3.url, tile=6, executor="serial", progress=interrupt)
     assert open_gram(s3.url).info()["tiles_done"] == 3
-    gram = compute_gram(Kendall(), X, store=s3.url)
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
     assert [run["tiles_computed"] for run in gram.info()["runs"]] == [3, 7]
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
 
@@ -96,8 +96,8 @@ def test_a_store_is_replaced_in_one_request_and_nothing_of_the_old_one_remains(s
     with pytest.raises(StoreError, match="exists"):
         compute_gram(Linear(), X, store=s3.url, resume=False)
     with pytest.raises(StoreMismatchError, match="holds another computation"):
-        compute_gram(Linear(), X, store=s3.url)
-    new = compute_gram(Linear(), X, store=s3.url, overwrite=True)
+        compute_gram(Linear(), X, store=s3.url, tile=12)
+    new = compute_gram(Linear(), X, store=s3.url, tile=12, overwrite=True)
     np.testing.assert_array_equal(new.to_numpy(), Linear()(X))
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
     with pytest.raises(StoreMismatchError, match="was replaced by another store"):
@@ -110,8 +110,8 @@ def test_a_store_that_was_copied_from_a_disk_is_opened_completed_and_replaced(s3
         if file.is_file():
             obstore.put(s3.objects, f"study/k.zarr/{file.relative_to(tmp_path / 'k.zarr')}", file.read_bytes())
     np.testing.assert_array_equal(open_gram(s3.url).to_numpy(), Kendall()(X))
-    assert len(compute_gram(Kendall(), X, store=s3.url).info()["runs"]) == 1
-    compute_gram(Linear(), X, store=s3.url, overwrite=True)
+    assert len(compute_gram(Kendall(), X, store=s3.url, tile=12).info()["runs"]) == 1
+    compute_gram(Linear(), X, store=s3.url, tile=12, overwrite=True)
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
@@ -153,7 +153,7 @@ def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
     change(s3, "rows/prepared/untied/c/0", None)
     with pytest.raises(StoreError, match="compute_gram with the same kernel and data"):
         repair_gram(s3.url)
-    assert compute_gram(Kendall(), X, store=s3.url).info()["runs"][-1]["blocks_prepared"] == 1
+    assert compute_gram(Kendall(), X, store=s3.url, tile=12).info()["runs"][-1]["blocks_prepared"] == 1
     change(s3, "marks/zarr.json", None)
     with pytest.raises(StoreError, match="has lost its array 'marks'"):
         open_gram(s3.url).info()
@@ -161,7 +161,7 @@ def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
 
 def test_two_clients_at_once_make_one_store_and_both_finish_right(s3):
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(compute_gram, Kendall(), X, store=s3.url, tile=6, executor="serial") for _ in range(2)]
+        runs = [pool.submit(compute_gram, Kendall(), X, store=s3.url, tile=8, executor="serial") for _ in range(2)]
         for run in runs:
             np.testing.assert_array_equal(run.result().to_numpy(), Kendall()(X))
     assert open_gram(s3.url).is_complete
@@ -175,12 +175,12 @@ def test_of_two_creators_of_different_stores_one_wins_and_neither_harms_it(s3, m
     def slow(self, key, value):
         if key.endswith("digests/c/0/0") and not s3.files("study/k.zarr/zarr.json"):
             monkeypatch.setattr(places.Objects, "put", put)
-            compute_gram(Kendall(), X, store=s3.url)
+            compute_gram(Kendall(), X, store=s3.url, tile=12)
         put(self, key, value)
 
     monkeypatch.setattr(places.Objects, "put", slow)
     with pytest.raises(StoreMismatchError, match="holds another computation"):
-        compute_gram(Linear(), X, store=s3.url)
+        compute_gram(Linear(), X, store=s3.url, tile=12)
     gram = open_gram(s3.url)
     assert gram.verify() == []
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
@@ -192,7 +192,7 @@ def test_what_a_killed_creator_left_is_no_store_and_is_swept_when_it_is_old(s3, 
     obstore.put(s3.objects, left, b"{}")
     with pytest.raises(StoreError, match="there is no store"):
         open_gram(s3.url)
-    compute_gram(Kendall(), X, store=s3.url)
+    compute_gram(Kendall(), X, store=s3.url, tile=12)
     assert left in s3.files("study/k.zarr")  # it may be that of a live one
 
     class Tomorrow(datetime):
@@ -201,7 +201,7 @@ def test_what_a_killed_creator_left_is_no_store_and_is_swept_when_it_is_old(s3, 
             return datetime.now(UTC) + timedelta(days=1)
 
     monkeypatch.setattr(places, "datetime", Tomorrow)
-    gram = compute_gram(Kendall(), X, store=s3.url)
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
     assert left not in s3.files("study/k.zarr")
     assert gram.verify() == []
 
@@ -236,10 +236,10 @@ def test_what_a_server_answers_becomes_one_sentence(s3, monkeypatch):
         compute_gram(Kendall(), X, store="s3://nowhere/k.zarr")
     with pytest.raises(StoreError, match=r"cannot open the store 's3://nowhere/k\.zarr': NoSuchBucket"):
         open_gram("s3://nowhere/k.zarr")
-    gram = compute_gram(Kendall(), X, store=s3.url)
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
     s3.fails["PUT"] = ("403 Forbidden", "AccessDenied")
     with pytest.raises(StoreError, match=r"^cannot create the store .*: AccessDenied: as .*: check the cr"):
-        compute_gram(Kendall(), X, store=s3.url, overwrite=True)
+        compute_gram(Kendall(), X, store=s3.url, tile=12, overwrite=True)
     np.testing.assert_array_equal(open_gram(s3.url).to_numpy(), Kendall()(X))  # the old one is as it was
     s3.fails["GET"] = ("400 Bad Request", "ExpiredToken")
     with pytest.raises(StoreError, match=r"^cannot read the store .*: ExpiredToken: as the test wants it$"):
@@ -261,7 +261,7 @@ def test_a_permission_lost_half_way_is_told_and_the_run_goes_on_later(s3):
         compute_gram(Kendall(), X, store=s3.url, tile=6, executor="serial", progress=forbid)
     assert type(caught.value).__name__ in ("TaskError", "StoreError")
     s3.fails.clear()
-    gram = compute_gram(Kendall(), X, store=s3.url)
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
     assert 0 < gram.info()["runs"][-1]["tiles_computed"] < 10
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
 
