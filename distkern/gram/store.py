@@ -346,12 +346,12 @@ class GramStore:
     def runs(self) -> list[Spec]:
         """What is known of each run, in the order in which they began: when, on what, how long, how much memory."""
         with explained(self.path, "read the store"):
-            found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self._run_names()]
+            found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self.run_names()]
         return [run_in(self.path, name, raw) for name, raw in found if raw is not None]
 
     def new_run(self) -> str:
         """Name a run, so that those that begin later come after it; no clock is asked."""
-        number = 1 + max((int(name.partition("-")[0]) for name in self._run_names()), default=0)
+        number = 1 + max((int(name.partition("-")[0]) for name in self.run_names()), default=0)
         return f"{number:06d}-{uuid4().hex[:8]}"
 
     def log_run(self, name: str, run: Spec) -> None:
@@ -359,11 +359,12 @@ class GramStore:
         self.still_there()
         with explained(self.path, "write to the store"):
             self._lies.put(self._key(f"runs/{name}/{ROOT}"), group_document(run))
-            names = self._run_names()
+            names = self.run_names()
             if name not in names:  # at the first time, or where a run that began in the same instant left it out
                 self._lies.put(self._key(f"runs/{ROOT}"), group_document({"runs": sorted([*names, name])}))
 
-    def _run_names(self) -> list[str]:
+    def run_names(self) -> list[str]:
+        """Names of the runs, in the order in which they began."""
         with explained(self.path, "read the store"):
             raw = self._lies.get(self._key(f"runs/{ROOT}"))
         if raw is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Floats, Indices
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
 
@@ -212,9 +212,11 @@ class LowRankGram(BaseGram):
                 if self.is_symmetric:
                     yield cols, rows, values.T
 
-    def matmat(self, V: Array) -> Floats:
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
         """Product with a vector or with columns, Φ (Ψᵀ V): one pass over the columns' features, one over the rows'."""
-        return self._rows.times(self._cols.adjoint(self._operand(V)))
+        left = self._rows if rows is None else self._rows.take(rows)
+        right = self._cols if cols is None else self._cols.take(cols)
+        return left.times(right.adjoint(V))
 
     def row_diag(self) -> Floats:
         """‖φ(x)‖² of the row samples."""

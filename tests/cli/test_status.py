@@ -47,7 +47,7 @@ def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
     os.kill(working.pid, signal.SIGKILL)
     working.wait()
     killed = GramStore.opened(path)
-    name = sorted(killed._runs().group_keys())[-1]
+    name = killed.run_names()[-1]
     killed.log_run(name, killed.runs()[-1] | {"heard": "2020-01-01T00:00:00+00:00"})  # long ago
     assert "not heard of any more: the same `distkern gram` goes on" in run("status", path).stdout
 

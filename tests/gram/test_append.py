@@ -170,7 +170,7 @@ def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
     tasks.compute_tile(stale)
     append_gram(path, X[25:], executor="serial")
     before = chunks(path)
-    with pytest.raises(StoreMismatchError, match="replaced by another store, or has grown"):
+    with pytest.raises(StoreMismatchError, match="replaced by another store, or grew"):
         tasks.compute_tile(stale)
     assert chunks(path) == before
 

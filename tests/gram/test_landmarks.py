@@ -32,6 +32,7 @@ from distkern import (
     repair_gram,
 )
 from distkern.gram import choice, landmarks
+from distkern.gram.layout import plan_checksum
 from distkern.gram.nystrom import whitening
 from distkern.gram.store import GramStore
 from distkern.matrix.lowrank import LowRankGram
@@ -228,6 +229,7 @@ class TestErrors:
                 meta["attributes"]["distkern"][damage]["values"][0] += 1
             else:
                 meta["attributes"]["distkern"][damage][0] = 90
+            meta["attributes"]["checksum"] = plan_checksum(meta["attributes"]["distkern"])
             file.write_text(json.dumps(meta))
             with pytest.raises(StoreError, match=said):
                 open_gram(tmp_path / "l.zarr").error()

@@ -190,7 +190,8 @@ def rewrite(store, key, **entries):
 def test_what_metadata_claim_is_compared_with_the_memory_first(store):
     rewrite(store, "marks/zarr.json", shape=[10**9, 10**9])
     np.testing.assert_array_equal(open_gram(store).to_numpy(), Kendall()(X))  # the plan knows of three blocks
-    rewrite(store, "zarr.json", shape=[10**9] * 2, samples=[10**9] * 2, tile=1, tiles=10**9 * (10**9 + 1) // 2)
+    claims = {"shape": [10**9] * 2, "samples": [10**9] * 2}
+    rewrite(store, "zarr.json", **claims, generations=[claims], tile=1, tiles=10**9 * (10**9 + 1) // 2)
     with pytest.raises(StoreError, match=r"would take [0-9,]+ bytes of memory, more than there is"):
         open_gram(store)
 
