@@ -231,20 +231,22 @@ def _whole(tile: Any) -> int | None:
 def _seconds(grid: Grid, timing: TileSeconds) -> float:
     """Seconds of all tiles; of a tile on the diagonal only one half is computed."""
     pairs = grid.rows * (grid.rows + 1) // 2 if grid.symmetric else grid.entries
-    return TASK_OVERHEAD * grid.count + timing.per_sample * 2 * grid.side * grid.count + timing.per_pair * pairs
+    samples = min(grid.side, grid.rows) + min(grid.side, grid.cols)
+    return TASK_OVERHEAD * grid.count + timing.per_sample * samples * grid.count + timing.per_pair * pairs
 
 
 def choose_side(timing: TileSeconds, shape: tuple[int, int], symmetric: bool, workers: int) -> int:
     """Choose the side of tiles: of a few seconds each, but enough of them to share among the workers."""
-    seconds = max(TASK_SECONDS, 2 * workers * TASK_OVERHEAD)  # one client serves all workers, and half its time will do
-    timely = largest(lambda side: timing.of_tile(side, side) <= seconds, LARGEST_SIDE)
-    worthwhile = largest(lambda side: timing.of_tile(side, side) <= TASK_OVERHEAD / OVERHEAD_SHARE, LARGEST_SIDE) + 1
+
+    def lasting(seconds: float) -> int:
+        return largest(lambda side: timing.of_tile(*(min(side, count) for count in shape)) <= seconds, LARGEST_SIDE)
 
     def shared(tiles: int) -> int:
-        return math.ceil(max(shape) / math.sqrt(2 * tiles if symmetric else tiles))
+        return largest(lambda side: Grid(*shape, side, symmetric).count >= tiles, min(max(shape), LARGEST_SIDE))
 
-    smallest = min(worthwhile, shared(workers))  # no worker is left without a tile
-    return max(1, min(timely, max(shared(TILES_PER_WORKER * workers), smallest), LARGEST_SIDE))
+    timely = lasting(max(TASK_SECONDS, 2 * workers * TASK_OVERHEAD))  # half the time of the client, who serves all
+    smallest = min(lasting(TASK_OVERHEAD / OVERHEAD_SHARE) + 1, shared(workers))  # no worker is left without a tile
+    return max(1, min(timely, max(shared(TILES_PER_WORKER * workers), smallest)))
 
 
 def largest(fits: Any, limit: int) -> int:
