@@ -1,16 +1,18 @@
-"""One cohort whose tiles take long enough to be disturbed, what an undisturbed run stores, and a tally of tiles begun."""
+"""One cohort whose tiles take long enough to be disturbed, what an undisturbed run stores, and who disturbs it and counts."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from processes import distkern
+from processes import distkern, scheduler_words, started, wait_for, worker_words, written
 
 from distkern import Kendall, StoreError, compute_gram, open_gram
 
@@ -118,3 +120,35 @@ class Tally:
 def undisturbed(X: np.ndarray, folder: Path) -> dict[str, bytes]:
     compute_gram(KENDALL, X, store=folder / "k.zarr", tile=SIDE, executor=os.cpu_count())
     return stored(folder / "k.zarr")
+
+
+class Processes:
+    """A scheduler, and workers without nannies, which nobody starts anew when they die."""
+
+    def __init__(self, folder: Path, tally: Tally, stack: ExitStack, words: tuple[object, ...], **variables: str):
+        self.folder, self.file, self._tally, self._stack = folder, folder / "scheduler.json", tally, stack
+        self._log = stack.enter_context((folder / "dask.log").open("ab"))
+        self.file.unlink(missing_ok=True)
+        self.scheduler = self._start(scheduler_words(self.file, "127.0.0.1", "tcp", *words), env=os.environ | variables)
+        wait_for(lambda: written(self.file), "no scheduler file", self.scheduler)
+
+    def _start(self, words: list[str], **given: Any) -> subprocess.Popen:
+        return self._stack.enter_context(started(words, stdout=self._log, stderr=self._log, **given))[0]
+
+    def worker(self) -> subprocess.Popen:
+        words = ("--no-nanny", "--preload", self._tally.preload)
+        return self._start(worker_words(self.file, "127.0.0.1", self.folder, *words))
+
+
+@contextmanager
+def processes(folder: Path, tally: Tally, *words: object, **variables: str) -> Iterator[Processes]:
+    """Start a scheduler on loopback, with more words and variables; end it and the workers added to it."""
+    with ExitStack() as stack:
+        yield Processes(folder, tally, stack, words, **variables)
+
+
+def kill(*processes: subprocess.Popen) -> None:
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()

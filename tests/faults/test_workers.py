@@ -5,15 +5,25 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from disturbed import KENDALL, SIDE, TILES, Disturbance, Tally, assert_undisturbed, gram_words, last_run
-from processes import distkern, scheduler_words, started, wait_for, worker_words, written
+from disturbed import (
+    KENDALL,
+    SIDE,
+    TILES,
+    Disturbance,
+    Tally,
+    assert_undisturbed,
+    gram_words,
+    kill,
+    last_run,
+    processes,
+)
+from processes import distkern
 
-from distkern import compute_gram, open_gram
+from distkern import compute_gram
 from distkern.engine.dask.executor import NO_WORKERS, WINDOW
 
 
@@ -34,36 +44,6 @@ def nannied_cluster(workers, tally):
         Client(cluster) as client,
     ):
         yield cluster, client
-
-
-class Processes:
-    """A scheduler and workers without nannies, which nobody starts anew."""
-
-    def __init__(self, folder, tally, stack, **variables):
-        self.folder, self.file, self._tally, self._stack = folder, folder / "scheduler.json", tally, stack
-        self._log = stack.enter_context((folder / "dask.log").open("wb"))
-        self.scheduler = self._start(scheduler_words(self.file, "127.0.0.1", "tcp"), env=os.environ | variables)
-        wait_for(lambda: written(self.file), "no scheduler file", self.scheduler)
-
-    def _start(self, words, **given):
-        return self._stack.enter_context(started(words, stdout=self._log, stderr=self._log, **given))[0]
-
-    def worker(self):
-        words = ("--no-nanny", "--preload", self._tally.preload)
-        return self._start(worker_words(self.file, "127.0.0.1", self.folder, *words))
-
-
-@contextmanager
-def processes(folder, tally, **variables):
-    with ExitStack() as stack:
-        yield Processes(folder, tally, stack, **variables)
-
-
-def kill(*processes):
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.wait()
 
 
 def test_a_killed_worker_costs_the_tiles_in_flight_and_no_more(X, store, expected, tally):
