@@ -1,4 +1,4 @@
-"""One cohort whose tiles take long enough to be disturbed, what an undisturbed run stores, and who disturbs it and counts."""
+"""A cohort whose tiles take long enough to be disturbed, what an undisturbed run stores, and who disturbs it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def samples() -> np.ndarray:
 
 
 def few_features() -> np.ndarray:
-    """As many samples, of which a tile takes no time: for faults that happen at a given tile and not at a given time."""
+    """As many samples, whose tiles take no time: for faults that happen at a given tile and not at a given time."""
     return np.random.default_rng(0).normal(size=(40, 50))
 
 

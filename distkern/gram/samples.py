@@ -72,6 +72,7 @@ class Arrays(Protocol):
     def names(self, group: str) -> list[str]: ...
     def shape(self, name: str) -> tuple[int, ...]: ...
     def item_bytes(self, name: str) -> int: ...
+    def has_changed(self) -> bool: ...
 
 
 class StoredSamples:
@@ -95,6 +96,8 @@ class StoredSamples:
         self._store, self.side, self.block = store, side, block
         self._counts, self.count, self._samples = counts, counts[-1], samples
         self.names = store.names(f"{side}/prepared")
+        if len(self.names) != store.shape(f"{side}/marks")[1]:
+            raise StoreError(f"the store {store.path!r} has lost an array of '{side}/prepared': compute it again")
 
     @cached_property
     def generations(self) -> Array:
@@ -185,11 +188,12 @@ class StoredSamples:
             generation = generation_of(expected[name])
             if generation == 0:
                 raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on from there")
-            if generation > len(self._counts):
+            unheard_of = generation > len(self._counts)
+            if unheard_of and self._store.has_changed():
                 raise grown_since(self._store.path)
-            stop = min(last, self._counts[generation - 1])
+            stop = last if unheard_of else min(last, self._counts[generation - 1])
             array = self._store.decoded(f"{self.side}/prepared/{name}", slice(start, stop))
-            if array is None or checksum(array, generation) != expected[name]:
+            if unheard_of or array is None or checksum(array, generation) != expected[name]:
                 raise CorruptTileError(
                     f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
                     "then compute_gram with the same data, which prepares them again"

@@ -93,6 +93,10 @@ def _explained(path: str, doing: str) -> Iterator[None]:
         raise StoreError(f"cannot {doing} {path!r}: {error.strerror or error}") from error
 
 
+def _damaged(path: str, name: str) -> StoreError:
+    return StoreError(f"{name!r} in the store {path!r} is damaged: compute it again with overwrite=True")
+
+
 class GramStore:
     """An open store. Made by `create` or `opened`.
 
@@ -186,13 +190,25 @@ class GramStore:
 
     def _at(self, name: str) -> zarr.Array:
         if name not in self._arrays:
-            try:
-                array = self._group[name]
-            except KeyError:
-                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again") from None
+            array = self._member(name)
             assert isinstance(array, zarr.Array)
             self._arrays[name] = array.with_config(_WRITTEN_WHOLE)
         return self._arrays[name]
+
+    def _member(self, name: str) -> zarr.Array | zarr.Group:
+        """Find an array or group of the store.
+
+        Raises
+        ------
+        StoreError
+            If it is lost, or its metadata cannot be read.
+        """
+        try:
+            return self._group[name]
+        except KeyError:
+            raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again") from None
+        except (ValueError, TypeError) as error:
+            raise _damaged(self.path, name) from error
 
     # Tiles ---------------------------------------------------------------------------------------------------
 
@@ -226,10 +242,11 @@ class GramStore:
             raise IncompleteGramError(
                 f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
             )
-        if generation_of(mark) > len(self.generations):
+        unheard_of = generation_of(mark) > len(self.generations)
+        if unheard_of and self.has_changed():
             raise grown_since(self.path)
         stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
-        if stored is None or checksum(stored, generation_of(mark)) != mark:
+        if unheard_of or stored is None or checksum(stored, generation_of(mark)) != mark:
             raise CorruptTileError(
                 f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
                 f"`distkern verify --repair {self.path}`"
@@ -301,18 +318,26 @@ class GramStore:
             self._at(name)[where] = values
 
     def read(self, name: str, where: Any = ...) -> Array:
-        """Read part of an array."""
-        with _explained(self.path, "read the store"):
-            return np.asarray(self._at(name)[where])
+        """Read part of an array.
+
+        Raises
+        ------
+        StoreError
+            If its metadata or bytes cannot be decoded.
+        """
+        found = self.decoded(name, where)
+        if found is None:
+            raise _damaged(self.path, name)
+        return found
 
     def decoded(self, name: str, where: Any) -> Array | None:
         """Read part of an array; None where its bytes cannot even be decoded."""
-        try:
-            return self.read(name, where)
-        except StoreError:
-            raise
-        except (ValueError, RuntimeError):
-            return None
+        with _explained(self.path, "read the store"):
+            array = self._at(name)
+            try:
+                return np.asarray(array[where])
+            except (ValueError, RuntimeError):
+                return None
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array."""
@@ -324,9 +349,12 @@ class GramStore:
 
     def names(self, group: str) -> list[str]:
         """Names of the arrays of a group, sorted."""
-        found = self._group[group]
+        found = self._member(group)
         assert isinstance(found, zarr.Group)
-        return sorted(found.array_keys())
+        try:
+            return sorted(found.array_keys())
+        except (ValueError, TypeError) as error:
+            raise _damaged(self.path, group) from error
 
     # Growing -------------------------------------------------------------------------------------------------
 
@@ -398,7 +426,7 @@ class GramStore:
             self._runs().require_group(name).attrs.put(run)
 
     def _runs(self) -> zarr.Group:
-        runs = self._group["runs"]
+        runs = self._member("runs")
         assert isinstance(runs, zarr.Group)
         return runs
 
@@ -414,11 +442,15 @@ class GramStore:
 
     def still_there(self) -> None:
         """Refuse to write where this store has been replaced by another one since it was opened."""
-        now = _store_at(self.path)
-        if now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]:
+        if self.has_changed():
             raise StoreMismatchError(
                 f"{self.path!r} was replaced by another store, or has grown, while it was computed"
             )
+
+    def has_changed(self) -> bool:
+        """Say whether this store has grown, or been replaced, since it was opened."""
+        now = _store_at(self.path)
+        return now is None or cast(Spec, now.attrs["distkern"])["id"] != self.meta["id"]
 
     # Vectors on their way to the workers ---------------------------------------------------------------------
 

@@ -7,7 +7,18 @@ import socket
 from contextlib import ExitStack
 
 import pytest
-from disturbed import KENDALL, SIDE, TILES, Disturbance, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
+from disturbed import (
+    KENDALL,
+    SIDE,
+    TILES,
+    Disturbance,
+    assert_undisturbed,
+    gram_words,
+    kill,
+    last_run,
+    processes,
+    tiles_done,
+)
 from hosts import hosts
 from processes import scheduler_words, started, surroundings, wait_for, worker_words, written
 
