@@ -129,6 +129,7 @@ def test_a_stopped_worker_is_noticed_and_does_no_harm_when_it_goes_on(X, store, 
     assert_undisturbed(store, expected)
 
 
+@pytest.mark.faults
 def test_a_task_that_always_fails_is_named_and_all_others_are_done(cohort, store, expected, tmp_path):
     """On real workers, by the command line: exit code 4, and `distkern status` shows the tile."""
     tally = Tally(tmp_path, fails=(1, 2))
