@@ -24,8 +24,8 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input install --quie
 .PHONY: help
 help: ## list these targets
 	@echo "Targets:"
-	@sed -nE 's/^([a-z]+):[^#]*## (.*)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null || \
-		sed -nE 's/^([a-z]+):[^#]*## (.*)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null || \
+		sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster, with a report
@@ -34,6 +34,10 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 .PHONY: test
 test: lint ## lint, then run all tests and doctests
 	"$(BIN)/python" -m pytest
+
+.PHONY: test-faults
+test-faults: $(FOR_DEVELOPERS) ## kill, stop, cut off and fill up all that can be; as root on Linux, or most of it is skipped
+	"$(BIN)/python" -m pytest -m faults
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile

@@ -193,10 +193,11 @@ class GramStore:
             raise IncompleteGramError(
                 f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
             )
-        if generation_of(mark) > len(self.generations):
+        unheard_of = generation_of(mark) > len(self.generations)
+        if unheard_of and self.has_changed():
             raise grown_since(self.path)
         stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
-        if stored is None or checksum(stored, generation_of(mark)) != mark:
+        if unheard_of or stored is None or checksum(stored, generation_of(mark)) != mark:
             raise CorruptTileError(
                 f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
                 f"`distkern verify --repair {self.path}`"
@@ -378,13 +379,20 @@ class GramStore:
 
     def still_there(self) -> None:
         """Refuse to write where this store has been replaced by another one since it was opened."""
+        if self.has_changed():
+            raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
+
+    def has_changed(self) -> bool:
+        """Say whether this store has grown, or been replaced, since it was opened."""
         with explained(self.path, "open the store"):
             raw = self._lies.get(ROOT)
-        if raw is None or raw != self._root:  # which is long where features have names
-            now = None if raw is None else plan_in(self.path, raw)
-            if now is None or now["id"] != self.meta["id"]:
-                raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
-            self._root = raw
+        if raw is not None and raw == self._root:  # it is long where features have names
+            return False
+        now = None if raw is None else plan_in(self.path, raw)
+        if now is None or now["id"] != self.meta["id"]:
+            return True
+        self._root = raw
+        return False
 
     # Vectors on their way to the workers ---------------------------------------------------------------------
 

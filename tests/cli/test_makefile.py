@@ -20,7 +20,7 @@ def _make(*words):
 def test_help_is_the_default():
     done = _make()
     assert done.returncode == 0
-    for target in ("demo", "test", "lint", "format", "clean", "help"):
+    for target in ("demo", "test", "test-faults", "lint", "format", "clean", "help"):
         assert f"make {target} " in done.stdout
 
 

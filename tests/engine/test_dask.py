@@ -43,6 +43,10 @@ def receipts_of(outcomes):
     return sorted(outcome for outcome in outcomes if not isinstance(outcome, Waiting))
 
 
+def endless(number):
+    return endless(number)
+
+
 def die(number):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -81,6 +85,12 @@ def test_futures_that_someone_cancels_are_handed_in_again(client):
     receipts = [next(outcomes)]
     client.cancel([Future(key, client) for key in client.futures], force=True)
     assert sorted([*receipts, *receipts_of(outcomes)]) == list(range(40))
+
+
+def test_an_error_too_deep_to_be_sent_is_heard_of(client):
+    failures = [one for one in Dask(client).map(endless, range(3)) if not isinstance(one, Waiting)]
+    assert sorted(failure.task for failure in failures) == [0, 1, 2]
+    assert {str(failure.error) for failure in failures} == {"maximum recursion depth exceeded"}
 
 
 @pytest.mark.faults

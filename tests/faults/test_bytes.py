@@ -1,15 +1,13 @@
-"""Killed clients and workers, damaged bytes, stores of another time: nothing finished is lost, no wrong byte read."""
+"""Damaged bytes and metadata, stores of another time: no wrong byte is read, and nothing finished is lost."""
 
+import contextlib
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from disturbed import stored
 
 from distkern import (
     CorruptTileError,
@@ -22,77 +20,7 @@ from distkern import (
 )
 from distkern.gram.store import GramStore
 
-X = np.random.default_rng(0).normal(size=(60, 20_000))
-SMALL = X[:20, :50]
-
-CHILD = """
-import sys, numpy as np, distkern as dk
-X = np.random.default_rng(0).normal(size=(60, 20_000))
-dk.compute_gram(dk.Kendall(), X, store=sys.argv[1], tile=6, executor="serial")
-"""
-
-
-def tiles(path):
-    """Chunks by name, without what a killed writer had begun."""
-    files = [f for f in Path(path, "gram", "c").rglob("*") if f.is_file() and f.suffix != ".partial"]
-    return {str(f.relative_to(path)): f.read_bytes() for f in files}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    path = tmp_path_factory.mktemp("undisturbed") / "k.zarr"
-    compute_gram(Kendall(), X, store=path, tile=6, executor=2)
-    return path
-
-
-def marks_of(path):
-    return GramStore.opened(path).marks(refresh=True)
-
-
-def test_a_client_killed_half_way_costs_the_tiles_in_flight_and_no_more(tmp_path, undisturbed):
-    path = tmp_path / "k.zarr"
-    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)])
-    deadline = time.monotonic() + 120
-    while not (path.exists() and np.count_nonzero(marks_of(path)) >= 5):
-        assert child.poll() is None, "the child ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    done = int(np.count_nonzero(marks_of(path)))
-    assert 5 <= done < 55
-    with pytest.raises(IncompleteGramError, match="run compute_gram again"):
-        open_gram(path).to_numpy()
-    assert "tiles done" in repr(open_gram(path))
-    gram = compute_gram(Kendall(), X, store=path, executor=2)
-    assert gram.info()["runs"][-1]["tiles_computed"] == 55 - done
-    assert tiles(path) == tiles(undisturbed)
-    np.testing.assert_array_equal(marks_of(path), marks_of(undisturbed))
-
-
-def test_a_killed_worker_costs_the_tiles_in_flight_and_no_more(tmp_path, undisturbed):
-    from distributed import Client, LocalCluster
-
-    path = tmp_path / "k.zarr"
-    killed = []
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-
-        def kill_one(event):
-            if event.phase == "compute tiles" and event.done == 10 and not killed:
-                killed.append(cluster.workers[0].pid)
-                os.kill(cluster.workers[0].pid, signal.SIGKILL)
-
-        gram = compute_gram(Kendall(), X, store=path, tile=6, executor=client, progress=kill_one)
-        assert client.status == "running"  # a client that the user made is not closed
-    assert killed
-    assert gram.info()["runs"][-1]["tiles_computed"] == 55
-    assert tiles(path) == tiles(undisturbed)
+SMALL = np.random.default_rng(0).normal(size=(20, 50))
 
 
 @pytest.fixture
@@ -109,7 +37,7 @@ def flip_a_byte(file, position=20):
 
 
 def test_a_flipped_byte_of_a_tile_is_noticed_named_and_recomputed(store):
-    before = tiles(store)
+    before = stored(store)
     flip_a_byte(store / "gram" / "c" / "1" / "2")
     gram = open_gram(store)
     with pytest.raises(CorruptTileError, match=r"tile \(1, 2\) .* \(rows 6–11, columns 12–17\).*repair_gram"):
@@ -120,7 +48,7 @@ def test_a_flipped_byte_of_a_tile_is_noticed_named_and_recomputed(store):
     (wrong,) = gram.verify()
     assert "tile (1, 2)" in wrong
     assert repair_gram(store, executor="serial") == 1
-    assert tiles(store) == before
+    assert stored(store) == before
     assert open_gram(store).verify() == []
     assert repair_gram(store) == 0
 
@@ -164,19 +92,7 @@ def test_stale_temporary_files_are_swept_and_fresh_ones_are_left(store):
     assert (stale.exists(), fresh.exists()) == (False, True)
 
 
-def test_two_clients_on_one_store_both_finish_right(tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-
-    path = tmp_path / "k.zarr"
-    with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(compute_gram, Kendall(), SMALL, store=path, tile=3, executor="serial") for _ in range(2)]
-        for run in runs:
-            np.testing.assert_array_equal(run.result().to_numpy(), Kendall()(SMALL))
-    assert open_gram(path).verify() == []
-    assert open_gram(path).is_complete
-
-
-def test_a_disk_that_fills_up_ends_in_one_message_and_the_run_goes_on_later(tmp_path, monkeypatch):
+def test_a_write_that_fails_ends_in_one_message_and_the_run_goes_on_later(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     write = GramStore.write_tile
     written = []
@@ -195,3 +111,75 @@ def test_a_disk_that_fills_up_ends_in_one_message_and_the_run_goes_on_later(tmp_
     gram = compute_gram(Kendall(), SMALL, store=path)
     assert gram.info()["runs"][-1]["tiles_computed"] == 10 - 3
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(SMALL))
+
+
+# Metadata -----------------------------------------------------------------------------------------------------------
+
+
+def half(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def lose(file):
+    file.unlink()
+
+
+@pytest.mark.parametrize("damage", [half, lose, flip_a_byte])
+def test_a_store_whose_description_is_damaged_is_refused_and_never_overwritten(store, damage):
+    before = stored(store)
+    damage(store / "zarr.json")
+    for call in (
+        lambda: open_gram(store),
+        lambda: compute_gram(Kendall(), SMALL, store=store),
+        lambda: compute_gram(Kendall(), SMALL, store=store, overwrite=True),
+    ):
+        with pytest.raises(StoreError, match="not a distkern store"):
+            call()
+    assert stored(store) == before
+
+
+def test_lost_marks_cost_their_tiles_and_no_more(store):
+    before = stored(store)
+    (store / "marks" / "c" / "1" / "0").unlink()
+    with pytest.raises(IncompleteGramError, match=r"tile \(1, 1\)"):
+        open_gram(store).to_numpy()
+    gram = compute_gram(Kendall(), SMALL, store=store)
+    assert gram.info()["runs"][-1]["tiles_computed"] == 3
+    assert stored(store) == before
+
+
+@pytest.mark.parametrize("position", [13, 14, 17, 18, 20, 22])
+def test_a_damaged_mark_costs_its_tile_and_no_more(store, position):
+    """It is taken for one of a tile that is not done, or of another tile."""
+    before = stored(store)
+    flip_a_byte(store / "marks" / "c" / "0" / "0", position)
+    compute_gram(Kendall(), SMALL, store=store, executor="serial")
+    repair_gram(store, executor="serial")
+    assert sum(run["tiles_computed"] for run in open_gram(store).info()["runs"][1:]) == 1
+    assert stored(store) == before
+
+
+@pytest.mark.parametrize("position", [13, 18])
+def test_a_damaged_mark_of_prepared_samples_costs_no_tile(store, position):
+    before = stored(store)
+    flip_a_byte(store / "rows" / "marks" / "c" / "0" / "0", position)
+    with contextlib.suppress(StoreError):  # it tells to prepare them again, as the next call does
+        repair_gram(store)
+    compute_gram(Kendall(), SMALL, store=store, executor="serial")
+    assert [(run["blocks_prepared"], run["tiles_computed"]) for run in open_gram(store).info()["runs"][1:]] == [(1, 0)]
+    assert stored(store) == before
+
+
+METADATA = ["gram", "marks", "rows", "rows/marks", "rows/ids", "rows/prepared/codes", "runs"]
+
+
+@pytest.mark.filterwarnings("ignore:Object at:zarr.errors.ZarrUserWarning")
+@pytest.mark.parametrize("damage", [half, lose])
+@pytest.mark.parametrize("file", [*(f"{name}/zarr.json" for name in METADATA), "marks/c/1/0", "rows/marks/c/0/0"])
+def test_damaged_metadata_are_mended_or_end_in_an_error_of_our_own(store, file, damage):
+    before = stored(store)
+    damage(store / file)
+    with contextlib.suppress(StoreError):
+        compute_gram(Kendall(), SMALL, store=store, executor="serial")
+        np.testing.assert_array_equal(open_gram(store).to_numpy(), Kendall()(SMALL))
+    assert stored(store).keys() >= before.keys() - {file}

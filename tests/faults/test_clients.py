@@ -1,0 +1,113 @@
+"""A client that is killed, two at once, a clock that goes backwards: from other processes, by the command line."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from disturbed import TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
+from hosts import skip_unless_ci
+from processes import started, surroundings, wait_for
+
+from distkern import IncompleteGramError, Kendall, compute_gram, open_gram
+from distkern.engine.dask.executor import WINDOW
+
+SERIAL = ("--threads", "1")
+
+
+def finish(*words, **given):
+    """Run a command to its end, which must be a good one."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, **given)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_client_killed_half_way_costs_the_tiles_in_flight_and_no_more(X, cohort, store, expected):
+    with started(gram_words(cohort, store, *SERIAL)) as (client,):
+        wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)
+        kill(client)
+    done = tiles_done(store)
+    assert 5 <= done < TILES
+    with pytest.raises(IncompleteGramError, match="run compute_gram again"):
+        open_gram(store).to_numpy()
+    assert "tiles done" in repr(open_gram(store))
+    compute_gram(Kendall(), X, store=store, executor=2)
+    assert last_run(store)["tiles_computed"] == TILES - done
+    assert_undisturbed(store, expected)
+
+
+@pytest.mark.faults
+def test_a_client_killed_beside_its_cluster_leaves_it_to_the_next(cohort, store, expected, tally, tmp_path):
+    with processes(tmp_path, tally) as cluster:
+        cluster.worker()
+        words = gram_words(cohort, store, "--scheduler-file", cluster.file)
+        with started(words, env=surroundings()) as (client,):
+            wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)
+            kill(client)
+        done = tiles_done(store)
+        finish(*words, env=surroundings())
+    assert 5 <= done < TILES
+    assert last_run(store)["tiles_computed"] == TILES - done
+    assert TILES <= tally.begun().total() <= TILES + WINDOW
+    assert_undisturbed(store, expected)
+
+
+def test_two_clients_on_one_store_both_end_right_and_leave_no_lock(cohort, store, expected):
+    words = gram_words(cohort, store, *SERIAL)
+    with started(words, words) as clients:
+        assert [client.wait(120) for client in clients] == [0, 0]
+    runs = open_gram(store).info()["runs"]
+    assert [run["state"] for run in runs] == ["finished"] * len(runs)
+    assert TILES <= sum(run["tiles_computed"] for run in runs) <= 2 * TILES
+    assert_undisturbed(store, expected)
+    assert [path.name for path in store.parent.iterdir()] == [store.name]
+    files = {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
+    assert {name for name in files - expected.keys() if not name.endswith("zarr.json")} <= {
+        "rows/ids/c/0",
+        *(name for name in files if name.startswith("rows/digests/c/")),
+    }
+
+
+@pytest.mark.faults
+def test_of_two_clients_one_is_killed_and_the_other_ends(cohort, store, expected):
+    words = gram_words(cohort, store, *SERIAL)
+    with started(words, words) as (one, other):
+        wait_for(lambda: tiles_done(store) >= 5, "no tiles", one, other)
+        kill(one)
+        assert other.wait(120) == 0
+    assert last_run(store)["tiles_computed"] <= TILES
+    assert_undisturbed(store, expected)
+
+
+def libfaketime():
+    """Find the library of Debian's `faketime`, which changes the clock of one process and never the machine's."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    if not found:
+        skip_unless_ci("changing the clock of a process takes libfaketime (Debian's faketime)")
+    return str(found[0])
+
+
+@pytest.mark.faults
+def test_a_clock_that_goes_backwards_changes_nothing_but_the_time_of_day(cohort, store, expected, tmp_path):
+    clock = tmp_path / "clock"
+    clock.write_text("+0d")
+    faked = {
+        "LD_PRELOAD": libfaketime(),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    with started(gram_words(cohort, store, *SERIAL), env=surroundings(**faked)) as (client,):
+        wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)
+        (tmp_path / "earlier").write_text("-400d")
+        (tmp_path / "earlier").replace(clock)
+        assert client.wait(120) == 0
+    run = last_run(store)
+    ago = datetime.fromisoformat(run["started"]) - datetime.fromisoformat(run["heard"])
+    assert 399 <= ago.days <= 400
+    assert run["tiles_computed"] == TILES
+    assert 0 < run["task_seconds"] <= run["seconds"] < 600
+    assert run["tiles_per_second"] == pytest.approx(TILES / run["seconds"], rel=0.9)
+    assert open_gram(store).status()["state"] == "complete"
+    assert_undisturbed(store, expected)
