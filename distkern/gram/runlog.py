@@ -76,6 +76,7 @@ class RunLog:
         """Hear of progress, and hand it on."""
         if self._phase != event.phase:
             self._samples.clear()
+            self._samples.append((self._clock(), self._tallies["tiles_computed"]))  # the next heartbeat knows a rate
         self._phase, self._note, self._side_by_side = event.phase, event.note, self._pool.workers
         if self._thread is None:
             with suppress(Exception):

@@ -113,6 +113,16 @@ def test_a_run_is_seen_while_it_goes_on(store, log, clock):
     assert (run["peak_bytes"], run["rest_bytes"], run["above_rest_bytes"]) == (300, 100, 200)
 
 
+def test_the_rate_is_known_at_the_first_heartbeat_after_preparing(store, clock):
+    with RunLog(store, Serial(), lambda event: None, clock=lambda: clock.seconds, now=lambda: clock.now) as log:
+        log(Progress("prepare rows", 0, 4))
+        clock.seconds += 30
+        log(Progress("compute tiles", 6, 10))
+        clock.seconds += 5
+        log.computed(receipt(0, 1))
+        assert log.entry()["tiles_per_second"] == 0.2  # of the seconds since the tiles began
+
+
 def test_the_rate_is_that_of_the_last_minutes(log, clock):
     for _ in range(10):  # slow at first, then fast
         clock.seconds += 60
