@@ -133,7 +133,7 @@ def test_a_store_whose_description_is_damaged_is_refused_and_never_overwritten(s
         lambda: compute_gram(Kendall(), SMALL, store=store),
         lambda: compute_gram(Kendall(), SMALL, store=store, overwrite=True),
     ):
-        with pytest.raises(StoreError, match="not a distkern store|metadata of .* are damaged"):
+        with pytest.raises(StoreError, match=r"not a distkern store|metadata of .* are damaged"):
             call()
     assert stored(store) == before
 
