@@ -10,6 +10,7 @@ import click
 from distkern.cli.cohort import read_cohort
 from distkern.cli.common import (
     Place,
+    StorePlace,
     execution_options,
     executor_of,
     json_option,
@@ -35,7 +36,7 @@ interruption run the same command again."""
 
 @click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")
 @click.argument("input", type=Place())
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @samples_option
 @click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers.")
 @sep_option

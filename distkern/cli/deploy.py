@@ -105,7 +105,7 @@ def local(
             if scheduler_file is None
             else ["--scheduler-file", str(scheduler_file)]
         )
-        options = shlex.join([*joins, *(used.options() if used else [])])
+        options = shlex.join([*joins, *(used.options() if used else []), *(["--insecure"] if insecure else [])])
         print_table(
             [
                 ("scheduler", cluster.scheduler_address),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ Examples:
   distkern gram cohort.h5ad cohort.zarr --kernel mallows --param lam=2 --param scaled=true --workers 4
   distkern gram new.csv new.zarr --against cohort.csv --samples rows --kernel gaussian --param sigma=median
   distkern gram million.h5ad million.zarr --kernel gaussian --landmarks 500 --landmark-choice kmeans++
-  distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler tcp://10.0.0.1:8786
+  distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler-file cluster.json
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
 INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. A store of
@@ -187,7 +188,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
     wanted = given["workers"]  # a plan for so many is made without starting them
-    with executor_of(**given | {"workers": None}) as executor:
+    with nullcontext() if wanted else executor_of(**given) as executor:
         pool = resolve_executor(executor)
         plan = plan_gram(
             kernel,

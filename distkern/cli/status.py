@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.common import Place, json_option, open_store, print_json, print_table
+from distkern.cli.common import StorePlace, json_option, open_store, print_json, print_table
 from distkern.cli.errors import on_interruption
 
 WATCH_SECONDS = 5.0
@@ -28,7 +28,7 @@ is named here, and in `distkern info` later."""
 
 
 @click.command(epilog=EPILOG, short_help="Show how far a run is, while it goes on.")
-@click.argument("store", type=Place())
+@click.argument("store", type=StorePlace())
 @click.option("--watch", is_flag=True, help="Look again every few seconds until the matrix is complete.")
 @json_option
 def status(store: Path, watch: bool, as_json: bool) -> None:

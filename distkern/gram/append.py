@@ -14,12 +14,13 @@ from distkern.core.units import parse_bytes
 from distkern.core.validation import refuse_other_features
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
+from distkern.gram.compute import await_workers
 from distkern.gram.fill import fill
 from distkern.gram.grid import Grid
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import distinct, look
 from distkern.gram.nystrom import NystromGram, opened_gram
-from distkern.gram.plan import bytes_of_task, readable_bytes, refuse_full_disk
+from distkern.gram.plan import bytes_in_store, bytes_of_task, readable_bytes, refuse_full_disk
 from distkern.gram.store import GramStore
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
@@ -65,7 +66,8 @@ def append_gram(
     """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
-    same call goes on from there; until it is complete, what was there before is read as ever by position.
+    same call goes on from there, and when it has ended the same call changes nothing: samples that were the last to be
+    added are not added again, unless they come under other names.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def append_gram(
     Returns
     -------
     Gram
-        The handle of the grown matrix; handles opened before go on seeing the samples they know.
+        The handle of the grown matrix. Handles opened before say so when they meet a tile that has grown.
 
     Raises
     ------
@@ -108,10 +110,13 @@ def append_gram(
     store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
     kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
     pool, listener = resolve_executor(executor), progress_listener(progress)
+    await_workers(pool, listener)
     source = _fitting(store, as_source(X, ids=ids))
     complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
     before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
     added = _compared(store, before, kernel, source)
+    if complete and _are_the_last(store, source, added):
+        return opened_gram(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
         grown = _grown(store, added)
@@ -121,6 +126,10 @@ def append_gram(
         raise StoreError(
             f"{store.path!r} is not complete, and samples are added to a complete one: run the call again that was "
             "interrupted, it goes on where it stopped"
+        )
+    elif source.ids is not None and store.rows.ids != added.ids:
+        raise StoreError(
+            f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
@@ -143,7 +152,9 @@ def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) ->
     """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
     first, samples = before["shape"][0], before["samples"][0]
     names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
-    digests, filled = look(kernel, source, names)
+    digests, filled = look(from_spec(store.meta["kernel"]), source, names)
+    if kernel.spec() != store.meta["kernel"]:
+        look(kernel, source, names)  # the samples must be ones that both are defined for
     _refuse_fuller(store, filled, names)
     whole = (*store.rows.ids[:samples], *names)
     if store.rows.index is None:
@@ -151,6 +162,15 @@ def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) ->
     firsts, which = distinct(np.concatenate([store.rows.digests(0, first), digests]))
     new = firsts[first:] - first  # the earlier ones are distinct and come first
     return Added(source.part(new), whole, digests[new], which[first:], digests)
+
+
+def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
+    """Whether these very samples were the last ones to be added: the call is repeated, and nothing is left to do."""
+    if len(store.generations) == 1:
+        return False
+    first = store.generations[-2]["samples"][0]
+    named = source.ids is None or store.rows.ids[first:] == source.ids
+    return named and np.array_equal(_all_digests(store)[first:], added.all_digests)
 
 
 def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) -> None:
@@ -185,14 +205,15 @@ def _grown(store: GramStore, added: Added) -> Spec:
     larger = Grid(rows, cols, grid.side, grid.symmetric)
     item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
     a, b = min(grid.side, rows), min(grid.side, cols)
+    prepared = store.rows.bytes_of_sample()
     every = np.concatenate([_all_digests(store), added.all_digests])
     return {
         "shape": [rows, cols],
         "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],
         "tiles": larger.count,
         "fingerprint": meta["fingerprint"] | {"rows": fingerprint(every, meta["n_features"])},
-        "bytes_stored": meta["bytes_stored"] * larger.count // grid.count,
-        "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], store.rows.bytes_of_sample(), item),
+        "bytes_stored": bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
+        "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], prepared, item),
         "seconds": meta["seconds"] * larger.entries / grid.entries,
     }
 

@@ -10,6 +10,7 @@ from itertools import count as counted
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
+from distkern.core.errors import InputError
 from distkern.core.random import uniforms
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.executors import Threads, usable_cores
@@ -74,7 +75,7 @@ class Pool:
     @cached_property
     def diagonal(self) -> Floats:
         """k(x, x) of each candidate."""
-        return np.concatenate([self._kernel.diagonal(block) for block in self._blocks])
+        return _finite(np.concatenate([self._kernel.diagonal(block) for block in self._blocks]))
 
     def columns(self, chosen: Indices, among: int | None = None) -> Floats:
         """Kernel values between the first ``among`` candidates (all by default) and some chosen ones."""
@@ -88,11 +89,17 @@ class Pool:
 
         for _ in Threads().map(fill, range(-(-size // BLOCK))):
             pass
-        return out
+        return _finite(out)
 
     def uniforms(self, count: int) -> Floats:
         """The next uniform numbers of [0, 1)."""
         return uniforms(self._key, next(self._draws), count)
+
+
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise InputError(f"k(x, y) is {values[~np.isfinite(values)][0]} for some of the samples: scale the data down")
+    return values
 
 
 def kmeans_pp(pool: Pool, count: int) -> Indices:

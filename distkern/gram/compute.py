@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
-from distkern.core.events import Progress
+from distkern.core.events import Listener, Progress
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
@@ -133,8 +133,7 @@ def compute_gram(
     collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
     job = inspect(kernel, X, Y, ids, missing, collapsed)
     asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
-    for waiting in getattr(pool, "await_workers", tuple)():  # their memory decides the plan
-        listener(Progress("plan", 0, 1, waiting.words))
+    await_workers(pool, listener)
     stored = None if opened is None else opened.meta["tile"]
     plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, chosen=opened is not None)
     if opened is None:
@@ -146,6 +145,12 @@ def compute_gram(
     opened.sweep()
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
     return opened_gram(opened, job.kernel, None if executor is None else pool)
+
+
+def await_workers(pool: Executor, listener: Listener) -> None:
+    """Wait for the first worker of a cluster, and say so: the memory of workers decides the plan."""
+    for waiting in getattr(pool, "await_workers", tuple)():
+        listener(Progress("plan", 0, 1, waiting.words))
 
 
 def _created(path: str, plan: GramPlan, job: Job, asked: Landmarks | None, overwrite: bool) -> GramStore:

@@ -20,7 +20,7 @@ from distkern.gram.passes import in_terms_of, product, read_values
 from distkern.gram.plan import readable_bytes
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.status import store_status
-from distkern.gram.store import GramStore
+from distkern.gram.store import GramStore, same_store
 from distkern.gram.tasks import prepared_block
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared
@@ -48,7 +48,7 @@ class Gram(BaseGram):
         self._executor = executor
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._store.path, self._kernel)
+        return _reopened, (self._store.path, self._kernel, self._store.meta["id"])
 
     # What it is ------------------------------------------------------------------------------------------------
 
@@ -391,6 +391,7 @@ class Gram(BaseGram):
         marks = store.marks(refresh=True)
         reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in self._grid.tiles() if marks[i, j]]
         for samples in (store.samples(side) for side in store.sides):
+            reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index")]
             prepared = set(range(len(samples.marks()))) - set(samples.missing())
             reads += [partial(samples.read, block) for block in sorted(prepared)]
         for step, read in enumerate(reads, start=1):
@@ -458,5 +459,5 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram | Nyst
     return opened_gram(store, from_spec(store.meta["kernel"]), pool)
 
 
-def _reopened(path: str, kernel: Kernel) -> Gram:
-    return Gram(GramStore.opened(path), kernel)
+def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram:
+    return Gram(same_store(path, store_id), kernel)

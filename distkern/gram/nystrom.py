@@ -13,7 +13,7 @@ from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.typing import Executor, Floats, Indices, Spec
 from distkern.gram.handle import Gram, _among
 from distkern.gram.samples import checksum
-from distkern.gram.store import GramStore
+from distkern.gram.store import GramStore, same_store
 from distkern.kernels.base import Kernel
 from distkern.matrix.lowrank import ArrayFeatures, Features, LowRankGram
 
@@ -196,7 +196,7 @@ class NystromGram(LowRankGram):
         super().__init__(features, features)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.path, self.kernel)
+        return _reopened, (self.path, self.kernel, self.part._store.meta["id"])
 
     # What it is ------------------------------------------------------------------------------------------------
 
@@ -263,6 +263,10 @@ class NystromGram(LowRankGram):
             entries=len(off),
         )
 
+    def status(self) -> Spec:
+        """How far the part at the landmarks is, and whether a run is at work on it; see `Gram.status`."""
+        return self.part.status()
+
     def _true_entries(self) -> tuple[Indices, Floats]:
         """Positions (2, entries) of the sampled pairs, and the kernel's values there."""
         sample = self.part._store.meta["error_sample"]
@@ -317,5 +321,5 @@ def opened_gram(store: GramStore, kernel: Kernel, pool: Executor | None = None) 
     return NystromGram(Gram(store, kernel, pool), landmarks)
 
 
-def _reopened(path: str, kernel: Kernel) -> Gram | NystromGram:
-    return opened_gram(GramStore.opened(path), kernel)
+def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram | NystromGram:
+    return opened_gram(same_store(path, store_id), kernel)

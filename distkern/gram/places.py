@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from uuid import uuid4
 
-from distkern.core.errors import InputError, MissingExtraError, StoreError
+from distkern.core.errors import DistkernError, InputError, MissingExtraError, StoreError
 from distkern.engine.memory import share_of
 
 SCHEMES = ("s3", "gs", "az")
@@ -166,16 +166,19 @@ def said(error: Exception) -> str:
     return " ".join((answer or text).split()) + (": check the credentials in the environment" if advice else "")
 
 
-def refuse_beyond_memory(path: str, what: str, needed: int) -> None:
+def refuse_beyond_memory(path: str, what: str, needed: int, error: type[DistkernError] = StoreError) -> None:
     """Refuse to read what a store claims to hold, where that cannot fit.
 
     Raises
     ------
     StoreError
-        Before any memory is taken.
+        Before any memory is taken; another error where the store is known to be sound so far.
     """
     if needed > share_of(None, 1):
-        raise StoreError(f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: it is damaged")
+        raise error(
+            f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: give this process more if "
+            "the store is yours; if it is not, it may claim what it does not hold"
+        )
 
 
 class Folder:
@@ -228,11 +231,11 @@ class Folder:
                 file = Path(building, key)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(value)
+            old = f"{self.path}.{uuid4().hex}.old"
             if replaced is not None:
-                old = f"{self.path}.{uuid4().hex}.old"
                 os.rename(self.path, old)
-                shutil.rmtree(old)
             os.rename(building, self.path)
+            shutil.rmtree(old, ignore_errors=True)
         except OSError:
             if replaced is not None or not self.exists():  # else another client has made it in the meantime
                 raise
@@ -242,7 +245,8 @@ class Folder:
     def sweep(self, folder: str) -> None:
         """Delete unfinished files in the store, and unfinished stores beside it."""
         now, store = time.time(), Path(self.path)
-        building = [*store.rglob("*.partial"), *store.parent.glob(f"{store.name}.*.new")]
+        ours = re.compile(re.escape(store.name) + r"\.[0-9a-f]{32}\.(new|old)")
+        building = [*store.rglob("*.partial"), *(one for one in store.parent.iterdir() if ours.fullmatch(one.name))]
         spooled = [*(store / SCRATCH).glob("*/")]
         for left in [*building, *spooled]:
             with suppress(OSError):  # someone else has swept it
@@ -318,7 +322,8 @@ class Objects:
         try:
             self._obs.put(self.target, ROOT, root, mode="create")
         except self._obs.exceptions.AlreadyExistsError:
-            self._delete(list(files.keys() - {ROOT}))
+            if self.get(ROOT) != root:  # else it is this one's own, whose answer was lost on the way
+                self._delete(list(files.keys() - {ROOT}))
 
     def sweep(self, folder: str) -> None:
         """Delete the folders of stores that were never finished, or were replaced by a client that was killed."""

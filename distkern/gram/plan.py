@@ -29,7 +29,7 @@ TASK_OVERHEAD = 0.006
 OVERHEAD_SHARE = 0.02
 """Most of a tile's work that this may be, where there are samples enough."""
 
-TILES_PER_WORKER = 4
+TILES_PER_WORKER = 16
 """Tiles for each worker at least, so that none waits long for the last ones of the others."""
 
 LARGEST_SIDE = 4096
@@ -180,13 +180,18 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
         tiles=grid.count,
         dtype=dtype,
         sparse=job.sparse,
-        bytes_stored=grid.count * (grid.side * min(grid.side, grid.cols) * item + 8) + computed * (prepared + 24),
+        bytes_stored=bytes_in_store(grid, computed, prepared, item),
         bytes_per_task=task_bytes(grid.side),
         workers=workers,
         seconds=_seconds(grid, timing) + job.prepare_seconds * computed,
         dropped=job.dropped.tolist(),
         source=" against ".join(one.described for one in job.sides.values()),
     )
+
+
+def bytes_in_store(grid: Grid, samples: int, prepared: int, item: int) -> int:
+    """Bytes of all tiles, marks and prepared samples."""
+    return grid.count * (grid.side * min(grid.side, grid.cols) * item + 8) + samples * (prepared + 24)
 
 
 def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: int) -> int:

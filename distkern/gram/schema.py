@@ -7,7 +7,6 @@ names is ever imported, unpickled or run. Sizes are compared with the memory tha
 from __future__ import annotations
 
 import json
-import math
 import operator
 import re
 from collections.abc import Callable
@@ -80,6 +79,17 @@ def _is_failure(value: Any) -> bool:
     return isinstance(value, dict) and _text(value.get("task")) and _text(value.get("error"))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and abs(value) < LARGEST)
+
+
+def _is_sample_of_entries(value: Any) -> bool:
+    if not (isinstance(value, dict) and _list(_list(_whole()), 2, 2)(value.get("pairs")) and "checksum" in value):
+        return False
+    lengths = {len(value["pairs"][0]), len(value["pairs"][1])}
+    return _list(_is_number)(value.get("values")) and lengths == {len(value["values"])}
+
+
 def _is_prepared(value: Any) -> bool:
     pair = isinstance(value, list) and len(value) == 2
     return pair and _text(value[0]) and value[0] in PREPARED_TYPES and _list(_whole(), 0, 3)(value[1])
@@ -110,10 +120,17 @@ _PLAN: dict[str, Check] = {
     "bytes_stored": _whole(high=2**63),
     "bytes_per_task": _whole(1, 2**63),
     "workers": _whole(1),
-    "seconds": lambda value: isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value),
+    "seconds": lambda value: isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < LARGEST,
     "dropped": _list(_whole()),
     "source": _text,
 }
+
+_LANDMARKS: dict[str, Check] = {
+    "landmarks": lambda value: isinstance(value, dict),
+    "landmark_positions": lambda value: _list(_whole(), 1)(value) and len({*value}) == len(value),
+    "error_sample": _is_sample_of_entries,
+}
+"""What the plan of a store at landmarks has besides."""
 
 _RUN: dict[str, Check] = {
     **dict.fromkeys(("started", "heard"), _is_time),
@@ -175,6 +192,9 @@ def plan_in(path: str, raw: bytes) -> Spec | None:
     if attributes.get("checksum") != plan_checksum(meta):
         raise damaged(path, "the plan does not match its checksum")
     _check(path, meta, _PLAN)
+    if meta.get("landmarks") is not None or "landmark_positions" in meta:
+        _check(path, meta, _LANDMARKS)
+        _check_landmarks(path, meta)
     _check_relations(path, meta)
     _check_kernels(path, meta)
     _check_memory(path, meta)
@@ -262,6 +282,16 @@ def _check_relations(path: str, meta: Spec) -> None:
     for key, right in holds.items():
         if not right:
             raise damaged(path, f"{key!r} cannot be {_short(meta[key])} beside the rest")
+
+
+def _check_landmarks(path: str, meta: Spec) -> None:
+    """Compare the landmarks, and the pairs of samples whose true values are kept, with the samples."""
+    rows, cols = meta["samples"]
+    positions, pairs = meta["landmark_positions"], meta["error_sample"]["pairs"]
+    if len(positions) != cols or max(positions) >= rows:
+        raise damaged(path, f"the landmarks are not {cols} of its {rows} samples")
+    if max([*pairs[0], *pairs[1]], default=0) >= rows:
+        raise damaged(path, "'error_sample' names samples that are not there")
 
 
 def _grows(generations: list[Spec]) -> bool:

@@ -23,7 +23,13 @@ from zarr.core.array_spec import ArrayConfigParams
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
-from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError, StoreMismatchError
+from distkern.core.errors import (
+    CorruptTileError,
+    IncompleteGramError,
+    MemoryLimitError,
+    StoreError,
+    StoreMismatchError,
+)
 from distkern.core.typing import Array, Floats, Spec
 from distkern.gram.inspect import Side
 from distkern.gram.layout import (
@@ -191,7 +197,8 @@ class GramStore:
         where = f"tile ({i}, {j}) of {self.path!r} (rows {top}–{bottom - 1}, columns {left}–{right - 1})"
         if mark == 0:
             raise IncompleteGramError(
-                f"{where} is not computed yet: run compute_gram again, it goes on where it stopped"
+                f"{where} is not computed yet: run compute_gram again, or append_gram where samples were being added; "
+                "it goes on where it stopped"
             )
         unheard_of = generation_of(mark) > len(self.generations)
         if unheard_of and self.has_changed():
@@ -286,10 +293,11 @@ class GramStore:
         with explained(self.path, "read the store"):
             array = self._at(name)
             where = self._planned(name) if where is ... else where
-            refuse_beyond_memory(self.path, f"{name!r}", array.dtype.itemsize * _entries(array.shape, where))
+            needed = array.dtype.itemsize * _entries(array.shape, where)
+            refuse_beyond_memory(self.path, f"a part of {name!r}", needed, MemoryLimitError)
             try:
                 return np.asarray(array[where])
-            except (ValueError, RuntimeError, MemoryError):
+            except (ValueError, RuntimeError):
                 return None
 
     def _planned(self, name: str) -> Any:
@@ -323,6 +331,7 @@ class GramStore:
         index
             Where samples repeat: which computed sample each added one equals.
         """
+        self.still_there()  # another client may have added samples since this one looked
         text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
         generations = [*self.generations, {"shape": meta["shape"], "samples": meta["samples"]}]
         plan: Spec = {**self.meta, **meta, "id": uuid4().hex, "generations": generations}
@@ -339,6 +348,7 @@ class GramStore:
                 whole = np.concatenate([self.read("rows/index"), index]).astype("<i4")
                 grown.write("rows/index", slice(0, len(whole)), whole)
                 plan["index"] = plan["index"] | {"rows": checksum(whole)}
+            self.still_there()
             self._lies.put(ROOT, document_of(plan))
         return GramStore.opened(self.path)
 
@@ -374,6 +384,7 @@ class GramStore:
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
+        self.still_there()  # else its folder would be another one than the one that is kept
         with explained(self.path, "clean the store"):
             self._lies.sweep(self.meta["folder"])
 
@@ -427,6 +438,20 @@ class GramStore:
         """Delete a spooled array."""
         with explained(self.path, "write to the store"):
             self._lies.remove(self._key(name))
+
+
+def same_store(path: str, store_id: str) -> GramStore:
+    """Open the store that a handle was of.
+
+    Raises
+    ------
+    StoreMismatchError
+        If another one lies there by now, or it has grown.
+    """
+    store = GramStore.opened(path)
+    if store.meta["id"] != store_id:
+        raise StoreMismatchError(f"{path!r} was replaced, or has grown, since this handle was made: use open_gram")
+    return store
 
 
 def _plan_at(lies: Place) -> Spec | None:

@@ -85,7 +85,8 @@ def opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
     store = GramStore.opened(path)
     if store.meta["id"] != store_id:
         raise StoreMismatchError(
-            f"{path!r} is another store here than where the run was started: give a path that all workers share"
+            f"{path!r} is another store here than where the run was started, or has grown: give a path that all "
+            "workers share, and open it again"
         )
     return store, from_spec(store.meta["stored"])
 

@@ -99,3 +99,9 @@ def test_no_store(run, tmp_path):
     said = run("status", tmp_path / "none.zarr")
     assert said.exit_code == 3
     assert "there is no store" in said.stderr
+
+
+def test_status_of_a_store_at_landmarks(tmp_path, run):
+    X = np.random.default_rng(0).normal(size=(30, 10))
+    compute_gram(Kendall(), X, store=tmp_path / "l.zarr", landmarks=5)
+    assert "complete" in run("status", tmp_path / "l.zarr").stdout

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from itertools import pairwise
 from pathlib import Path
 
@@ -260,6 +261,58 @@ def test_features_that_were_dropped_are_dropped_again(tmp_path):
     gram = compute_gram(Kendall(), Y[:20], store=tmp_path / "k.zarr", missing="drop-features")
     expected = Kendall()(np.delete(Y, 7, axis=1))
     np.testing.assert_array_equal(append_gram(gram, Y[20:]).to_numpy(), expected)
+
+
+def test_a_repeated_call_adds_nothing_twice(tmp_path):
+    gram = append_gram(compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr"), X[25:])
+    runs = len(gram.info()["runs"])
+    again = append_gram(tmp_path / "k.zarr", X[25:])
+    assert again.shape == (40, 40)
+    assert len(again.info()["runs"]) == runs
+    assert append_gram(again, X[25:], ids=[f"twin {k}" for k in range(15)]).shape == (55, 55)
+
+
+def test_another_client_that_adds_samples_meanwhile_is_noticed(tmp_path, monkeypatch):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:20], store=path, tile=6)
+    from distkern.gram import append
+
+    look = append.look
+
+    def overtaken(*args):
+        monkeypatch.undo()
+        append_gram(path, X[20:26])
+        return look(*args)
+
+    monkeypatch.setattr(append, "look", overtaken)
+    with pytest.raises(StoreMismatchError, match="or grew"):
+        append_gram(path, X[30:])
+    np.testing.assert_array_equal(open_gram(path).to_numpy(), Kendall()(X[:26]))
+    assert open_gram(path).verify() == []
+
+
+def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
+    compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr", tile=6, executor="serial")
+    with pytest.raises(Stop):
+        append_gram(tmp_path / "k.zarr", X[25:], executor="serial", progress=stop_after(18))
+    with pytest.raises(StoreError, match="other names"):
+        append_gram(tmp_path / "k.zarr", X[25:], ids=[f"q{k}" for k in range(15)])
+
+
+def test_a_view_refuses_samples_that_the_store_is_not_defined_for(tmp_path):
+    gram = compute_gram(Kendall(ties="b"), X[:20], store=tmp_path / "k.zarr")
+    with pytest.raises(SampleError, match="'20'"):
+        append_gram(gram.with_kernel(Mallows(0.1)), np.ones((1, 30)))
+    assert np.isfinite(open_gram(tmp_path / "k.zarr").to_numpy()).all()
+
+
+def test_a_pickled_handle_is_not_another_matrix_later(tmp_path):
+    gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr")
+    kept = pickle.dumps(gram)
+    np.testing.assert_array_equal(pickle.loads(kept).to_numpy(), Kendall()(X[:20]))
+    append_gram(gram, X[20:])
+    with pytest.raises(StoreMismatchError, match="has grown, since this handle"):
+        pickle.loads(kept)
 
 
 def test_names(tmp_path):

@@ -242,6 +242,11 @@ def job_of(kernel, samples):
 
 
 class TestChoices:
+    @pytest.mark.parametrize("how", ["random", "kmeans++", "leverage"])
+    def test_values_beyond_range_are_refused_whatever_the_choice(self, how, tmp_path):
+        with pytest.raises(InputError, match="scale the data down"):
+            compute_gram(Linear(), X * 1e200, store=tmp_path / "l.zarr", landmarks=4, landmark_choice=how)
+
     @pytest.mark.parametrize(("how", "most"), [("kmeans++", 0.25), ("leverage", 0.75)])
     def test_better_than_random_on_an_unbalanced_cohort(self, how, most):
         kernel, errors = Gaussian(10.0), {"random": [], how: []}

@@ -241,3 +241,13 @@ class TestEqualSamples:
         assert compute_gram(Kendall(), X, store=tmp_path / "x.zarr").info()["samples_computed"] == [20, 20]
         twice = np.vstack([X, X])
         assert compute_gram(Linear(), twice, store=tmp_path / "l.zarr").info()["samples_computed"] == [40, 40]
+
+
+def test_sweeping_leaves_what_only_looks_like_an_unfinished_store(tmp_path):
+    own, unfinished = tmp_path / "k.zarr.v2.new", tmp_path / f"k.zarr.{'0' * 32}.new"
+    for folder in (own, unfinished):
+        folder.mkdir()
+        os.utime(folder, (time.time() - 10_000,) * 2)
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
+    assert own.exists()
+    assert not unfinished.exists()
