@@ -57,7 +57,7 @@ def append(
     from distkern.gram.append import append_gram
 
     gram = open_store(store)
-    before = gram.shape[0]
+    before, runs = gram.shape[0], len(gram.info()["runs"])
     X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
     with executor_of(**execution) as executor:
         on_interruption("what had finished is stored, and the same command goes on from there")
@@ -70,5 +70,8 @@ def append(
         return
     rows, cols = grown.shape
     click.echo(f"{store}: {rows - before:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
-    run = info["runs"][-1]
-    say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
+    if len(info["runs"]) > runs:
+        run = info["runs"][-1]
+        say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
+    else:
+        say("nothing was computed", quiet)

@@ -107,7 +107,8 @@ def test_the_plan_computes_nothing(cohort, run):
     words = (cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--tile", 10)
     dry, planned = run("gram", *words, "--dry-run"), run("plan", *words)
     assert dry.exit_code == 0
-    assert dry.stdout == planned.stdout
+    timeless = [[line for line in one.stdout.splitlines() if "about" not in line] for one in (dry, planned)]
+    assert timeless[0] == timeless[1]
     assert "6 of side 10" in dry.stdout
     assert not (cohort / "x.zarr").exists()
     plan = json.loads(run("plan", *words, "--json").stdout)
@@ -231,6 +232,7 @@ def test_append_adds_samples_and_computes_only_theirs(cohort, run):
     assert np.array_equal(gram.to_numpy(), Kendall()(cohort.X))
     assert list(gram.ids) == cohort.ids
     again = run("append", cohort / "second.csv", cohort / "grown.zarr", "--samples", "rows")
-    assert again.exit_code == 3
-    assert "holds a sample named 'p15' already" in again.stderr
+    assert again.exit_code == 0
+    assert "0 samples added" in again.stdout
+    assert run("append", cohort / "rows.csv", cohort / "grown.zarr", "--samples", "rows").exit_code == 3
     assert json.loads(run("info", cohort / "grown.zarr", "--json").stdout)["samples"] == [24, 24]

@@ -182,7 +182,7 @@ def test_a_kernel_that_workers_cannot_build_is_refused_first(tmp_path):
 
 
 def test_an_interrupted_creation_leaves_nothing_behind(tmp_path):
-    left = tmp_path / "k.zarr.0123.new"
+    left = tmp_path / "k.zarr.0123456789abcdef0123456789abcdef.new"
     left.mkdir()
     os.utime(left, (time.time() - 7200,) * 2)
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
