@@ -20,7 +20,7 @@ LARGEST = 512
 ENOUGH = 0.02
 """Seconds that a measured tile should take: its side is doubled until it does, and until time grows with the pairs."""
 
-PATIENCE = 0.2
+PATIENCE = 0.1
 """Seconds that a measured tile may take, unless two by two samples already take more."""
 
 QUADRATIC = 3.0

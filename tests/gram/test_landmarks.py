@@ -242,6 +242,7 @@ def job_of(kernel, samples):
 
 
 class TestChoices:
+    @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
     @pytest.mark.parametrize("how", ["random", "kmeans++", "leverage"])
     def test_values_beyond_range_are_refused_whatever_the_choice(self, how, tmp_path):
         with pytest.raises(InputError, match="scale the data down"):
