@@ -64,7 +64,8 @@ def test_permission_lost_half_way_ends_in_one_sentence_and_once_back_the_run_goe
         compute_gram(KENDALL, few, store=store, tile=SIDE, executor=executor, progress=disturb)
     done = tiles_done(store)
     assert 10 <= done <= 13
-    np.testing.assert_array_equal(open_gram(store)[:4].to_numpy()[:, :4], KENDALL(few[:4]))  # it can be read
+    some = slice(0, SIDE)
+    np.testing.assert_array_equal(open_gram(store).block(some, some), KENDALL(few[some]))  # it can be read
     with pytest.raises(StoreError, match="Read-only file system"):
         compute_gram(KENDALL, few, store=store, executor=executor)
     disk.remount("rw")
