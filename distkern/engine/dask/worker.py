@@ -7,9 +7,7 @@ travels with each task holds on every worker, whenever it joins, and costs micro
 
 from __future__ import annotations
 
-import ctypes
 import platform
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -24,11 +22,6 @@ from distkern.core.typing import Receipt, Task
 
 PATIENCE = 30
 """Seconds in which workers are to answer; a stopped one does not, and is asked again by its first task."""
-
-KEPT = 2**25
-"""Bytes that an allocator keeps for the next task; glibc takes no more."""
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 Versions = Mapping[str, str]
 
@@ -49,27 +42,12 @@ def work(fn: Callable[[Task], Receipt], wanted: Versions, task: Task) -> Receipt
     """Run a task on a worker, if it has the client's versions."""
     if versions() != wanted:
         refuse_mismatch(f"the worker at {get_worker().address}", versions(), wanted)
-    keep_memory()
     try:
         with one_thread_each():
             return fn(task)
     except RecursionError as error:
         said = str(error)
     raise RecursionError(said)  # with a traceback short enough to be sent: the client never hears of one that is not
-
-
-@lru_cache(maxsize=1)
-def keep_memory() -> None:
-    """Let this process take the buffers of the next task from those of the last.
-
-    A nanny tells the allocator of glibc to give memory back at once, so that every buffer is taken from the system and
-    its pages cleared anew for each tile. Up to ``KEPT`` bytes are kept here instead; nothing is done elsewhere.
-    """
-    if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-        if mallopt is not None:
-            mallopt(_M_MMAP_THRESHOLD, KEPT)
-            mallopt(_M_TRIM_THRESHOLD, KEPT)
 
 
 def refuse_mismatch(who: str, found: Versions, wanted: Versions) -> None:
