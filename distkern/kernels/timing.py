@@ -14,7 +14,7 @@ import numpy as np
 SAMPLES = 16
 """Samples that are drawn to measure a kernel."""
 
-LARGEST = 512
+LARGEST = 256
 """Samples on a side of the largest tile that is measured."""
 
 ENOUGH = 0.02
