@@ -47,6 +47,10 @@ def endless(number):
     return endless(number)
 
 
+def fail(number):
+    raise ValueError(number)
+
+
 def die(number):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -85,6 +89,29 @@ def test_futures_that_someone_cancels_are_handed_in_again(client):
     receipts = [next(outcomes)]
     client.cancel([Future(key, client) for key in client.futures], force=True)
     assert sorted([*receipts, *receipts_of(outcomes)]) == list(range(40))
+
+
+@pytest.mark.parametrize("fn", [square, fail], ids=["finished", "failed"])
+def test_a_future_whose_fetching_raised_is_heard_of_all_the_same(client, monkeypatch, fn):
+    """As when its worker dies just then: ``as_completed`` drops such a future in silence."""
+    from distributed import Future
+
+    monkeypatch.setattr(flow, "SWEEP_SECONDS", 0.05)
+    fetch, fetched = Future._result, set()
+
+    async def fail_once(future, raiseit=True):
+        result = await fetch(future, raiseit=raiseit)
+        if future.key not in fetched:
+            fetched.add(future.key)
+            raise OSError("the worker died just now")
+        return result
+
+    monkeypatch.setattr(Future, "_result", fail_once)
+    outcomes = [one for one in Dask(client).map(fn, range(-2, 0)) if not isinstance(one, Waiting)]
+    assert len(fetched) == 2
+    assert sorted(one.task if isinstance(one, Failure) else one for one in outcomes) == (
+        [1, 4] if fn is square else [-2, -1]
+    )
 
 
 def test_an_error_too_deep_to_be_sent_is_heard_of(client):

@@ -114,14 +114,18 @@ class Flow:
             yield Failure(given.task, TaskError(words + error.last_worker.address))
 
     def _sweep(self) -> Iterator[Failure]:
-        """Find futures that were forgotten when a connection broke while their results were fetched."""
+        """Find futures that were forgotten because a worker or a connection was lost while their results were fetched.
+
+        ``as_completed`` drops a future in silence when fetching raises: the future has then finished, or failed in the
+        meantime, and nothing is heard of it.
+        """
         for key, given in list(self._given.items()):
             if given.future.status == "cancelled":
                 del self._given[key]
                 yield from self._lost(given)
-            elif given.future.status == "finished" and given.overdue:
+            elif given.overdue:
                 self._completed.add(given.future)
-            given.overdue = given.future.status == "finished"
+            given.overdue = given.future.done()
 
     def cancel(self) -> None:
         """Cancel all that is on its way."""
