@@ -17,7 +17,7 @@ from distkern.core.validation import refuse_other_features
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
-from distkern.learners.base import refuse_other_columns, row_blocks
+from distkern.learners.checks import refuse_other_columns, row_blocks
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 
