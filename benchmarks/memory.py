@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, publish, table, versions
+from measure import report
 
 from distkern import Kendall, compute_gram
 from distkern.core.units import parse_bytes
@@ -94,23 +94,23 @@ def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
         return {**size, **whole, "computed": computed, "multiplied": multiplied}
 
 
-def lines(found: dict[str, Any]) -> list[list[str]]:
+def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     """What was measured, for people."""
     rows = [
-        ["matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"],
-        ["", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"],
-        ["stored", readable_bytes(found["stored"])],
-        ["workers", f"{WORKERS}, limited to {readable_bytes(found['limit'])} each"],
+        ("matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"),
+        ("", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"),
+        ("stored", readable_bytes(found["stored"])),
+        ("workers", f"{WORKERS}, limited to {readable_bytes(found['limit'])} each"),
     ]
     for name, what in (("computed", "computed"), ("multiplied", f"multiplied by {VECTORS} vectors")):
         run = found[name]
         above = max(high - rest for rest, high in run["workers"])
         rest, high = max(run["workers"], key=lambda pair: pair[1])
         rows += [
-            [what, f"{run['seconds']:.1f} s" + (f", reading {readable_bytes(found['read'])}" if "by" in what else "")],
-            ["– largest worker", f"{readable_bytes(high)} at its peak, {readable_bytes(rest)} at rest"],
-            ["– above rest, promised", f"{readable_bytes(above)}, {readable_bytes(run['promised'])} a task"],
-            ["– the client above rest", readable_bytes(run["client"][1] - run["client"][0])],
+            (what, f"{run['seconds']:.1f} s" + (f", reading {readable_bytes(found['read'])}" if "by" in what else "")),
+            ("– largest worker", f"{readable_bytes(high)} at its peak, {readable_bytes(rest)} at rest"),
+            ("– above rest, promised", f"{readable_bytes(above)}, {readable_bytes(run['promised'])} a task"),
+            ("– the client above rest", readable_bytes(run["client"][1] - run["client"][0])),
         ]
     return rows
 
@@ -130,11 +130,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(found))
         return
-    rows = lines(found)
-    print("\n".join(f"{name:<40} {value}" for name, value in rows))
-    if not arguments.small:
-        note = f"Measured on {machine()}; {versions('distkern', 'dask', 'numpy', 'zarr')}."
-        publish("memory", table(["", ""], rows) + "\n\n" + note)
+    report("memory", lines(found), ("distkern", "dask", "numpy", "zarr"), write=not arguments.small)
 
 
 if __name__ == "__main__":

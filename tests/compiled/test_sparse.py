@@ -11,7 +11,7 @@ from scipy import sparse
 from distkern.compiled import sparse as compiled
 from distkern.compiled.concordance import concordance as dense_concordance
 from distkern.compiled.inversions import rank
-from distkern.compiled.sparse import concordance, rank_sparse, sparse_tile
+from distkern.compiled.sparse import concordance, rank_sparse
 
 levels = st.integers(-2, 3).map(float)
 many = st.floats(allow_nan=False, width=32)
@@ -37,8 +37,9 @@ def ranked(X, width=None):
 def road(request, monkeypatch):
     """Take one of the two roads for all pairs, through the Python bodies: compiled code has the choice built in."""
     monkeypatch.setattr(compiled, "TABLE_SHARE", 10**6 if request.param == "table" else 0)
-    body = getattr(sparse_tile, "py_func", sparse_tile)
-    return body
+    for name, routine in list(vars(compiled).items()):
+        monkeypatch.setattr(compiled, name, getattr(routine, "py_func", routine))
+    return compiled.sparse_tile
 
 
 def equal_naive(X, Y, S, joint):
