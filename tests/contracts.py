@@ -13,6 +13,7 @@ from strategies import any_cohort, finite_cohort
 from distkern import DistkernError, InputError, SampleError, TaskError, from_spec
 from distkern.core.typing import Failure
 from distkern.engine.run import run
+from distkern.kernels.base import Prepared
 
 
 class KernelContract:
@@ -59,6 +60,30 @@ class KernelContract:
             for j, B in enumerate(blocks[i:], start=i):
                 tile = kernel.tile(A, A if i == j else B)
                 np.testing.assert_array_equal(tile, whole[i * side : (i + 1) * side, j * side : (j + 1) * side])
+
+    def test_prepared_blocks_of_other_features_are_refused(self):
+        X = self.usable(np.random.default_rng(0).permuted(np.tile(np.arange(6.0), (4, 1)), axis=1))
+        A, B = self.kernel.prepare(X), self.kernel.prepare(X[:, :-1])
+        for first, second in ((A, B), (B, A)):
+            with pytest.raises(InputError, match="prepare both with this kernel, from samples with the same features"):
+                self.kernel.tile(first, second)
+
+    @given(st.data())
+    def test_what_it_prepared_is_known_as_that_and_damaged_indices_are_not(self, data):
+        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        block = self.kernel.prepare(X)
+        assert self.kernel.could_have_prepared(block, X.shape[1])
+        assert not self.kernel.could_have_prepared(block, X.shape[1] + 1)
+        name = data.draw(st.sampled_from(sorted(block.arrays)))
+        array = block.arrays[name].copy()
+        floats, n = array.dtype.kind == "f", X.shape[1]
+        ends = np.finfo(array.dtype) if floats else np.iinfo(array.dtype)
+        values = [ends.min, ends.max, 0, 1, n - 1, n, *([np.nan, np.inf] if floats else [])]
+        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(values))
+        damaged = Prepared({**block.arrays, name: array})
+        if self.kernel.could_have_prepared(damaged, n):
+            with np.errstate(all="ignore"):  # other values of another sample: what they are is nobody's matter
+                self.kernel.tile(damaged, damaged), self.kernel.tile(damaged, block), self.kernel.tile(block, damaged)
 
     def test_diagonal_is_that_of_the_matrix(self):
         X = self.usable(np.random.default_rng(0).integers(0, 4, (9, 30)).astype(float))

@@ -44,3 +44,15 @@ def share_of(limit: int | None, tasks: int) -> int:
     250
     """
     return (int(USABLE * available_memory()) if limit is None else limit) // max(1, tasks)
+
+
+def free_within(limit: int | None) -> int:
+    """Bytes that this process may take for itself: what is free of it, and no more than ``limit``.
+
+    Examples
+    --------
+    >>> free_within(1000)
+    1000
+    """
+    free = share_of(None, 1)
+    return free if limit is None else min(limit, free)

@@ -13,7 +13,7 @@ from distkern.core.events import Listener, Progress
 from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
-from distkern.engine.memory import share_of
+from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
@@ -66,7 +66,8 @@ def compute_gram(
         there.
     memory_limit
         Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
-        is free here, or of each Dask worker's limit.
+        is free here, or of each Dask worker's limit. On a cluster it also binds this process, which prepares a cohort
+        that lies in its memory.
     dtype
         Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
         exactly, as integers, whatever it is.
@@ -135,7 +136,9 @@ def compute_gram(
     asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
     await_workers(pool, listener)
     stored = None if opened is None else opened.meta["tile"]
-    plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, chosen=opened is not None)
+    prepared = opened is not None and not any(opened.samples(side).missing() for side in opened.sides)
+    known = {"chosen": opened is not None, "prepared": prepared}
+    plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, **known)
     if opened is None:
         refuse_full_disk(plan.bytes_stored, path)
         opened = _created(path, plan, job, asked, overwrite)
@@ -143,7 +146,8 @@ def compute_gram(
     if asked is not None:
         job = at_landmarks(job, np.array(opened.meta["landmark_positions"]))
     opened.sweep()
-    fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener, limit=limit)
     return opened_gram(opened, job.kernel, None if executor is None else pool)
 
 
@@ -214,12 +218,21 @@ def _plan(
     workers: int | None = None,
     asked: Landmarks | None = None,
     chosen: bool = False,
+    prepared: bool = False,
 ) -> GramPlan:
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     share = limit if workers is not None and limit is not None else pool.memory_per_task(limit)
-    workers = pool.workers if workers is None else workers
+    elsewhere = pool.remote or workers is not None
+    here = elsewhere and not prepared and not all(side.source.portable for side in job.sides.values())
     computed = job if asked is None else at_landmarks(job, stand_ins(asked))
-    plan = make_plan(computed, dtype=_floating(dtype), tile=tile, workers=workers, memory_per_task=share)
+    plan = make_plan(
+        computed,
+        dtype=_floating(dtype),
+        tile=tile,
+        workers=pool.workers if workers is None else workers,
+        memory_per_task=share,
+        memory_here=free_within(limit) if here else None,
+    )
     return plan if asked is None else planned(plan, job, asked, None if chosen else share_of(limit, 1))
 
 

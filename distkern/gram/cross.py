@@ -38,10 +38,10 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     """
     source = _fitting(store, as_source(X))
     _refuse_many(store, kernel, source)
-    new = kernel.prepared_like(prepared_block(store.cols, 0), source)
+    new = kernel.prepared_like(prepared_block(store, "cols", 0), source)
     values = np.empty((len(new), store.grid.cols))
     for j in range(store.grid.col_blocks):
-        values[:, slice(*store.grid.col_range(j))] = kernel.tile(new, prepared_block(store.cols, j))
+        values[:, slice(*store.grid.col_range(j))] = kernel.tile(new, prepared_block(store, "cols", j))
     return source, values, kernel.diagonal(new)
 
 

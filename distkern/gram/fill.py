@@ -7,15 +7,23 @@ from collections.abc import Mapping
 from distkern.core.events import Listener
 from distkern.core.typing import Array, Executor
 from distkern.engine.executors import Threads, usable_cores
-from distkern.engine.memory import share_of
+from distkern.engine.memory import free_within
 from distkern.engine.run import run
+from distkern.gram.plan import bytes_of_preparing
 from distkern.gram.runlog import RunLog
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, prepare_block
 from distkern.io.source import Source
 
 
-def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listener: Listener, first: int = 0) -> None:
+def fill(
+    store: GramStore,
+    sources: Mapping[str, Source],
+    pool: Executor,
+    listener: Listener,
+    first: int = 0,
+    limit: int | None = None,
+) -> None:
     """Compute all that is missing, and log what it takes, also when it is interrupted.
 
     Parameters
@@ -24,17 +32,21 @@ def fill(store: GramStore, sources: Mapping[str, Source], pool: Executor, listen
         The samples of each side; a side without one is prepared already.
     first
         Number in the cohort of the first sample of the rows' source.
+    limit
+        Bytes that this process may take where it prepares samples that lie in its memory; by default what is free.
     """
     with RunLog(store, pool, listener) as log:
         known = {side: store.samples(side).marks() for side in store.sides}
         for side, source in sources.items():
-            known[side] = prepare_side(store, side, source, pool, log, first)
+            known[side] = prepare_side(store, side, source, pool, log, first, limit)
         marks = store.marks(refresh=True)
         pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
         compute_tiles(store, pending, known, pool, log)
 
 
-def prepare_side(store: GramStore, side: str, source: Source, pool: Executor, log: RunLog, first: int = 0) -> Array:
+def prepare_side(
+    store: GramStore, side: str, source: Source, pool: Executor, log: RunLog, first: int, limit: int | None
+) -> Array:
     """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here.
 
     Returns
@@ -59,7 +71,8 @@ def prepare_side(store: GramStore, side: str, source: Source, pool: Executor, lo
         start, stop = samples.span(task.block)
         return f"preparing samples {start}–{stop - 1} of the {side}"
 
-    here = max(1, min(usable_cores(), share_of(None, 1) // store.meta["bytes_per_task"]))
+    taken = bytes_of_preparing(min(samples.block, samples.count), store.meta["n_features"], samples.bytes_of_sample())
+    here = max(1, min(usable_cores(), free_within(limit) // taken))
     runner = pool if source.portable or not pool.remote else Threads(here)
     already = len(marks) - len(tasks)
     if tasks:

@@ -325,7 +325,7 @@ class Gram(BaseGram):
 
     def prepared_columns(self) -> Prepared:
         """What the kernel prepared of all column samples, in memory."""
-        blocks = [prepared_block(self._store.cols, j) for j in range(self._grid.col_blocks)]
+        blocks = [prepared_block(self._store, "cols", j) for j in range(self._grid.col_blocks)]
         whole = {name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays}
         index = self._store.cols.index
         return Prepared(whole) if index is None else Prepared(whole).take(index)

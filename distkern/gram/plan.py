@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,9 @@ class GramPlan:
         )
 
 
-def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task: int) -> GramPlan:
+def make_plan(
+    job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task: int, memory_here: int | None = None
+) -> GramPlan:
     """Choose the tile side, or check the one that the user gave, and add up what the computation takes.
 
     Parameters
@@ -151,6 +154,8 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
         Type of the stored values, and side of a tile; None to choose it.
     workers, memory_per_task
         Tasks that run side by side, and bytes that each may take.
+    memory_here
+        Bytes that this process may take, where it prepares the samples; None where the tasks do.
 
     Raises
     ------
@@ -165,7 +170,11 @@ def make_plan(job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task:
     def task_bytes(side: int) -> int:
         return bytes_of_task(stored, min(side, shape[0]), min(side, shape[1]), job.n_features, prepared, item)
 
-    side = _fitting_side(_whole(tile), choose_side(timing, shape, symmetric, workers), task_bytes, memory_per_task)
+    limits = [Limit("a task", task_bytes, memory_per_task)]
+    if memory_here is not None:
+        preparing = partial(bytes_of_preparing, n=job.n_features, prepared=prepared)
+        limits.append(Limit("preparing samples that lie in the memory of this process", preparing, memory_here))
+    side = _fitting_side(_whole(tile), choose_side(timing, shape, symmetric, workers), limits)
     grid = Grid(*shape, side=side, symmetric=symmetric)
     computed = sum(len(one.digests) for one in job.sides.values())
     return GramPlan(
@@ -205,19 +214,47 @@ def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: i
         Bytes of a prepared sample and of a stored value.
     """
     computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, n) + 3 * item * a * b
-    return max(computing, max(a, b) * (2 * prepared + 24 * n))
+    return max(computing, bytes_of_preparing(max(a, b), n, prepared))
 
 
-def _fitting_side(given: int | None, chosen: int, task_bytes: Callable[[int], int], allowed: int) -> int:
+def bytes_of_preparing(samples: int, n: int, prepared: int) -> int:
+    """Most bytes that preparing some samples takes: as they are read, and as they are written.
+
+    Parameters
+    ----------
+    n, prepared
+        Number of features, and bytes of a prepared sample.
+    """
+    return samples * (2 * prepared + 24 * n)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Work that takes so much memory on tiles of a side, and may take so much."""
+
+    work: str
+    bytes_of: Callable[[int], int]
+    allowed: int
+
+    def fits(self, side: int) -> bool:
+        """Whether tiles of a side take no more."""
+        return self.bytes_of(side) <= self.allowed
+
+
+def _fitting_side(given: int | None, chosen: int, limits: Sequence[Limit]) -> int:
     """The side that was given, if it fits; else the chosen one, or the largest below it that fits."""
+
+    def fits(side: int) -> bool:
+        return all(limit.fits(side) for limit in limits)
+
     smallest = given or 1
-    if task_bytes(smallest) <= allowed:
-        return given or largest(lambda side: task_bytes(side) <= allowed, chosen)
-    fitting = largest(lambda side: task_bytes(side) <= allowed, smallest)
+    if fits(smallest):
+        return given or largest(fits, chosen)
+    limit, fitting = next(limit for limit in limits if not limit.fits(smallest)), largest(fits, smallest)
     remedy = f"the largest tile that fits is {fitting}" if fitting else "allow more by memory_limit=, or fewer threads"
     raise MemoryLimitError(
-        f"a task on tiles of side {smallest} takes {readable_bytes(task_bytes(smallest))} and may take "
-        f"{readable_bytes(allowed)}: {remedy}"
+        f"{limit.work} on tiles of side {smallest} takes {readable_bytes(limit.bytes_of(smallest))} and may take "
+        f"{readable_bytes(limit.allowed)}: {remedy}"
     )
 
 

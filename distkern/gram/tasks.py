@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import psutil
 
-from distkern.core.errors import InputError, StoreMismatchError
+from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Floats
+from distkern.gram.places import refuse_beyond_memory
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
 from distkern.io.digests import sample_digests
@@ -26,6 +27,9 @@ from distkern.kernels.registry import from_spec
 
 FEW = 2
 """Samples on which compiled routines are run before the first task of a process."""
+
+SAMPLE_BYTES = 64
+"""Bytes that a feature of a sample takes at most while the layout of prepared samples is found out."""
 
 _warming = threading.Lock()
 _rest_bytes: dict[tuple[str, str], int] = {}
@@ -118,17 +122,20 @@ def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
     store, kernel = opened(task.path, task.store_id)
-    A = prepared_block(store.rows, task.i, task.row_marks)
+    A = _read(store.rows, task.i, task.row_marks)
     diagonal = store.grid.symmetric and task.i == task.j
-    B = A if diagonal else prepared_block(store.cols, task.j, task.col_marks)
+    B = A if diagonal else _read(store.cols, task.j, task.col_marks)
     held = store.read_part(task.i, task.j, task.known) if task.known else None
-    few, others = (block.take(np.arange(min(FEW, len(block)))) for block in (A, B))
+    few, others = A.part(0, FEW), B.part(0, FEW)
     warm_up = _warm_up(
         "tile",
         task.store_id,
-        lambda: (kernel.tile(few, few), kernel.tile(few, others)),
+        lambda: (_sound(store, few), kernel.tile(few, few), kernel.tile(few, _sound(store, others))),
         A.nbytes + (0 if diagonal else B.nbytes),
     )
+    _sound(store, A)
+    if not diagonal:
+        _sound(store, B)
     values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
     _refuse_not_finite(values, store, task)
     store.still_there()
@@ -169,11 +176,33 @@ def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None
         )
 
 
-def prepared_block(samples: StoredSamples, block: int, marks: tuple[int, ...] | None = None) -> Prepared:
-    """Read one block of prepared samples."""
+def prepared_block(store: GramStore, side: str, block: int) -> Prepared:
+    """Read one block of prepared samples.
+
+    Raises
+    ------
+    StoreError
+        If the kernel cannot have prepared it: compiled code takes some of it as indices, and a store may be anybody's.
+    """
+    return _sound(store, _read(store.samples(side), block))
+
+
+def _read(samples: StoredSamples, block: int, marks: tuple[int, ...] | None = None) -> Prepared:
     arrays = samples.read(block, marks)
     arrays.pop(DIAGONAL)
     return Prepared(arrays, samples.span(block)[0])
+
+
+def _sound(store: GramStore, block: Prepared) -> Prepared:
+    """Refuse what was not prepared by the kernel of the store, whatever its checksum says."""
+    n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
+    refuse_beyond_memory(store.path, "a sample", SAMPLE_BYTES * n)
+    if not kernel.could_have_prepared(block, n):
+        raise StoreError(
+            f"{store.path!r} holds of samples {block.start}–{block.start + len(block) - 1} what matches its checksum "
+            f"and is nothing that {kernel!r} prepares: compute the matrix from the samples into another store"
+        )
+    return block
 
 
 def _warm_up(what: str, store_id: str, work: Callable[[], Any], held: int) -> float:

@@ -43,6 +43,10 @@ class _Pair(Kernel):
         arrays = {f"left.{name}": array for name, array in left.arrays.items()}
         return Prepared(arrays | {f"right.{name}": array for name, array in right.arrays.items()}, start)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether each operand can compute with what it has prepared."""
+        return self.left.is_sound(A.under("left.")) and self.right.is_sound(A.under("right."))
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         return type(self).join(self.left.tile(*_operands(A, B, "left.")), self.right.tile(*_operands(A, B, "right.")))
@@ -112,6 +116,10 @@ class _Transformed(Kernel):
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Do the once-per-sample work of the base kernel."""
         return self.base.prepare(X, start)
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether the base kernel can compute with it."""
+        return self.base.is_sound(A)
 
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of the base kernel's tile and of the transformed one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from numbers import Real
 from types import ModuleType
@@ -73,6 +74,32 @@ class Prepared:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
+
+    def layout(self) -> dict[str, tuple[Any, ...]]:
+        """Types and shapes of its arrays, which those of another block of the same kernel and features have, too.
+
+        Where zeros are left out, arrays are as wide as the fullest sample of the block, and only n is compared.
+        """
+        padded, counts = ("places", "scores"), "features"
+        return {
+            name: (array.dtype, array.ndim if name.endswith(padded) else array.shape[1:])
+            + (tuple(array[:1].tolist()) if name.endswith(counts) else ())
+            for name, array in self.arrays.items()
+        }
+
+    def refuse_unlike(self, other: Prepared) -> None:
+        """Refuse another block that holds other features, or that another kernel has prepared.
+
+        Raises
+        ------
+        InputError
+            Before compiled code walks both blocks with the indices of one.
+        """
+        if other is not self and other.layout() != self.layout():
+            raise InputError(
+                "the two prepared blocks are of unlike kernels or numbers of features: prepare both with this kernel, "
+                "from samples with the same features"
+            )
 
     @property
     def is_sparse(self) -> bool:
@@ -150,6 +177,25 @@ class Kernel:
 
     def check_summary(self, summary: Mapping[str, Array], ids: Names = None) -> None:
         """Refuse, by their summaries, stored samples for which this kernel is not defined."""
+
+    def could_have_prepared(self, A: Prepared, n: int) -> bool:
+        """Whether a block that came out of a file may be one of this kernel on n features, so that it can be used.
+
+        Types and shapes are compared with those of a sample that is prepared here, and what compiled code takes for
+        indices is checked by ``is_sound``.
+        """
+        arrays = A.arrays.values()
+        fits = self.takes_sparse and n < 2**31 if A.is_sparse else any(array.shape[-1:] == (n,) for array in arrays)
+        if not fits or len({array.shape[:1] for array in arrays}) > 1:
+            return False
+        try:
+            return A.layout() == _layout(self, n, A.is_sparse) and self.is_sound(A)
+        except InputError:  # it takes no samples of n features
+            return False
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether values in a block of the right types and shapes are safe to compute with; True unless overridden."""
+        return True
 
     def stored_dtype(self, n: int, dtype: str) -> str:
         """Type in which a store keeps values of samples of n features, where the user asks for ``dtype``."""
@@ -264,6 +310,18 @@ class Kernel:
 
     def __sklearn_clone__(self) -> Self:
         return self
+
+
+@lru_cache(maxsize=16)
+def _layout(kernel: Kernel, n: int, sparse: bool) -> dict[str, tuple[Any, ...]]:
+    """Layout of what a kernel prepares of samples of n features."""
+    if sparse:
+        from scipy.sparse import csr_array  # only here, so that a worker of dense samples need not load it
+
+        return kernel.prepare(csr_array(([1.0], ([0], [0])), shape=(1, n))).layout()
+    sample = np.arange(1.0, n + 1)[None]
+    kernel.check(sample)
+    return kernel.prepare(sample).layout()
 
 
 def _plain(value: Any) -> Any:

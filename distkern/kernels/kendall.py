@@ -10,6 +10,7 @@ import numpy as np
 
 from distkern.compiled import concordance as counting
 from distkern.compiled import sparse
+from distkern.compiled.checks import are_rankings, are_sparse_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import rank_sparse
 from distkern.core.errors import InputError, InputTypeError
@@ -40,6 +41,17 @@ class OrderingKernel(Kernel):
         """Refuse samples with missing values, and samples of one feature."""
         refuse_single_feature(X)
         refuse_nan(X, ids, features)
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether order, codes and ties are those of rankings, and t that of each."""
+        arrays, untied = A.arrays, np.empty(len(A), dtype=np.int64)
+        if A.is_sparse:
+            places, scores, n = arrays["places"], arrays["scores"], int(arrays["features"][0])
+            sound = places.shape == scores.shape and bool((arrays["features"] == n).all())
+            sound = sound and are_sparse_rankings(places, scores, arrays["nonzeros"], arrays["balance"], n, untied)
+        else:
+            sound = are_rankings(arrays["order"], arrays["codes"], arrays["tied"], untied)
+        return sound and np.array_equal(arrays.get("untied", untied), untied)
 
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of counting, of the result, and of one intermediate of its size."""
@@ -123,6 +135,7 @@ class ConcordanceView(OrderingKernel):
 
 def concordance(A: Prepared, B: Prepared) -> tuple[Array, Array]:
     """S = n_c − n_d and the number of pairs tied in both, as int64 (len(A), len(B)), exact."""
+    A.refuse_unlike(B)
     if A.is_sparse:
         return sparse.concordance(A.arrays, B.arrays, A is B)
     return counting.concordance(A.arrays, B.arrays, A is B)

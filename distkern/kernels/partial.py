@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from distkern.compiled.checks import are_arranged
 from distkern.compiled.partial import arrange, partial_tile, self_sums
 from distkern.core.errors import InputError
 from distkern.core.rankings import Rankings
@@ -75,6 +76,10 @@ class PartialKernel(Kernel):
         order, balance, observed, last = arrange(X, self.kind == "top")
         return Prepared({"order": order, "balance": balance, "observed": observed, "last": last}, start)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether order and balance are those of partial rankings."""
+        return bool(are_arranged(*arranged(A)))
+
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples of one feature; missing values are what the kernel is for."""
         refuse_single_feature(X)
@@ -133,6 +138,7 @@ class PartialKendall(PartialKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         sums = np.empty((len(A), len(B)))
         partial_tile(*arranged(A), *arranged(B), A is B, sums)
         return sums / _pairs(A)

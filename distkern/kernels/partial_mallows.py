@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -101,14 +101,24 @@ class PartialMallows(PartialKernel):
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort the observed items of each sample, count its compatible rankings, and key its random stream."""
         arrays = dict(super().prepare(X, start).arrays)
-        limit = EXACT_LIMIT if self.method == "exact" else self.draws
-        members = np.empty(len(X), dtype=np.int64)
-        count_extensions(arrays["balance"], arrays["observed"], arrays["last"], limit, members)
-        whole = (members <= limit) & (self.method != "monte-carlo")
-        arrays["members"] = np.where(whole, members, self.draws)
-        arrays["whole"] = whole.astype(np.uint8)
+        arrays["members"], arrays["whole"] = self._counted(arrays)
         arrays["keys"] = sample_keys(self.seed, sample_digests(_canonical(arrays)))
         return Prepared(arrays, start)
+
+    def _counted(self, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Number of rankings that stand for each sample, and whether these are all compatible ones."""
+        limit = EXACT_LIMIT if self.method == "exact" else self.draws
+        members = np.empty(len(arrays["observed"]), dtype=np.int64)
+        count_extensions(arrays["balance"], arrays["observed"], arrays["last"], limit, members)
+        whole = (members <= limit) & (self.method != "monte-carlo")
+        return np.where(whole, members, self.draws), whole.astype(np.uint8)
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether order and balance are those of partial rankings, and the rankings of each as many as there are."""
+        if not super().is_sound(A):
+            return False
+        members, whole = self._counted(A.arrays)
+        return np.array_equal(members, A.arrays["members"]) and np.array_equal(whole, A.arrays["whole"])
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples of one feature; for the exact mean also those with too many compatible rankings."""
@@ -164,6 +174,7 @@ class PartialMallows(PartialKernel):
         return 16 * a * b + 64 * VALUES + counting.bytes_needed(rankings, rankings, n)
 
     def _means(self, A: Prepared, B: Prepared) -> tuple[Floats, Floats]:
+        A.refuse_unlike(B)
         means, errors = np.empty((len(A), len(B))), np.empty((len(A), len(B)))
         pairs = total_pairs(A)
         lam = self.lam / pairs if self.scaled else float(self.lam)

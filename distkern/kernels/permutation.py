@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from distkern.compiled.checks import are_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.permutations import diffusion_from_identity, diffusion_tile, equal_ranks_tile, tie_spans
 from distkern.core.errors import InputError, SampleError
@@ -64,6 +65,7 @@ class EqualRank(Kernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         values = np.empty((len(A), len(B)))
         a, b = A.arrays, B.arrays
         equal_ranks_tile(a["starts"], a["sizes"], a["groups"], b["starts"], b["sizes"], b["groups"], A is B, values)
@@ -134,8 +136,14 @@ class Diffusion(Kernel):
         refuse_nan(X, ids, features)
         _refuse_ties(X, ids, features)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether order and codes are those of rankings without ties."""
+        tied = np.zeros(A.arrays["order"].shape, dtype=np.uint8)
+        return bool(are_rankings(A.arrays["order"], A.arrays["codes"], tied, np.empty(len(A), dtype=np.int64)))
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         values = np.empty((len(A), len(B)))
         diffusion_tile(A.arrays["codes"], B.arrays["order"], self._kappa(A), A is B, values)
         return values

@@ -139,8 +139,15 @@ class SmoothedKendall(Kernel):
             values = rank(values)[1].astype(np.float64)
         return Prepared({"values": values, "squares": feature_squares(values, self._signs)}, start)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether values are finite, as what looks them up in tables needs them; or the copies those of rankings."""
+        if self.method == "exact":
+            return bool(np.isfinite(A.arrays["values"]).all())
+        return Kendall().is_sound(Prepared({name: _flat(array) for name, array in A.under(COPIES).arrays.items()}))
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         if self.method == "monte-carlo":
             return self._mean_over_copies(A, B)
         x, y = A.arrays["values"], None if A is B else B.arrays["values"]

@@ -40,6 +40,7 @@ class VectorKernel(Kernel):
 
 
 def _inner(A: Prepared, B: Prepared) -> Floats:
+    A.refuse_unlike(B)
     values = inner_products(A.arrays["values"], B.arrays["values"], A.start, B.start)
     if A is B:
         np.fill_diagonal(mirror_upper(values), A.arrays["squares"])
@@ -47,6 +48,7 @@ def _inner(A: Prepared, B: Prepared) -> Floats:
 
 
 def _squared_distances(A: Prepared, B: Prepared) -> Floats:
+    A.refuse_unlike(B)
     a, b = A.arrays, B.arrays
     distances = squared_distances(a["values"], b["values"], a["squares"], b["squares"], A.start, B.start)
     return mirror_upper(distances) if A is B else distances

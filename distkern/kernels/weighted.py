@@ -110,6 +110,11 @@ class WeightedKendall(OrderingKernel):
                 "rank, or the name of a rule"
             )
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether order, codes and ties are those of rankings, and no more items take part than there are."""
+        kept = A.arrays.get("kept", np.zeros(1, dtype=np.int64))
+        return super().is_sound(A) and bool(((kept >= 0) & (kept <= A.arrays["order"].shape[1])).all())
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         return self._values(A, B)
@@ -143,6 +148,7 @@ class WeightedKendall(OrderingKernel):
         return np.where(present.any(axis=1), n - np.argmax(present[:, ::-1], axis=1), 0).astype(np.int64)
 
     def _values(self, A: Prepared, B: Prepared) -> Floats:
+        A.refuse_unlike(B)
         values = np.empty((len(A), len(B)))
         a, b = A.arrays, B.arrays
         if self.weights == "average":

@@ -115,9 +115,21 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         columns = header["columns"]
         prepared = _decode(columns["prepared"], arrays)
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
-        return CohortPredictor(model, PreparedColumns(from_spec(columns["kernel"]), prepared, **about))
+        kernel = from_spec(columns["kernel"])
+        _refuse_unsound(kernel, prepared, columns.get("n_features"))
+        return CohortPredictor(model, PreparedColumns(kernel, prepared, **about))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _refuse_unsound(kernel: Kernel, prepared: Prepared, n: int | None) -> None:
+    """Refuse samples that the kernel has not prepared: compiled code takes some of their arrays as indices."""
+    known = set() if n is None else {n}
+    if n is None:  # the columns were made by hand
+        known |= {array.shape[-1] for array in prepared.arrays.values() if array.ndim > 1}
+        known |= {int(array[0]) for name, array in prepared.arrays.items() if name.endswith("features")}
+    if not any(kernel.could_have_prepared(prepared, features) for features in known):
+        raise ValueError(f"the samples in it are nothing that {kernel!r} prepares")
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:

@@ -5,7 +5,8 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from distkern import Gaussian, InputError, Kendall, MemoryLimitError, compute_gram, plan_gram
+from distkern import Gaussian, InputError, Kendall, MemoryLimitError, Serial, Threads, compute_gram, plan_gram
+from distkern.engine.memory import USABLE
 
 X = np.random.default_rng(0).normal(size=(40, 100))
 
@@ -55,6 +56,52 @@ def test_what_cannot_fit_is_refused_before_anything_is_made(tmp_path):
     with pytest.raises(MemoryLimitError, match=r"largest tile that fits is [1-9]"):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit="400kB", executor="serial", tile=40)
     assert not (tmp_path / "k.zarr").exists()
+
+
+class Elsewhere(Serial):
+    """Workers with all the memory they could want, who see nothing of what lies in this process."""
+
+    remote = True
+    workers = 4
+
+    def memory_per_task(self, limit):
+        return 2**40
+
+
+def test_what_this_process_prepares_for_a_cluster_fits_its_own_memory(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 100))
+    roomy = plan_gram(Kendall(), X, executor=Elsewhere())
+    asked = []
+    monkeypatch.setattr("distkern.gram.fill.Threads", lambda workers: asked.append(workers) or Threads(workers))
+    monkeypatch.setattr("distkern.gram.fill.usable_cores", lambda: 64)
+    np.save(tmp_path / "x.npy", X)
+    for limit, free in ((200_000, 2**30), (None, 200_000)):  # a sample takes 24 × 100 + 2 × 508 bytes
+        monkeypatch.setattr("distkern.engine.memory.available_memory", lambda free=free: int(free / USABLE) + 1)
+        tight = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", executor=Elsewhere(), memory_limit=limit).info()
+        assert tight["tile"] == 200_000 // 3416 < roomy.tile
+        by_path = plan_gram(Kendall(), tmp_path / "x.npy", executor=Elsewhere(), memory_limit=limit)
+        assert by_path.tile == roomy.tile  # the workers prepare it
+        shutil.rmtree(tmp_path / "k.zarr")
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", executor=Elsewhere(), memory_limit=limit, tile=20)
+        shutil.rmtree(tmp_path / "k.zarr")
+    assert asked == 2 * [1, 200_000 // (20 * 3416)]  # blocks side by side
+
+
+def test_what_this_process_cannot_prepare_is_refused_before_anything_is_made_unless_it_is_prepared_already(tmp_path):
+    store = tmp_path / "k.zarr"
+    with pytest.raises(MemoryLimitError, match=r"preparing samples that lie in the memory of this process on tiles of"):
+        compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
+    with pytest.raises(MemoryLimitError, match=r"3\.3 KiB and may take 2\.9 KiB: allow more by memory_limit="):
+        plan_gram(Kendall(), X, executor=Elsewhere(), memory_limit=3000)
+    assert not store.exists()
+
+    def interrupt(event):
+        if event.phase == "compute tiles" and event.done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compute_gram(Kendall(), X, store=store, executor="serial", tile=10, progress=interrupt)
+    compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
 
 
 def test_a_full_disk_is_refused_before_anything_is_made(tmp_path, monkeypatch):
