@@ -22,6 +22,7 @@ from distkern import Kendall, compute_gram
 from distkern.core.units import parse_bytes
 from distkern.engine.dask.cluster import local_client
 from distkern.gram import passes
+from distkern.gram.chunks import task_bytes
 from distkern.gram.grid import Grid
 from distkern.gram.plan import readable_bytes
 
@@ -88,7 +89,7 @@ def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
         info = gram.info()
         grid = Grid(samples, samples, info["tile"], True)
         item = np.dtype(info["dtype"]).itemsize
-        computed["promised"], multiplied["promised"] = info["bytes_per_task"], passes.task_bytes(grid, item, VECTORS)
+        computed["promised"], multiplied["promised"] = info["bytes_per_task"], task_bytes(grid, item, VECTORS)
         size = {"samples": samples, "tile": info["tile"], "tiles": info["tiles"], "stored": info["bytes_stored"]}
         whole = {"bytes": item * samples**2, "read": read, "limit": limit}
         return {**size, **whole, "computed": computed, "multiplied": multiplied}

@@ -8,6 +8,7 @@ import numpy as np
 
 from distkern.core.typing import Array, Indices
 from distkern.gram.grid import Grid
+from distkern.gram.store import SCRATCH_ROWS
 
 CHUNK_SIDE = 4096
 """Rows and columns of a chunk at most, unless a tile is larger: what travels is 2/4096 of what is read for a vector."""
@@ -46,8 +47,7 @@ def chunks(grid: Grid, top: Indices | None = None, left: Indices | None = None) 
     >>> [len(chunk.tiles) for chunk in chunks(Grid(rows=100, cols=100, side=5, symmetric=True))][:8]
     [6, 9, 9, 9, 9, 9, 6, 6]
     """
-    across = max(grid.row_blocks, grid.col_blocks)
-    step = max(1, min(CHUNK_SIDE // grid.side, -(-across // CHUNKS_ACROSS)))
+    step = _tiles_across(grid)
     rows, cols = _touched(top, grid.side, grid.row_blocks), _touched(left, grid.side, grid.col_blocks)
     found = []
     for i in range(0, grid.row_blocks, step):
@@ -64,6 +64,12 @@ def chunks(grid: Grid, top: Indices | None = None, left: Indices | None = None) 
     return found
 
 
+def _tiles_across(grid: Grid) -> int:
+    """Tiles in a row of a chunk."""
+    across = max(grid.row_blocks, grid.col_blocks)
+    return max(1, min(CHUNK_SIDE // grid.side, -(-across // CHUNKS_ACROSS)))
+
+
 def _touched(positions: Indices | None, side: int, blocks: int) -> Array:
     """Which blocks hold some of the positions."""
     touched = np.full(blocks, positions is None)
@@ -73,7 +79,7 @@ def _touched(positions: Indices | None, side: int, blocks: int) -> Array:
 
 
 def task_bytes(grid: Grid, item: int, vectors: int) -> int:
-    """Most bytes that a task of a pass takes: a tile as it is read, a strip of it, vectors and their products.
+    """Most bytes that a task of a pass takes: a tile, held thrice by Zarr, a strip of it, vectors and their products.
 
     Parameters
     ----------
@@ -84,5 +90,7 @@ def task_bytes(grid: Grid, item: int, vectors: int) -> int:
     """
     height, width = min(grid.side, grid.rows), min(grid.side, grid.cols)
     strip = width * max(STRIP_ROWS, STRIP_ENTRIES // width)
-    span = max(height, width, CHUNK_SIDE)
-    return 3 * item * height * width + 48 * strip + 8 * span * (5 * vectors + 2)  # Zarr holds a chunk thrice
+    longest = max(grid.rows, grid.cols)
+    span = min(_tiles_across(grid) * grid.side, longest)
+    multiplying, reading = 5 * span, 2 * span + min(2 * SCRATCH_ROWS, longest)  # two chunks of Zarr have what is needed
+    return 3 * item * height * width + 48 * strip + 8 * (max(multiplying, reading) * vectors + 2 * span)
