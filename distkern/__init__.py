@@ -27,6 +27,8 @@ _HOMES = {
         "TaskError",
         "WorkerMismatchError",
     ),
+    "distkern.core.bags": ("Bags",),
+    "distkern.core.images": ("bags_from_images",),
     "distkern.core.rankings": ("Rankings",),
     "distkern.kernels.base": ("Kernel",),
     "distkern.kernels.kendall": ("Kendall",),

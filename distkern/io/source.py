@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
@@ -67,6 +68,8 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, where the container is a `Rankings`."""
+    ragged = False
+    """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -159,8 +162,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     ----------
     X
         A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of a Zarr
-        array. A `Source` is returned as it is.
+        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of
+        a Zarr array. A `Source` is returned as it is.
     ids
         Names of the samples; they replace those that the container brings.
 
@@ -194,6 +197,7 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     own_ids, features = _own_names(X)
     source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
     source.kinds = X.kind if isinstance(X, Rankings) else None
+    source.ragged = isinstance(X, Bags)
     return source
 
 
@@ -209,6 +213,8 @@ def _is(X: Any, module: str, *names: str) -> bool:
 def _own_names(X: Any) -> tuple[Any, Any]:
     if isinstance(X, Rankings):
         return None, X.items
+    if isinstance(X, Bags):
+        return X.ids, None
     if _is(X, "pandas", "DataFrame"):
         return X.index, X.columns
     if _is(X, "anndata", "AnnData"):
@@ -219,6 +225,8 @@ def _own_names(X: Any) -> tuple[Any, Any]:
 def _reader(X: Any) -> Reader:
     if isinstance(X, Rankings):
         return ArrayReader(X.scores, "Rankings")
+    if isinstance(X, Bags):
+        return ArrayReader(X.rows(), "Bags")
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
     if isinstance(X, np.memmap):
