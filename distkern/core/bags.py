@@ -258,7 +258,7 @@ class Bags:
         table = {word: [float(number)] for number, word in enumerate(known)} if vectors is None else vectors
         kept = [sorted(word for word in count if word in table) for count in counts]
         return cls.from_arrays(
-            [np.array([table[word] for word in words], dtype=np.float64).reshape(len(words), -1) for words in kept],
+            [np.array([table[word] for word in words], dtype=np.float64) for words in kept],
             [[count[word] for word in words] for count, words in zip(counts, kept, strict=True)],
             ids,
             labels,
@@ -348,9 +348,8 @@ class Bags:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bags):
             return NotImplemented
-        labels = (self.labels is None) == (other.labels is None) and (
-            self.labels is None or np.array_equal(self.labels, other.labels)
-        )
+        none = np.empty(0)
+        labels = np.array_equal(*(none if bags.labels is None else bags.labels for bags in (self, other)))
         pairs = ((self.values, other.values), (self.offsets, other.offsets), (self.weights, other.weights))
         return self.ids == other.ids and labels and all(np.array_equal(one, two) for one, two in pairs)
 
