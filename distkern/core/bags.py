@@ -348,10 +348,9 @@ class Bags:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bags):
             return NotImplemented
-        none = np.empty(0)
-        labels = np.array_equal(*(none if bags.labels is None else bags.labels for bags in (self, other)))
+        mine, theirs = (np.empty(0) if bags.labels is None else bags.labels for bags in (self, other))
         pairs = ((self.values, other.values), (self.offsets, other.offsets), (self.weights, other.weights))
-        return self.ids == other.ids and labels and all(np.array_equal(one, two) for one, two in pairs)
+        return self.ids == other.ids and all(np.array_equal(one, two) for one, two in (*pairs, (mine, theirs)))
 
     __hash__ = None  # type: ignore[assignment]
 
