@@ -30,6 +30,8 @@ _HOMES = {
     "distkern.core.bags": ("Bags",),
     "distkern.core.images": ("bags_from_images",),
     "distkern.core.rankings": ("Rankings",),
+    "distkern.kernels.bags": ("Bhattacharyya", "ExponentialFamily", "GeneralizedVariance"),
+    "distkern.kernels.bags_based": ("KernelBhattacharyya", "KernelIGV", "MeanMap"),
     "distkern.kernels.base": ("Kernel",),
     "distkern.kernels.kendall": ("Kendall",),
     "distkern.kernels.mallows": ("Mallows",),

@@ -7,6 +7,8 @@ from typing import Any
 from distkern.core.errors import InputError
 from distkern.core.typing import Spec
 from distkern.kernels.algebra import Normalized, Power, Product, Scaled, Sum
+from distkern.kernels.bags import Bhattacharyya, ExponentialFamily, GeneralizedVariance
+from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV, MeanMap
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.mallows import Mallows
@@ -32,6 +34,12 @@ KERNELS: dict[str, type[Kernel]] = {
         Linear,
         Polynomial,
         Gaussian,
+        Bhattacharyya,
+        GeneralizedVariance,
+        ExponentialFamily,
+        MeanMap,
+        KernelIGV,
+        KernelBhattacharyya,
         Sum,
         Product,
         Scaled,
