@@ -33,6 +33,7 @@ _HOMES = {
     "distkern.kernels.bags": ("Bhattacharyya", "ExponentialFamily", "GeneralizedVariance"),
     "distkern.kernels.bags_based": ("KernelBhattacharyya", "KernelIGV", "MeanMap"),
     "distkern.kernels.base": ("Kernel",),
+    "distkern.kernels.entropy": ("Entropy",),
     "distkern.kernels.kendall": ("Kendall",),
     "distkern.kernels.mallows": ("Mallows",),
     "distkern.kernels.partial": ("PartialKendall",),

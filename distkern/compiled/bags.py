@@ -102,9 +102,9 @@ def mixed_pairs(means_a, covariances_a, means_b, covariances_b, same):  # type: 
 def component_pairs(crossed, values_a, values_b, square, own_a, own_b, eta):  # type: ignore[no-untyped-def]
     """Log det N and Q of one set with each of several, in the span of both sets of r components.
 
-    ``crossed`` (k, r + 1, r' + 1) holds inner products of the components, each scaled by the root of its eigenvalue, and
-    in the last place of the mean; ``own_a`` (r,) and ``own_b`` (k, r') those of a set's components with its own mean;
-    ``square`` (k,) ‖δ‖². N = I + Λ^½ UᵀU Λ^½ / 2η and Q = ‖δ‖²/η − gᵀ N⁻¹ g / 2η² with g = Λ^½ Uᵀ δ.
+    ``crossed`` (k, r + 1, r' + 1) holds inner products of the components, each scaled by the root of its eigenvalue,
+    and in the last place of the mean; ``own_a`` (r,) and ``own_b`` (k, r') those of a set's components with its own
+    mean; ``square`` (k,) ‖δ‖². N = I + Λ^½ UᵀU Λ^½ / 2η and Q = ‖δ‖²/η − gᵀ N⁻¹ g / 2η² with g = Λ^½ Uᵀ δ.
     """
     k, r, s = len(crossed), len(values_a), values_b.shape[1]
     logdets, forms = np.empty(k), np.empty(k)

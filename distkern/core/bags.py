@@ -264,6 +264,35 @@ class Bags:
             labels,
         )
 
+    @classmethod
+    def from_counts(cls, counts: Any, ids: Any = None, labels: Any = None) -> Bags:
+        """Make bags from histograms: bag i holds the bins j with counts[i, j] > 0, as points j with that weight, d = 1.
+
+        Parameters
+        ----------
+        counts
+            (m, bins), 0 or more; dense or a SciPy sparse matrix.
+        ids, labels
+            Names of the histograms, their positions by default; and a label for each.
+
+        Raises
+        ------
+        InputError
+            If the counts are not a matrix of numbers of 0 or more, or a histogram is empty; it is named.
+
+        Examples
+        --------
+        >>> Bags.from_counts([[2, 0, 1]]).points(0)
+        array([[0.],
+               [2.]])
+        """
+        table = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float64)
+        if table.ndim != 2 or not (table >= 0).all():
+            raise InputError("histograms are a matrix (samples, bins) of numbers of 0 or more")
+        filled = [np.flatnonzero(row) for row in table]
+        weights = [row[bins] for row, bins in zip(table, filled, strict=True)]
+        return cls.from_arrays(filled, weights, ids, labels)
+
     # What they are -------------------------------------------------------------------------------------------------
 
     @property

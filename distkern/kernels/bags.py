@@ -55,10 +55,8 @@ class BagKernel(Kernel):
                 f"the points of these bags have {points.shape[2]} dimensions, and those of the cohort that they meet "
                 f"{self.dimensions}: give points of the same space"
             )
-        for row in np.flatnonzero((weights < 0).any(axis=1) | ~(weights.sum(axis=1) > 0)):
-            raise SampleError(
-                f"bag {name_of(row, ids)} has weights that are negative or all zero: make it anew", int(row)
-            )
+        for row in np.flatnonzero((weights < 0).any(axis=1) | ~(weights.sum(axis=1) > 0)).tolist():
+            raise SampleError(f"bag {name_of(row, ids)} has weights that are negative or all zero: make it anew", row)
         self.check_bags(weights, points, ids)
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
@@ -79,11 +77,11 @@ class _GaussianPairs(BagKernel):
         if self.eta > 0:
             return
         eigenvalues = np.linalg.eigvalsh(moments(weights, points)[1])
-        for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])):
+        for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])).tolist():
             raise SampleError(
-                f"the covariance of bag {name_of(int(row), ids)} is singular ({int((weights[row] > 0).sum())} points in "
+                f"the covariance of bag {name_of(row, ids)} is singular ({int((weights[row] > 0).sum())} points in "
                 f"{points.shape[2]} dimensions): give eta= a number above 0, or leave the bag out",
-                int(row),
+                row,
             )
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
@@ -202,9 +200,9 @@ class GeneralizedVariance(_GaussianPairs):
 class ExponentialFamily(_GaussianPairs):
     """k(μ, μ') = exp(−2β [h(μ'') − (h(μ) + h(μ'))/2]), h the entropy of the Gaussian fitted, μ'' = (μ + μ')/2.
 
-    This is Laplace's approximation of ∫ √(p_μ p_μ')-like products over the family under Jeffreys' prior, for measures of
-    equal mass β. With Gaussians h = ½ log det Σ and a constant, so that β = 1 is the inverse generalised variance of
-    norm 1.
+    This is Laplace's approximation of φ(μ) = ∫ e^(μ[log p_θ]) ω(dθ) over the family under Jeffreys' prior ω, at norm 1
+    and with measures of mass β. With Gaussians h is ½ log det Σ and a constant, so that β = 1 is the inverse
+    generalised variance of norm 1.
 
     Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 7.
 

@@ -26,6 +26,12 @@ from distkern.kernels.vectors import Gaussian
 CROSS_BYTES = 2**23
 """Bytes of base kernel values between the points of one bag and those of several, at a time."""
 
+SHARED = 4
+"""The distinct points of a tile meet once where that is at most one part in so many of all meetings."""
+
+TABLE_BYTES = 2**26
+"""Most bytes of base kernel values between the distinct points of a tile."""
+
 POINTS = "points."
 """Prefix of what the base kernel prepared of each point."""
 
@@ -94,9 +100,35 @@ class _BasedKernel(BagKernel):
         return out
 
     def _meeting(self, A: Prepared, B: Prepared) -> Callable[[int, slice], Floats]:
-        """Say how the base kernel between the points of bag i of A and of bags js of B is found: (J, L, L')."""
+        """Say how the base kernel between the points of bag i of A and of bags js of B is found: (J, L, L').
+
+        Points that many bags share, as pixels on one grid, meet once; else each pair of points is computed.
+        """
         left, right = A.under(POINTS), B.under(POINTS)
         length, other = A.arrays["shares"].shape[1], B.arrays["shares"].shape[1]
+        blocks = (A,) if A is B else (A, B)
+        points = np.concatenate(
+            [block.arrays["coordinates"].reshape(-1, *block.arrays["coordinates"].shape[2:]) for block in blocks]
+        )
+        few, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        if SHARED * len(few) ** 2 <= len(A) * length * len(B) * other and 8 * len(few) ** 2 <= TABLE_BYTES:
+            based = (left,) if A is B else (left, right)
+            flat = {
+                name: np.concatenate([one.arrays[name].reshape(-1, *one.arrays[name].shape[2:]) for one in based])[
+                    first
+                ]
+                for name in left.arrays
+            }
+            some = Prepared(flat)
+            table, which = self.base.tile(some, some), which.ravel()
+            rows = which[: len(A) * length].reshape(-1, length)
+            cols = which[-len(B) * other :].reshape(-1, other)
+
+            def looked_up(i: int, js: slice) -> Floats:
+                values = table[rows[i]].take(cols[js].ravel(), axis=1)
+                return values.reshape(length, -1, other).transpose(1, 0, 2)
+
+            return looked_up
 
         def computed(i: int, js: slice) -> Floats:
             one = Prepared({name: array[i] for name, array in left.arrays.items()}, (A.start + i) * length)
@@ -172,9 +204,9 @@ class KernelIGV(_BasedKernel):
 
     Notes
     -----
-    Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is det(I + G/η) · uᵀ(I + G/η)⁻¹u.
-    The half of it that belongs to one bag is factored once: O(L³) a bag, then about 4 L³ operations a pair. Copies of a
-    point, or its weight in parts, change nothing but rounding.
+    Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
+    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The half of it that belongs to one bag is factored once: O(L³) a bag, then about 4 L³
+    operations a pair. Copies of a point, or its weight in parts, change nothing but rounding.
 
     Examples
     --------
@@ -261,7 +293,8 @@ class KernelBhattacharyya(_BasedKernel):
     --------
     >>> from distkern.core.bags import Bags
     >>> from distkern.kernels.vectors import Linear
-    >>> KernelBhattacharyya(Linear(), 1, eta=1.0)(Bags.from_arrays([[-1.0, 1.0], [0.0, 2.0]]))  # variances 2: exp(-1/16)
+    >>> bags = Bags.from_arrays([[-1.0, 1.0], [0.0, 2.0]])
+    >>> KernelBhattacharyya(Linear(), 1, eta=1.0)(bags)  # variances 1 + 1 and 1 + 1: exp(-1/16)
     array([[1.        , 0.93941306],
            [0.93941306, 1.        ]])
     """

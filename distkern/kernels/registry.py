@@ -10,6 +10,7 @@ from distkern.kernels.algebra import Normalized, Power, Product, Scaled, Sum
 from distkern.kernels.bags import Bhattacharyya, ExponentialFamily, GeneralizedVariance
 from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV, MeanMap
 from distkern.kernels.base import Kernel
+from distkern.kernels.entropy import Entropy
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.partial import PartialKendall
@@ -40,6 +41,7 @@ KERNELS: dict[str, type[Kernel]] = {
         MeanMap,
         KernelIGV,
         KernelBhattacharyya,
+        Entropy,
         Sum,
         Product,
         Scaled,
