@@ -41,7 +41,7 @@ def test_the_contracts_hold(copy):
         ("core/units.py", "import distkern.compiled.products", "Each floor imports only from the floors below it"),
         ("learners/svm.py", "import zarr", "zarr enters only through"),
         ("gram/compute.py", "import distributed", "dask and distributed enter only through"),
-        ("gram/store.py", "import obstore", "obstore enters only through"),
+        ("gram/arrays.py", "import obstore", "obstore enters only through"),
         ("engine/run.py", "import dask", "dask and distributed enter only through"),
     ],
 )

@@ -244,7 +244,7 @@ def open_store(store: Path | str) -> Any:
     """
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
-    from distkern.gram.handle import open_gram  # loads numba and zarr, which takes a second
+    from distkern.gram.opening import open_gram  # loads numba and zarr, which takes a second
 
     return open_gram(store)
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
-from distkern.core.events import Listener, Progress, silent
+from distkern.core.errors import InputError
+from distkern.core.events import Listener, silent
 from distkern.core.typing import Array, Floats, Indices, Spec
-from distkern.core.validation import refuse_other_features
-from distkern.engine.executors import resolve_executor
-from distkern.engine.memory import share_of
 from distkern.engine.progress import Late, progress_listener
+from distkern.gram.cross import against_stored
 from distkern.gram.passes import in_terms_of, product, read_values
-from distkern.gram.plan import readable_bytes
+from distkern.gram.repair import damages
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.status import store_status
 from distkern.gram.store import GramStore, same_store
 from distkern.gram.tasks import prepared_block
-from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.matrix.array import ArrayGram
@@ -30,8 +26,6 @@ from distkern.matrix.base import BaseGram
 
 BAR_AFTER = 10.0
 """Seconds that a pass takes before it shows how far it is."""
-if TYPE_CHECKING:
-    from distkern.gram.nystrom import NystromGram
 
 
 class Gram(BaseGram):
@@ -189,7 +183,8 @@ class Gram(BaseGram):
         The executor of the matrix multiplies chunks of tiles where its workers are; vectors and sums of them are all
         that travels. Each stored byte is read once, and equal samples are multiplied once. The bits are the same
         whoever multiplies; between stores of unlike tile sides they may differ by rounding, some 1e-15 of
-        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once.
+        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once. More vectors than the memory
+        of a task allows, or the sums that wait in this process, are multiplied in groups, each in a pass of its own.
 
         Parameters
         ----------
@@ -203,6 +198,8 @@ class Gram(BaseGram):
         ------
         InputError
             If V has not as many rows as the matrix has columns.
+        MemoryLimitError
+            If a task may not take the memory that 32 vectors need.
         IncompleteGramError, CorruptTileError
             If a tile has not been computed, or does not match its checksum.
 
@@ -222,28 +219,26 @@ class Gram(BaseGram):
             listener.close()
 
     def _product(
-        self, V: Floats, rows: Indices | None = None, cols: Indices | None = None, listener: Listener = silent
+        self,
+        V: Floats,
+        rows: Indices | None = None,
+        cols: Indices | None = None,
+        listener: Listener = silent,
+        transposed: bool = False,
     ) -> Floats:
-        left, top = self._store.cols.index if cols is None else _among(self._store.cols, cols), self._store.rows.index
-        if rows is not None:
-            top = _among(self._store.rows, rows)
-        spread = operand = V[:, None] if V.ndim == 1 else V
-        if left is not None:
-            spread = np.zeros((self._grid.cols, operand.shape[1]))
-            np.add.at(spread, left, operand)
         out = product(
             self._store,
             self._kernel,
-            spread,
+            V[:, None] if V.ndim == 1 else V,
             self._summary("rows"),
             self._summary("cols"),
             executor=self._executor,
             listener=listener,
-            wanted=top,
-            held=left,
+            top=self._store.rows.index if rows is None else _among(self._store.rows, rows),
+            left=self._store.cols.index if cols is None else _among(self._store.cols, cols),
+            transposed=transposed,
         )
-        wanted = out if top is None else out[top]
-        return wanted[:, 0] if V.ndim == 1 else wanted
+        return out[:, 0] if V.ndim == 1 else out
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""
@@ -345,32 +340,10 @@ class Gram(BaseGram):
         MemoryLimitError
             If the result does not fit in memory; give fewer samples at a time.
         """
-        source = as_source(X)
-        dropped = self._store.meta["dropped"]
-        if dropped and source.shape[1] == self._store.meta["n_features"] + len(dropped):
-            source = source.without_features(np.array(dropped))
-        if source.shape[1] != self._store.meta["n_features"]:
-            raise InputError(
-                f"the new samples have {source.shape[1]} features; those of {self.path!r} have "
-                f"{self._store.meta['n_features']}"
-            )
-        refuse_other_features(self.features, source.features, "the cohort of new samples")
-        needed = (
-            self.kernel.bytes_per_tile(source.shape[0], self.shape[1], source.shape[1])
-            + 24 * source.shape[0] * source.shape[1]
-        )
-        if needed > share_of(None, 1):
-            raise MemoryLimitError(
-                f"the kernel between {source.shape[0]} new samples and {self.shape[1]} stored ones takes "
-                f"{readable_bytes(needed)}: give fewer at a time, or use compute_gram(kernel, new, Y=old, store=...)"
-            )
-        new = self.kernel.prepared_like(prepared_block(self._store.cols, 0), source)
-        values = np.empty((len(new), self._grid.cols))
-        for j in range(self._grid.col_blocks):
-            values[:, slice(*self._grid.col_range(j))] = self.kernel.tile(new, prepared_block(self._store.cols, j))
+        source, values, row_diag = against_stored(self._store, self.kernel, X)
         return ArrayGram(
             np.take(values, _among(self._store.cols, np.arange(self.shape[1])), axis=1),
-            row_diag=self.kernel.diagonal(new),
+            row_diag=row_diag,
             col_diag=self.col_diag(),
             row_ids=source.ids,
             col_ids=self.col_ids,
@@ -386,21 +359,7 @@ class Gram(BaseGram):
         progress
             ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
         """
-        listener = progress_listener(progress)
-        store, wrong = self._store, []
-        marks = store.marks(refresh=True)
-        reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in self._grid.tiles() if marks[i, j]]
-        for samples in (store.samples(side) for side in store.sides):
-            reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index")]
-            prepared = set(range(len(samples.marks()))) - set(samples.missing())
-            reads += [partial(samples.read, block) for block in sorted(prepared)]
-        for step, read in enumerate(reads, start=1):
-            try:
-                read()
-            except CorruptTileError as error:
-                wrong.append(str(error))
-            listener(Progress("verify", step, len(reads)))
-        return wrong
+        return damages(self._store, progress_listener(progress))
 
     def __repr__(self) -> str:
         info = self.info()
@@ -429,34 +388,6 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
         int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
         for block in np.unique(blocks)
     }
-
-
-def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram | NystromGram:
-    """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
-
-    Parameters
-    ----------
-    path
-        Folder of the store.
-    executor
-        Who multiplies the matrix, as for `compute_gram`; by default the Dask client that exists in this process when it
-        is multiplied, else threads.
-
-    Returns
-    -------
-    Gram or NystromGram
-        The lazy handle; the approximation by landmarks where the matrix was computed with ``landmarks=``.
-
-    Raises
-    ------
-    StoreError
-        If there is no store at the path, or it is of another format.
-    """
-    from distkern.gram.nystrom import opened_gram  # which is made of this module's Gram
-
-    store = GramStore.opened(path)
-    pool = None if executor is None else resolve_executor(executor)
-    return opened_gram(store, from_spec(store.meta["kernel"]), pool)
 
 
 def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram:

@@ -1,20 +1,40 @@
-"""Recompute what no longer matches its checksum."""
+"""Find what no longer matches its checksum, and recompute it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from distkern.core.errors import CorruptTileError, StoreError
+from distkern.core.events import Listener, Progress
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
 from distkern.gram.fill import compute_tiles
 from distkern.gram.runlog import RunLog
 from distkern.gram.samples import StoredSamples
 from distkern.gram.store import GramStore
+
+
+def damages(store: GramStore, listener: Listener) -> list[str]:
+    """Read everything that is marked done and compare it with its checksum; return what is wrong, in words."""
+    wrong = []
+    marks = store.marks(refresh=True)
+    reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
+    for samples in (store.samples(side) for side in store.sides):
+        reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index")]
+        prepared = set(range(len(samples.marks()))) - set(samples.missing())
+        reads += [partial(samples.read, block) for block in sorted(prepared)]
+    for step, read in enumerate(reads, start=1):
+        try:
+            read()
+        except CorruptTileError as error:
+            wrong.append(str(error))
+        listener(Progress("verify", step, len(reads)))
+    return wrong
 
 
 def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress: Any = None) -> int:

@@ -107,7 +107,7 @@ def damaged_samples_to_repair(gram, folder, monkeypatch):
 
 
 def many_new_samples(gram, folder, monkeypatch):
-    monkeypatch.setattr("distkern.gram.handle.share_of", lambda limit, tasks: 1)
+    monkeypatch.setattr("distkern.gram.cross.share_of", lambda limit, tasks: 1)
     gram.cross(X)
 
 

@@ -1,0 +1,66 @@
+"""The kernel between new samples and the stored ones, from what was prepared of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.typing import Floats
+from distkern.core.validation import refuse_other_features
+from distkern.engine.memory import share_of
+from distkern.gram.plan import readable_bytes
+from distkern.gram.store import GramStore
+from distkern.gram.tasks import prepared_block
+from distkern.io.source import Source, as_source
+from distkern.kernels.base import Kernel
+
+
+def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Floats, Floats]:
+    """Compare new samples with the computed column samples.
+
+    Returns
+    -------
+    Source
+        The new samples, without the features that the store leaves out.
+    ndarray
+        k(x, y) of the new samples x in rows and the stored samples y in columns.
+    ndarray
+        k(x, x) of the new samples.
+
+    Raises
+    ------
+    InputError
+        If the new samples have another number of features, or the kernel is not defined for one of them.
+    MemoryLimitError
+        If the result does not fit in memory.
+    """
+    source = _fitting(store, as_source(X))
+    _refuse_many(store, kernel, source)
+    new = kernel.prepared_like(prepared_block(store.cols, 0), source)
+    values = np.empty((len(new), store.grid.cols))
+    for j in range(store.grid.col_blocks):
+        values[:, slice(*store.grid.col_range(j))] = kernel.tile(new, prepared_block(store.cols, j))
+    return source, values, kernel.diagonal(new)
+
+
+def _fitting(store: GramStore, source: Source) -> Source:
+    """Refuse samples of other features than the stored ones; leave out the features that those left out."""
+    dropped, n, features = (store.meta[key] for key in ("dropped", "n_features", "features"))
+    if dropped and source.shape[1] == n + len(dropped):
+        source = source.without_features(np.array(dropped))
+    if source.shape[1] != n:
+        raise InputError(f"the new samples have {source.shape[1]} features; those of {store.path!r} have {n}")
+    refuse_other_features(None if features is None else tuple(features), source.features, "the cohort of new samples")
+    return source
+
+
+def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:
+    (new, n), stored = source.shape, store.meta["samples"][1]
+    needed = kernel.bytes_per_tile(new, stored, n) + 24 * new * n
+    if needed > share_of(None, 1):
+        raise MemoryLimitError(
+            f"the kernel between {new} new samples and {stored} stored ones takes {readable_bytes(needed)}: give fewer "
+            "at a time, or use compute_gram(kernel, new, Y=old, store=...)"
+        )
