@@ -407,6 +407,33 @@ def split_rows(rows: Floats) -> tuple[Floats, Floats]:
     return rows[:, 1 : 1 + largest], rows[:, 1 + largest :].reshape(len(rows), largest, d)
 
 
+def widen_rows(rows: Floats, width: int) -> Floats:
+    """Bags that are rows of numbers as longer rows, with room for more points.
+
+    Raises
+    ------
+    InputError
+        If the rows would have to be shorter, or no number of points fills that width.
+    """
+    weights, points = split_rows(rows)
+    bags, length, d = points.shape
+    largest = (width - 1) // (1 + d)
+    if width != 1 + largest * (1 + d):
+        raise InputError(
+            f"the points of these bags have {d} dimensions, and those of the bags that they meet another number"
+        )
+    if largest < length:
+        raise InputError(
+            f"the largest of these bags has {length} points, and those that they meet have {largest} at most, which is "
+            "what there is room for: compute all bags together"
+        )
+    out = np.zeros((bags, width))
+    out[:, 0] = d
+    out[:, 1 : 1 + length] = weights
+    out[:, 1 + largest : 1 + largest + length * d] = points.reshape(bags, -1)
+    return out
+
+
 def _as_points(array: Any, position: int) -> Floats:
     try:
         points = np.asarray(array, dtype=np.float64)

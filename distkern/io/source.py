@@ -9,16 +9,17 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, widen_rows
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import Names, refuse_other_features
 from distkern.io.blocks import (
     ArrayReader,
     BackedReader,
@@ -137,6 +138,40 @@ class Source:
         other.shape = (self.shape[0], len(kept))
         other.features = None if self.features is None else tuple(self.features[k] for k in kept)
         return other
+
+    def widened(self, width: int) -> Source:
+        """Return the same bags as rows of another width, which has room for larger ones."""
+        if not self.ragged or self.shape[1] == width:
+            return self
+        other = Source(ArrayReader(widen_rows(self.read(slice(None)), width), "Bags"), self.ids)
+        other.ragged = True
+        return other
+
+    def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
+        """Return the same samples with the features of others, of which some were left out.
+
+        Parameters
+        ----------
+        width, dropped, features
+            Number of the features that the others have, positions of those that they came with and left out, and names.
+        whose
+            What these samples are called in messages.
+
+        Raises
+        ------
+        InputError
+            If they have other features, or the same in another order.
+        """
+        source = self
+        if len(dropped) and self.shape[1] == width + len(dropped):
+            source = self.without_features(np.array(dropped, dtype=np.intp))
+        if source.shape[1] != width and not source.ragged:
+            raise InputError(
+                f"{whose} has {self.shape[1]} features, and the samples that it meets have {width}: give the same in "
+                "the same order"
+            )
+        refuse_other_features(features, source.features, whose)
+        return source
 
     def renamed(self, ids: Iterable[Any]) -> Source:
         """Return the same samples under other names."""

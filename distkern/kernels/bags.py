@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import log_determinants, mixed_pairs, moments
-from distkern.core.bags import split_rows
+from distkern.core.bags import Bags, split_rows
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
@@ -58,6 +58,12 @@ class BagKernel(Kernel):
         for row in np.flatnonzero((weights < 0).any(axis=1) | ~(weights.sum(axis=1) > 0)).tolist():
             raise SampleError(f"bag {name_of(row, ids)} has weights that are negative or all zero: make it anew", row)
         self.check_bags(weights, points, ids)
+
+    def drawn(self, count: int, n: int) -> Array:
+        """Bags to measure the kernel on, of as many normal points as rows of n numbers hold."""
+        d = self.dimensions or 1
+        points = np.random.default_rng(0).normal(size=(count, max(1, (n - 1) // (1 + d)), d))
+        return Bags.from_arrays(list(points)).rows()
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""

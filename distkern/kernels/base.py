@@ -118,6 +118,10 @@ class Kernel:
         """Bytes that a tile of a × b entries on n features takes beyond the prepared blocks, its result included."""
         return 24 * a * b
 
+    def drawn(self, count: int, n: int) -> Array:
+        """Samples to measure the kernel on: normal values (count, n)."""
+        return np.random.default_rng(0).normal(size=(count, n))
+
     def cost(self, a: int, b: int, n: int) -> float:
         """Seconds that a tile of a × b entries on n features takes on one core here, measured on drawn samples.
 
