@@ -107,7 +107,7 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = source.shape[1]
             if not hasattr(X, "iloc"):
                 self._remember_features(source.features)
-        elif source.shape[1] != self.n_features_in_:
+        elif source.shape[1] != self.n_features_in_ and not source.ragged:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
