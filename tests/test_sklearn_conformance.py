@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.decomposition import KernelPCA
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -20,6 +21,8 @@ ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
     KernelSVC(kernel=Gaussian(sigma=1.0), tol=1e-9),
+    KernelPCA(n_components=2),
+    KernelPCA(n_components=1, kernel=Linear(), eigen_solver="lanczos"),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
