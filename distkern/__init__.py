@@ -49,6 +49,7 @@ _HOMES = {
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.decomposition": ("KernelPCA",),
+    "distkern.learners.discriminant": ("KernelFisherDiscriminant",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.predictor": ("CohortPredictor",),

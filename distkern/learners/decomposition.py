@@ -37,9 +37,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
         K_c v_j = \lambda_j v_j, \qquad z_j(x) = \sum_i \frac{v_{ij}}{\sqrt{\lambda_j}}\, k_c(x, x_i)
 
-    with k_c centred on the training samples: k_c(x, y) = k(x, y) − mean_t k(x, t) − mean_t k(t, y) + mean_{t, u} k(t, u).
-    Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel eigenvalue problem", Neural Computation 10
-    (1998).
+    with the m training samples x_i and k_c centred on them: k_c(x, y) = k(x, y) − mean_i k(x, x_i) − mean_i k(x_i, y) +
+    mean_ij k(x_i, x_j). Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10 (1998).
 
     Parameters
     ----------

@@ -73,9 +73,9 @@ def largest_eigenpairs(
 ) -> Eigenpairs:
     r"""Largest eigenpairs of a symmetric Gram matrix by products with it: block Lanczos with thick restarts.
 
-    The search space grows by the residuals of its best vectors, which span the next Krylov block; the pairs are those of
-    the matrix within that space (Rayleigh and Ritz). A full space shrinks to its best vectors, whose products are known.
-    See Saad, *Numerical Methods for Large Eigenvalue Problems* (2011), chapters 6 and 7.
+    The search space grows by the residuals of its best vectors, which span the next Krylov block; the pairs are those
+    of the matrix within that space (Rayleigh and Ritz). A full space shrinks to its best vectors, whose products are
+    known. See Saad, *Numerical Methods for Large Eigenvalue Problems* (2011), chapters 6 and 7.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def bytes_of_search(samples: int, count: int) -> int:
 
 
 def with_settled_signs(vectors: Floats) -> Floats:
-    """Columns turned so that their entry of largest size is positive, the first of those that are equal but for rounding.
+    """Columns turned so that their entry of largest size is positive; the first of those equal but for rounding.
 
     Examples
     --------
