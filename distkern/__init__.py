@@ -54,6 +54,8 @@ _HOMES = {
     "distkern.gram.opening": ("open_gram",),
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
+    "distkern.learners.decomposition": ("KernelPCA",),
+    "distkern.learners.discriminant": ("KernelFisherDiscriminant",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.predictor": ("CohortPredictor",),

@@ -263,3 +263,42 @@ def mean_kendall(copies_x, copies_y, skip_same=False):
         kendall(a, b) for p, a in enumerate(copies_x) for q, b in enumerate(copies_y) if not (skip_same and p == q)
     ]
     return math.fsum(values) / len(values)
+
+
+# Fisher's discriminant: sums over samples, and elimination with pivots --------------------------------------------
+
+
+def solve(A, b):
+    """Gauss's elimination."""
+    n, rows = len(b), [[*row, value] for row, value in zip(A, b, strict=True)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(k + 1, n):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [a - factor * c for a, c in zip(rows[i], rows[k], strict=True)]
+    x = [0.0] * n
+    for k in reversed(range(n)):
+        x[k] = (rows[k][n] - math.fsum(rows[k][j] * x[j] for j in range(k + 1, n))) / rows[k][k]
+    return x
+
+
+def fisher_system(K, y, mu):
+    """N + μ I, N the scatter of the columns of K about the mean of their class, and those means by class."""
+    m, labels = len(K), sorted(set(y))
+    members = {label: [j for j in range(m) if y[j] == label] for label in labels}
+    means = {c: [math.fsum(K[i][j] for j in members[c]) / len(members[c]) for i in range(m)] for c in labels}
+    N = [
+        [math.fsum((K[a][j] - means[y[j]][a]) * (K[b][j] - means[y[j]][b]) for j in range(m)) for b in range(m)]
+        for a in range(m)
+    ]
+    for i in range(m):
+        N[i][i] += mu
+    return N, means
+
+
+def fisher(K, y, mu):
+    """α of two classes."""
+    N, means = fisher_system(K, y, mu)
+    first, second = (means[label] for label in sorted(means))
+    return solve(N, [b - a for a, b in zip(first, second, strict=True)])

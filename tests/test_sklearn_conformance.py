@@ -3,6 +3,8 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.decomposition import KernelPCA
+from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -16,10 +18,18 @@ SOLVER_TOLERANCE = (
     "the next estimator of the list, they do"
 )
 
+NOT_SYMMETRIC = (
+    "the check gives a precomputed kernel a matrix that is not symmetric, which is told before the one label is"
+)
+
 ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
     KernelSVC(kernel=Gaussian(sigma=1.0), tol=1e-9),
+    KernelFisherDiscriminant(),
+    KernelFisherDiscriminant(kernel=Gaussian(sigma=1.0), solver="direct"),
+    KernelPCA(n_components=2),
+    KernelPCA(n_components=1, kernel=Linear(), eigen_solver="lanczos"),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
@@ -38,6 +48,8 @@ def expected_failures(estimator):
             "check_sample_weight_equivalence_on_dense_data": SOLVER_TOLERANCE,
             "check_sample_weight_equivalence_on_sparse_data": SOLVER_TOLERANCE,
         }
+    if isinstance(estimator, KernelFisherDiscriminant) and estimator.kernel == "precomputed":
+        return {"check_classifiers_one_label_sample_weights": NOT_SYMMETRIC}
     return {}
 
 

@@ -78,6 +78,10 @@ class CohortPredictor:
         """Scores of the raw samples (samples, n), as the model's own ``decision_function`` gives them."""
         return np.concatenate([self.model.decision_function(part) for part in self._cross(X)])
 
+    def transform(self, X: Any) -> Floats:
+        """Coordinates of the raw samples (samples, n), as the model's own ``transform`` gives them."""
+        return np.concatenate([self.model.transform(part) for part in self._cross(X)])
+
     def score(self, X: Any, y: Any) -> float:
         """Fraction of raw samples (samples, n) whose label is predicted right."""
         return float(accuracy_score(y, self.predict(X)))
