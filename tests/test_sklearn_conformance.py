@@ -3,6 +3,8 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.ranking import LSRRanker, MLSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -16,6 +18,11 @@ SOLVER_TOLERANCE = (
     "the next estimator of the list, they do"
 )
 
+NOT_A_GRAM_MATRIX = (
+    "the check cuts a kernel matrix to whole numbers or takes its mean from it, which leaves no positive semidefinite "
+    "one: that is refused"
+)
+
 ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
@@ -23,6 +30,12 @@ ESTIMATORS = [
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
+    KernelRidge(),
+    KernelRidge(kernel=Gaussian(sigma=1.0), solver="cg", tol=1e-10),
+    LSRRanker(),
+    LSRRanker(kernel=Linear()),
+    MLSRRanker(),
+    MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
 ]
 
 
@@ -38,6 +51,11 @@ def expected_failures(estimator):
             "check_sample_weight_equivalence_on_dense_data": SOLVER_TOLERANCE,
             "check_sample_weight_equivalence_on_sparse_data": SOLVER_TOLERANCE,
         }
+    if isinstance(estimator, (KernelRidge, LSRRanker)) and estimator.kernel == "precomputed":
+        names = ["check_estimators_dtypes"]
+        if isinstance(estimator, KernelRidge):
+            names.append("check_positive_only_tag_during_fit")
+        return dict.fromkeys(names, NOT_A_GRAM_MATRIX)
     return {}
 
 

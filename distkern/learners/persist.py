@@ -24,6 +24,8 @@ from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.ranking import LSRRanker, MLSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -32,7 +34,9 @@ FORMAT = 1
 
 KIND = "distkern model"
 
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, KernelSVC)}
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls for cls in (KernelStandardizer, KernelSVC, KernelRidge, LSRRanker, MLSRRanker)
+}
 """The estimators that a file may hold, besides pipelines of them."""
 
 Arrays = dict[str, Array]
@@ -47,7 +51,7 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Parameters
     ----------
     model
-        A fitted `KernelSVC` or `KernelStandardizer`, a pipeline of them, or a `CohortPredictor`, which brings its own
+        A fitted estimator of `ESTIMATORS`, such as `KernelSVC`, a pipeline of them, or a `CohortPredictor`, which brings its own
         ``gram``.
     path
         The file to write, taken as it is.
