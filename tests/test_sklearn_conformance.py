@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
@@ -36,6 +37,7 @@ ESTIMATORS = [
     LSRRanker(kernel=Linear()),
     MLSRRanker(),
     MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
+    MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
 ]
 
 

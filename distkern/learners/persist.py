@@ -24,6 +24,7 @@ from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
@@ -35,7 +36,7 @@ FORMAT = 1
 KIND = "distkern model"
 
 ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls for cls in (KernelStandardizer, KernelSVC, KernelRidge, LSRRanker, MLSRRanker)
+    cls.__name__: cls for cls in (KernelStandardizer, KernelSVC, KernelRidge, LSRRanker, MLSRRanker, MLSRRankerCV)
 }
 """The estimators that a file may hold, besides pipelines of them."""
 
@@ -51,7 +52,7 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Parameters
     ----------
     model
-        A fitted estimator of `ESTIMATORS`, such as `KernelSVC`, a pipeline of them, or a `CohortPredictor`, which brings its own
+        A fitted `KernelSVC` or `KernelStandardizer`, a pipeline of them, or a `CohortPredictor`, which brings its own
         ``gram``.
     path
         The file to write, taken as it is.

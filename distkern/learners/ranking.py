@@ -285,7 +285,7 @@ class MLSRRanker(LSRRanker):
         check_is_fitted(self)
         if self._takes_samples():
             return super().predict(X)
-        parts = _matrices(X)
+        parts = matrices(X)
         if len(parts) != self.n_kernels_:
             raise InputError(f"X holds {len(parts)} matrices and the model was trained on {self.n_kernels_}")
         return np.sum(
@@ -303,7 +303,7 @@ class MLSRRanker(LSRRanker):
 
     def _summed(self, X: Any) -> Any:
         """Σ_t K_t / v_t of the training samples; a single matrix stays as it is."""
-        parts = _matrices(X)
+        parts = matrices(X)
         self.n_kernels_ = len(parts)
         factors = self._factors(len(parts))
         if len(parts) == 1 and factors[0] == 1:
@@ -311,7 +311,7 @@ class MLSRRanker(LSRRanker):
         return SumGram([_as_training_gram(part) for part in parts], factors)
 
 
-def _matrices(X: Any) -> list[Any]:
+def matrices(X: Any) -> list[Any]:
     """The matrices of a list of them, or the one that X is."""
     several = isinstance(X, (list, tuple)) and any(isinstance(part, BaseGram) or np.ndim(part) == 2 for part in X)
     return list(X) if several else [X]
