@@ -302,3 +302,33 @@ def fisher(K, y, mu):
     N, means = fisher_system(K, y, mu)
     first, second = (means[label] for label in sorted(means))
     return solve(N, [b - a for a, b in zip(first, second, strict=True)])
+
+
+# Ranking by least squares, and its measures ------------------------------------------------------------------------
+
+
+def multiscale_system(grams, weights, lam, y):
+    """Matrix and right-hand side of the paper's block system (7) for α of every kernel, one below the other."""
+    m, count = len(y), len(grams)
+    D = [[m * (i == j) - 1 for j in range(m)] for i in range(m)]
+    A = [[0.0] * (count * m) for _ in range(count * m)]
+    for s in range(count):
+        for i in range(m):
+            for j in range(m):
+                value = 2 / m * math.fsum(D[i][k] * grams[s][k][j] for k in range(m))
+                for t in range(count):
+                    A[t * m + i][s * m + j] = value + m * lam * weights[t] * (t == s and i == j)
+    right = [2 / m * math.fsum(D[i][k] * y[k] for k in range(m)) for i in range(m)]
+    return A, right * count
+
+
+def mean_over_pairs(y, f, error):
+    """The mean over all pairs of samples of an error of (y_i − y_j) − (f_i − f_j)."""
+    m = len(y)
+    return math.fsum(error((y[i] - y[j]) - (f[i] - f[j])) for i in range(m) for j in range(m)) / m**2
+
+
+def ranking_error(y, f):
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    lost = [(y[i] - y[j]) * ((f[i] < f[j]) + 0.5 * (f[i] == f[j])) for i, j in pairs]
+    return math.fsum(lost) / len(pairs)

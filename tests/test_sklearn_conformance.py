@@ -5,6 +5,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.ranker_search import MLSRRankerCV
+from distkern.learners.ranking import LSRRanker, MLSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -21,6 +24,10 @@ SOLVER_TOLERANCE = (
 NOT_SYMMETRIC = (
     "the check gives a precomputed kernel a matrix that is not symmetric, which is told before the one label is"
 )
+NOT_A_GRAM_MATRIX = (
+    "the check cuts a kernel matrix to whole numbers or takes its mean from it, which leaves no positive semidefinite "
+    "one: that is refused"
+)
 
 ESTIMATORS = [
     KernelSVC(),
@@ -33,6 +40,13 @@ ESTIMATORS = [
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
+    KernelRidge(),
+    KernelRidge(kernel=Gaussian(sigma=1.0), solver="cg", tol=1e-10),
+    LSRRanker(),
+    LSRRanker(kernel=Linear()),
+    MLSRRanker(),
+    MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
+    MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
 ]
 
 
@@ -50,6 +64,11 @@ def expected_failures(estimator):
         }
     if isinstance(estimator, KernelFisherDiscriminant) and estimator.kernel == "precomputed":
         return {"check_classifiers_one_label_sample_weights": NOT_SYMMETRIC}
+    if isinstance(estimator, (KernelRidge, LSRRanker)) and estimator.kernel == "precomputed":
+        names = ["check_estimators_dtypes"]
+        if isinstance(estimator, KernelRidge):
+            names.append("check_positive_only_tag_during_fit")
+        return dict.fromkeys(names, NOT_A_GRAM_MATRIX)
     return {}
 
 

@@ -26,6 +26,9 @@ from distkern.kernels.registry import from_spec
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.ranker_search import MLSRRankerCV
+from distkern.learners.ranking import LSRRanker, MLSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -35,7 +38,17 @@ FORMAT = 1
 KIND = "distkern model"
 
 ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls for cls in (KernelFisherDiscriminant, KernelPCA, KernelStandardizer, KernelSVC)
+    cls.__name__: cls
+    for cls in (
+        KernelFisherDiscriminant,
+        KernelPCA,
+        KernelRidge,
+        KernelSVC,
+        KernelStandardizer,
+        LSRRanker,
+        MLSRRanker,
+        MLSRRankerCV,
+    )
 }
 """The estimators that a file may hold, besides pipelines of them."""
 
