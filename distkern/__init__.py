@@ -48,6 +48,7 @@ _HOMES = {
     "distkern.gram.handle": ("Gram", "open_gram"),
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
+    "distkern.learners.cluster": ("KernelKMeans",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.predictor": ("CohortPredictor",),

@@ -3,12 +3,13 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.cluster import KernelKMeans
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
 NEEDS_DIAGONAL = (
     "the check transforms other rows than the training matrix as a bare array, which does not hold k(x, x) of its "
-    "rows: unit norm asks for diagonal= then, as documented"
+    "rows: unit norm and distances ask for it then, as documented"
 )
 
 SOLVER_TOLERANCE = (
@@ -16,10 +17,19 @@ SOLVER_TOLERANCE = (
     "the next estimator of the list, they do"
 )
 
+NO_PAIRS = "the check gives samples as they are to an estimator that says it takes kernel values"
+
+SEEDS_BY_PLACE = (
+    "the check reorders the samples, and a random state draws other seeds from other places, as in scikit-learn's "
+    "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_cluster.py)"
+)
+
 ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
     KernelSVC(kernel=Gaussian(sigma=1.0), tol=1e-9),
+    KernelKMeans(3),
+    KernelKMeans(3, kernel=Linear(), n_init=2),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
@@ -37,6 +47,18 @@ def expected_failures(estimator):
         return {
             "check_sample_weight_equivalence_on_dense_data": SOLVER_TOLERANCE,
             "check_sample_weight_equivalence_on_sparse_data": SOLVER_TOLERANCE,
+        }
+    if isinstance(estimator, KernelKMeans):
+        if estimator.kernel == Linear():
+            return {
+                "check_sample_weight_equivalence_on_dense_data": SEEDS_BY_PLACE,
+                "check_sample_weight_equivalence_on_sparse_data": SEEDS_BY_PLACE,
+            }
+        return {
+            "check_clustering": NO_PAIRS,
+            "check_fit_idempotent": NEEDS_DIAGONAL,
+            "check_methods_subset_invariance": NEEDS_DIAGONAL,
+            "check_methods_sample_order_invariance": NEEDS_DIAGONAL,
         }
     return {}
 
