@@ -49,6 +49,8 @@ _HOMES = {
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.cluster": ("KernelKMeans",),
+    "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
+    "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.predictor": ("CohortPredictor",),

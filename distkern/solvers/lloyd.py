@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
-
-NEGATIVE = 1e-6
-"""A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""
+from distkern.solvers.distances import NEGATIVE, indefinite, not_finite, not_negative
 
 ROUNDING = 1e-9
 """Inertias within this fraction of each other are equal."""
@@ -130,7 +127,7 @@ def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats) -> 
 
 def _nearer(start: Start, number: int, column: Floats, diagonal: Floats, seed: int) -> Start:
     """Samples that are nearer to a new seed than to all before it."""
-    distances = _not_negative(diagonal - 2 * column + diagonal[seed], diagonal)
+    distances = not_negative(diagonal - 2 * column + diagonal[seed], np.abs(diagonal).max())
     nearer = distances < start.closest
     return Start(np.where(nearer, number, start.labels), np.where(nearer, distances, start.closest))
 
@@ -223,30 +220,16 @@ def _assigned(
 ) -> Clustering:
     """Assign every sample to the nearest of the centres whose products with all samples are known."""
     if not np.isfinite(products).all():
-        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        raise not_finite()
     norms = np.einsum("ic,ic->c", coefficients, products)
     relative = norms - 2 * products
     labels = relative.argmin(axis=1)
-    closest = _not_negative(diagonal + relative[np.arange(len(labels)), labels], diagonal)
+    closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], np.abs(diagonal).max())
     inertia = float(weights @ closest)
     if inertia > run.inertia + NEGATIVE * float(weights @ np.abs(diagonal)):
-        raise _indefinite("an iteration of k-means raised the sum of the squared distances")
+        raise indefinite("an iteration of k-means raised the sum of the squared distances")
     still = bool(np.array_equal(labels, run.members)) or run.inertia - inertia <= tol * run.inertia < np.inf
     return Clustering(labels, run.members, inertia, closest, norms, run.n_iter + 1, still, (*run.history, inertia))
-
-
-def _not_negative(distances: Floats, diagonal: Floats) -> Floats:
-    """Squared distances without what rounding leaves below zero."""
-    least = float(distances.min())
-    if least < -NEGATIVE * float(np.abs(diagonal).max()):
-        raise _indefinite(f"a squared distance is {least:.3g}")
-    return np.maximum(distances, 0.0)
-
-
-def _indefinite(what: str) -> InputError:
-    return InputError(
-        f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
-    )
 
 
 def medoids(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
