@@ -50,6 +50,7 @@ _HOMES = {
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.cluster": ("KernelKMeans",),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
+    "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
