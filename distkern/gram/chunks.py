@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distkern.core.typing import Array, Indices
+from distkern.gram.arrays import SCRATCH_ROWS
 from distkern.gram.grid import Grid
-from distkern.gram.store import SCRATCH_ROWS
 
 CHUNK_SIDE = 4096
 """Rows and columns of a chunk at most, unless a tile is larger: what travels is 2/4096 of what is read for a vector."""

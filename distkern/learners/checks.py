@@ -170,7 +170,7 @@ def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array,
     refused_as_ours(check_classification_targets, labels)
     if labels.shape != (samples,):
         raise InputError(f"got labels of shape {labels.shape} for {samples} samples: give one for each")
-    weights, kept = _weights(sample_weight, samples)
+    weights, kept = sample_weights(sample_weight, samples)
     classes = np.unique(labels[kept])
     if len(classes) < 2:
         raise InputError(f"got 1 class, {classes.item(0)!r}: a classifier needs samples of two or more")
@@ -186,7 +186,7 @@ def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Float
         targets = refused_as_ours(column_or_1d, y, warn=True).astype(np.float64)
     if targets.ndim not in (1, 2) or len(targets) != samples:
         raise InputError(f"got targets of shape {targets.shape} for {samples} samples: give one for each")
-    weights, kept = _weights(sample_weight, samples)
+    weights, kept = sample_weights(sample_weight, samples)
     missing = np.flatnonzero(~np.isfinite(targets.reshape(samples, -1)[kept]).all(axis=1))
     if len(missing):
         raise InputError(
@@ -196,7 +196,7 @@ def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Float
     return targets[kept], weights[kept], kept
 
 
-def _weights(sample_weight: Any, samples: int) -> tuple[Floats, Indices]:
+def sample_weights(sample_weight: Any, samples: int) -> tuple[Floats, Indices]:
     """Check weights: all of them, and the positions of those that are not zero."""
     weights = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:

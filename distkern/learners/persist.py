@@ -23,6 +23,7 @@ from distkern.core.files import as_path, refuse_existing, written_whole
 from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
+from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
@@ -41,6 +42,7 @@ ESTIMATORS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         KernelFisherDiscriminant,
+        KernelKMeans,
         KernelPCA,
         KernelRidge,
         KernelSVC,

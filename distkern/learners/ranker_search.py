@@ -191,7 +191,8 @@ class MLSRRankerCV(BaseEstimator):
         if not self._is_precomputed():
             return X
         parts = matrices(X)
-        count = 1 + max(t for chosen in self.cv_results_["kernels"] for t in chosen)
+        chosen: Any = self.cv_results_["kernels"]
+        count = 1 + max(t for some in chosen for t in some)
         if len(parts) != count:
             raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give those of all")
         return [parts[t] for t in self.best_params_["kernels"]]
