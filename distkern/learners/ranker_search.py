@@ -98,6 +98,7 @@ class MLSRRankerCV(BaseEstimator):
     """
 
     best_estimator_: MLSRRanker
+    cv_results_: dict[str, Any]
 
     def __init__(
         self,
@@ -191,8 +192,7 @@ class MLSRRankerCV(BaseEstimator):
         if not self._is_precomputed():
             return X
         parts = matrices(X)
-        chosen: Any = self.cv_results_["kernels"]
-        count = 1 + max(t for some in chosen for t in some)
+        count = 1 + max(max(some) for some in self.cv_results_["kernels"])
         if len(parts) != count:
             raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give those of all")
         return [parts[t] for t in self.best_params_["kernels"]]
