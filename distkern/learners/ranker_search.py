@@ -98,6 +98,7 @@ class MLSRRankerCV(BaseEstimator):
     """
 
     best_estimator_: MLSRRanker
+    best_params_: dict[str, Any]
     cv_results_: dict[str, Any]
 
     def __init__(
