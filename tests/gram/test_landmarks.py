@@ -25,6 +25,7 @@ from distkern import (
     NystromGram,
     StoreError,
     StoreMismatchError,
+    TaskError,
     Threads,
     append_gram,
     compute_gram,
@@ -335,6 +336,16 @@ class TestChoices:
             assert set(gram.landmarks) <= set(drawn)
             assert len(set(gram.landmarks)) == 20
             np.testing.assert_array_equal(gram.landmarks, landmarks.choose(job, landmarks.Landmarks(how, 20)))
+
+    def test_a_block_of_candidates_that_fails_is_no_block_of_garbage(self, monkeypatch):
+        def fail(self, A, B):
+            raise MemoryError
+
+        monkeypatch.setattr(Linear, "tile", fail)
+        job = job_of(Gaussian(3.0), X)
+        pool = choice.Pool(Linear(), lambda at: landmarks._prepared(job, Linear(), at), np.arange(90), None)
+        with pytest.raises(TaskError, match="MemoryError"):
+            pool.columns(np.arange(3))
 
     def test_samples_that_are_one_in_feature_space_still_make_up_the_number(self, tmp_path):
         shifted = np.vstack([X[:3] + shift for shift in range(8)])  # three orderings, all values differ
