@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ from distkern.gram.fill import fill
 from distkern.gram.grid import Grid
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import distinct, look
+from distkern.gram.landmarks import ENTRIES, as_sample, drawn_pairs, pair_values, sample_in
 from distkern.gram.nystrom import NystromGram, opened_gram
 from distkern.gram.plan import bytes_in_store, bytes_of_task, readable_bytes, refuse_full_disk
 from distkern.gram.store import GramStore
+from distkern.gram.tasks import prepared_block
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel
+from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.matrix.array import name_samples
 
@@ -73,7 +76,7 @@ def append_gram(
     ----------
     gram
         A stored Gram matrix, or the folder of its store, complete. To a rectangular one rows are added, and to an
-        approximation by landmarks too, whose landmarks and sample of true entries stay as they are.
+        approximation by landmarks too: its landmarks stay, and its true entries become a sample of all pairs.
     X
         The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
         samples, as a median bandwidth, stay as they are.
@@ -122,6 +125,8 @@ def append_gram(
         _refuse_taken_names(store, added)
         grown = _grown(store, added)
         _refuse_what_cannot_fit(store, grown, pool, memory_limit)
+        if "error_sample" in store.meta:
+            grown["error_sample"] = _more_true_entries(store, added)
         store = store.grow(grown, added.ids, added.digests, added.index)
     elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
         raise StoreError(
@@ -205,6 +210,47 @@ def _grown(store: GramStore, added: Added) -> Spec:
         "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], prepared, item),
         "seconds": meta["seconds"] * larger.entries / grid.entries,
     }
+
+
+def _more_true_entries(store: GramStore, added: Added) -> Spec:
+    """The true entries of the grown cohort: those whose draw moves to a pair with a new sample are computed."""
+    samples, index = store.meta["samples"][0], store.rows.index
+    every = samples + len(added.all_digests)
+    computed = np.arange(every) if index is None or added.index is None else np.concatenate([index, added.index])
+    known, held = sample_in(store.path, store.meta["error_sample"])
+    entries = len(held) or ENTRIES  # one sample has no pair
+    pairs, values = drawn_pairs(store.meta["landmarks"].get("seed", 0), every, entries), np.empty(entries)
+    kept, moved = (np.flatnonzero(some) for some in (pairs[1] < samples, pairs[1] >= samples))
+    pairs[:, kept], values[kept] = known[:, kept], held[kept]
+    moved = moved[np.argsort(computed[pairs[0, moved]], kind="stable")]  # so that few stored blocks are read twice
+    grown = _Grown(store, added.source)
+    values[moved] = pair_values(grown.kernel, pairs[:, moved], moved, lambda some: grown.prepared(computed[some]))
+    return as_sample(pairs, values)
+
+
+class _Grown:
+    """The computed samples of a store and, numbered after them, those that are added; holds four blocks at most."""
+
+    def __init__(self, store: GramStore, source: Source) -> None:
+        self.kernel = from_spec(store.meta["stored"])
+        self._samples = store.rows
+        self._read = source.read_sparse if store.meta["sparse"] else source.read
+        self._block = lru_cache(maxsize=4)(partial(prepared_block, store.rows))
+
+    def prepared(self, places: Indices) -> Prepared:
+        """Some of them, prepared."""
+        samples, blocks = self._samples, places // self._samples.block
+        blocks[places >= samples.count] = -1
+        order, parts = np.argsort(blocks, kind="stable"), []
+        for block in np.unique(blocks):
+            some = places[blocks == block]
+            if block < 0:
+                parts.append(self.kernel.prepare(self._read(some - samples.count)))
+            else:
+                parts.append(self._block(int(block)).take(some - block * samples.block))
+        back = np.argsort(order)
+        whole = {name: [samples.widened(name, part.arrays[name]) for part in parts] for name in parts[0].arrays}
+        return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
 
 
 def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, memory_limit: int | str | None) -> None:

@@ -162,14 +162,14 @@ class StoredSamples:
 
     def write(self, block: int, arrays: Mapping[str, Array], held: Mapping[str, Array]) -> tuple[int, ...]:
         """Write what a kernel prepared of a block, after what is held of it; return the marks of its arrays."""
-        whole = {name: self._widened(name, array) for name, array in arrays.items()}
+        whole = {name: self.widened(name, array) for name, array in arrays.items()}
         for name in self.names:
             if name in held:
                 whole[name] = np.concatenate([held[name], whole[name]])
             self._store.write(f"{self.side}/prepared/{name}", slice(*self.span(block)), whole[name])
         return tuple(checksum(whole[name], len(self._counts)) for name in self.names)
 
-    def _widened(self, name: str, array: Array) -> Array:
+    def widened(self, name: str, array: Array) -> Array:
         """Fill up with zeros what is narrower than the fullest sample of the cohort."""
         wanted = self._store.shape(f"{self.side}/prepared/{name}")[1:]
         if array.shape[1:] == wanted:

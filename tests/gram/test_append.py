@@ -27,8 +27,9 @@ from distkern import (
     compute_gram,
     open_gram,
 )
+from distkern.gram import append, tasks
 from distkern.gram import store as store_module
-from distkern.gram import tasks
+from distkern.gram.layout import plan_checksum
 from distkern.gram.store import GramStore
 from distkern.kernels.kendall import Concordance
 
@@ -216,14 +217,84 @@ def test_rows_of_a_rectangular_matrix(tmp_path):
     np.testing.assert_array_equal(grown.row_diag(), whole.row_diag())
 
 
-def test_an_approximation_by_landmarks_keeps_its_landmarks(tmp_path):
-    gram = compute_gram(Gaussian(2.0), X[:25], store=tmp_path / "k.zarr", landmarks=[0, 3, 7, 11])
-    grown = append_gram(gram, X[25:])
-    assert grown.shape == (40, 40)
-    whole = compute_gram(Gaussian(2.0), X, store=tmp_path / "whole.zarr", landmarks=[0, 3, 7, 11])
-    np.testing.assert_array_equal(grown.part.to_numpy(), whole.part.to_numpy())
-    np.testing.assert_allclose(grown.to_numpy(), whole.to_numpy(), atol=1e-12)
-    assert grown.error().trace == pytest.approx(whole.error().trace)
+def by_landmarks(kernel, samples, path, **options):
+    return compute_gram(kernel, samples, store=path, landmarks=[0, 3, 7, 11], tile=6, executor="serial", **options)
+
+
+def true_entries(gram):
+    return GramStore.opened(gram.path).meta["error_sample"]
+
+
+def test_an_approximation_by_landmarks_grows_into_the_one_of_all_samples(tmp_path):
+    for number, kernel in enumerate((Gaussian(2.0), Kendall(ties="b"), Linear() + 0.5 * Kendall())):
+        grown = by_landmarks(kernel, X[:15], tmp_path / f"{number}.zarr")
+        for start, stop in ((15, 16), (16, 40)):
+            before, grown = true_entries(grown), append_gram(grown, X[start:stop], executor="serial")
+            assert true_entries(grown) != before
+        whole = by_landmarks(kernel, X, tmp_path / f"{number}-whole.zarr")
+        assert chunks(grown.path, ("gram", "rows/prepared")) == chunks(whole.path, ("gram", "rows/prepared"))
+        assert true_entries(grown) == true_entries(whole)
+        assert grown.error() == whole.error()
+        (first, second), values = true_entries(grown)["pairs"], true_entries(grown)["values"]
+        assert max(second) == 39
+        np.testing.assert_allclose(values, kernel.stored()(X)[first, second], rtol=1e-12, atol=1e-12)
+        view = grown.with_kernel(Kendall()) if number == 1 else grown
+        assert view.error().rms > 0
+
+
+def test_true_entries_of_equal_sparse_and_single_samples(tmp_path):
+    few = np.random.default_rng(5).permuted(np.tile(np.arange(12.0), (14, 1)), axis=1)
+    many = few[np.random.default_rng(4).integers(0, 14, 60)]
+    many[:14] = few
+    grown = append_gram(by_landmarks(Kendall(), many[:35], tmp_path / "e.zarr"), many[35:], executor="serial")
+    assert grown.info()["samples_computed"] == [14, 4]
+    assert true_entries(grown) == true_entries(by_landmarks(Kendall(), many, tmp_path / "all-e.zarr"))
+
+    thin = np.random.default_rng(1).poisson(0.1, size=(40, 200)).astype(float)
+    thin[0, :60] = 1.0
+    grown = by_landmarks(Kendall(), sparse.csr_array(thin[:20]), tmp_path / "s.zarr")
+    grown = append_gram(grown, sparse.csr_array(thin[20:]), executor="serial")
+    assert grown.info()["sparse"]
+    assert true_entries(grown) == true_entries(by_landmarks(Kendall(), sparse.csr_array(thin), tmp_path / "all-s.zarr"))
+
+    one = compute_gram(Linear(), X[:1], store=tmp_path / "o.zarr", landmarks=[0], executor="serial")
+    assert true_entries(one)["values"] == []
+    whole = compute_gram(Linear(), X, store=tmp_path / "all-o.zarr", landmarks=[0], executor="serial")
+    assert true_entries(append_gram(one, X[1:], executor="serial")) == true_entries(whole)
+
+
+def test_only_true_entries_with_a_new_sample_are_computed_and_few_blocks_are_read_twice(tmp_path, monkeypatch):
+    gram = by_landmarks(Kendall(), X[:33], tmp_path / "k.zarr")
+    computed, read = [], []
+    pair_values, prepared_block = append.pair_values, append.prepared_block
+    monkeypatch.setattr(
+        append, "pair_values", lambda kernel, pairs, *more: computed.append(pairs) or pair_values(kernel, pairs, *more)
+    )
+    monkeypatch.setattr(
+        append, "prepared_block", lambda samples, block: read.append(block) or prepared_block(samples, block)
+    )
+    before = true_entries(gram)
+    after = true_entries(append_gram(gram, X[33:], executor="serial"))
+    (pairs,) = computed
+    assert (pairs[1] >= 33).all()
+    kept = [pair for pair in zip(*after["pairs"], strict=True) if pair[1] < 33]
+    assert len(kept) + pairs.shape[1] == len(after["values"]) == 1000
+    assert abs(len(kept) - 1000 * 33 * 32 / (40 * 39)) < 60  # four standard deviations
+    assert {*kept} <= {*zip(*before["pairs"], strict=True)}
+    assert sorted({*read}) == [0, 1, 2, 3, 4, 5]
+    assert len(read) < 3 * 6
+
+
+def test_damaged_true_entries_are_not_taken_over(tmp_path):
+    gram = by_landmarks(Linear(), X[:33], tmp_path / "k.zarr")
+    file = tmp_path / "k.zarr" / "zarr.json"
+    whole = json.loads(file.read_text())
+    whole["attributes"]["distkern"]["error_sample"]["values"][0] += 1
+    whole["attributes"]["checksum"] = plan_checksum(whole["attributes"]["distkern"])
+    file.write_text(json.dumps(whole))
+    with pytest.raises(StoreError, match=r"true entries .* do not match"):
+        append_gram(gram, X[33:])
+    assert open_gram(gram.path).shape == (33, 33)
 
 
 def test_sparse_samples_with_room_and_without(tmp_path):
@@ -275,8 +346,6 @@ def test_a_repeated_call_adds_nothing_twice(tmp_path):
 def test_another_client_that_adds_samples_meanwhile_is_noticed(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:20], store=path, tile=6)
-    from distkern.gram import append
-
     look = append.look
 
     def overtaken(*args):
