@@ -43,6 +43,9 @@ OPTIONS: dict[str, Any] = {}
 PARSED = 32
 """Memory that a byte of JSON may take when it is read: each ``[]`` becomes an object."""
 
+ALWAYS_FITS = 2**20
+"""Bytes for which nobody asks the system how many there are: the answer would take longer than reading them."""
+
 _FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
 """Begins the keys that belong to one store of those that lie or lay at a prefix."""
 
@@ -174,7 +177,7 @@ def refuse_beyond_memory(path: str, what: str, needed: int, error: type[Distkern
     StoreError
         Before any memory is taken; another error where the store is known to be sound so far.
     """
-    if needed > share_of(None, 1):
+    if needed > ALWAYS_FITS and needed > share_of(None, 1):
         raise error(
             f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: give this process more if "
             "the store is yours; if it is not, it may claim what it does not hold"
