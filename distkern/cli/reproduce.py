@@ -75,7 +75,8 @@ def reproduce(
     listener = {"on_event": progress_of(quiet)} if "on_event" in chosen.options() else {}
     rows = _written(chosen, given, chosen.rows(**given, **listener), out, quiet)
     if as_json:
-        print_json({"table": chosen.name, "source": chosen.source, "made": _made(chosen, given), "rows": rows})
+        defined = [{name: None if value != value else value for name, value in row.items()} for row in rows]
+        print_json({"table": chosen.name, "source": chosen.source, "made": _made(chosen, given), "rows": defined})
         return
     click.echo(f"{chosen.source}: {chosen.about}")
     _print_rows(rows)
@@ -117,7 +118,7 @@ def _made(table: Table, given: dict[str, Any]) -> list[str]:
     from distkern.reproduce.tables import versions
 
     words = ["distkern reproduce", table.name]
-    for name, value in given.items():
+    for name, value in ((name, given[name]) for name in table.options() if name in given):
         words += [f"--cohort {cohort}" for cohort in value] if name == "cohorts" else []
         words += ["--data FOLDER"] if name == "data" else ["--quick"] if name == "quick" else []
         words += [f"--{name} {value}"] if name in ("repeats", "seed") else []
