@@ -16,6 +16,7 @@ from distkern.cli.gram import gram
 from distkern.cli.info import info
 from distkern.cli.plan import plan
 from distkern.cli.report import report
+from distkern.cli.reproduce import reproduce
 from distkern.cli.status import status
 from distkern.cli.verify import verify
 
@@ -56,5 +57,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, append, status, info, verify, evaluate, report, deploy):
+for _command in (demo, plan, gram, append, status, info, verify, evaluate, report, reproduce, deploy):
     main.add_command(_command)
