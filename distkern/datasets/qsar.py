@@ -43,8 +43,8 @@ class Compounds:
 def load_qsar(name: str) -> Compounds:
     """Load inhibitors of dihydrofolate reductase (``"dhfr"``) or of cyclooxygenase-2 (``"cox2"``).
 
-    361 compounds with 70 descriptors, of which 237 to train on, and 282 with 74, of which 188. The inactive compounds of
-    the source, whose activity is a placeholder, are left out.
+    361 compounds with 70 descriptors, of which 237 to train on, and 282 with 74, of which 188. The inactive compounds
+    of the source, whose activity is a placeholder, are left out.
 
     Raises
     ------

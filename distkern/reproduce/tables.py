@@ -45,10 +45,8 @@ class Cell:
 
     def __str__(self) -> str:
         spread = "" if self.std != self.std else f" ± {self.std:.4f}"
-        return (
-            f"{self.table}  {self.method}  {self.measure:6}  published {self.published:.4f}  ours {self.ours:.4f}{spread}  "
-            f"({self.parameters})"
-        )
+        numbers = f"published {self.published:.4f}  ours {self.ours:.4f}{spread}"
+        return f"{self.table}  {self.method}  {self.measure:6}  {numbers}  ({self.parameters})"
 
 
 def write_cells(path: str | Path, cells: Sequence[Cell], comments: Sequence[str] = ()) -> None:
