@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
@@ -37,6 +38,10 @@ ESTIMATORS = [
     LSRRanker(kernel=Linear()),
     MLSRRanker(),
     MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
+    RankSVM(),
+    RankSVM(kernel=Gaussian(sigma=1.0)),
+    RankSVM(kernel=Linear(), loss="squared_hinge"),
+    SGDRanker(kernel=Gaussian(sigma=1.0)),
     MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
 ]
 

@@ -24,6 +24,7 @@ from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
@@ -36,7 +37,8 @@ FORMAT = 1
 KIND = "distkern model"
 
 ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls for cls in (KernelStandardizer, KernelSVC, KernelRidge, LSRRanker, MLSRRanker, MLSRRankerCV)
+    cls.__name__: cls
+    for cls in (KernelStandardizer, KernelSVC, KernelRidge, LSRRanker, MLSRRanker, MLSRRankerCV, RankSVM, SGDRanker)
 }
 """The estimators that a file may hold, besides pipelines of them."""
 
