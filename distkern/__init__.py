@@ -63,6 +63,7 @@ _HOMES = {
         "ranking_error",
         "ranking_measures",
     ),
+    "distkern.learners.rank_svm": ("RankSVM", "SGDRanker"),
     "distkern.learners.ranker_search": ("MLSRRankerCV",),
     "distkern.learners.ranking": ("LSRRanker", "MLSRRanker"),
     "distkern.learners.ridge": ("KernelRidge",),

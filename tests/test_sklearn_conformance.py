@@ -6,6 +6,7 @@ from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
@@ -55,6 +56,10 @@ ESTIMATORS = [
     LSRRanker(kernel=Linear()),
     MLSRRanker(),
     MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
+    RankSVM(),
+    RankSVM(kernel=Gaussian(sigma=1.0)),
+    RankSVM(kernel=Linear(), loss="squared_hinge"),
+    SGDRanker(kernel=Gaussian(sigma=1.0)),
     MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
 ]
 

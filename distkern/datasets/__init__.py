@@ -5,5 +5,6 @@ from __future__ import annotations
 from distkern.datasets.apa import load_apa
 from distkern.datasets.colon import load_colon
 from distkern.datasets.medulloblastoma import load_medulloblastoma
+from distkern.datasets.qsar import load_qsar
 
-__all__ = ["load_apa", "load_colon", "load_medulloblastoma"]
+__all__ = ["load_apa", "load_colon", "load_medulloblastoma", "load_qsar"]

@@ -27,6 +27,7 @@ from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
@@ -50,6 +51,8 @@ ESTIMATORS: dict[str, Any] = {
         LSRRanker,
         MLSRRanker,
         MLSRRankerCV,
+        RankSVM,
+        SGDRanker,
     )
 }
 """The estimators that a file may hold, besides pipelines of them."""
