@@ -49,6 +49,7 @@ _HOMES = {
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.cluster": ("KernelKMeans",),
+    "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),

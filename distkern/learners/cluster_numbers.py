@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,8 +49,6 @@ class ClusterNumbers:
         Its standard error s_k, which counts the spread of the references.
     reference
         What the references were, or None.
-    passes
-        Passes over the matrix of all k together, that for the silhouettes included.
     """
 
     n_clusters: Indices
@@ -60,7 +58,6 @@ class ClusterNumbers:
     gap: Floats
     gap_error: Floats
     reference: Reference | None
-    passes: int
 
     @property
     def by_silhouette(self) -> int:
@@ -149,26 +146,132 @@ def cluster_numbers(
     >>> found.by_silhouette, found.by_gap
     (2, 2)
     """
-    gram, resolved = _matrix_of(X, kernel, memory_limit)
+    model = KernelKMeans(kernel=kernel)
+    gram = model._training_gram(X, memory_limit) if isinstance(kernel, Kernel) else as_training_gram(X)
     weights = whole_weights(sample_weight, len(gram))
     numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
-    options = {"n_init": n_init, "max_iter": max_iter, "tol": tol, "memory_limit": memory_limit}
-    random = np.random.default_rng([] if random_state is None else generators_of(random_state, 1)[0].integers(2**31))
     require_silhouette_memory(gram, sum(numbers), memory_limit)
-    found, passes = _partitions(gram, weights, numbers, random_state=random_state, **options)
+
+    def cluster(matrix: BaseGram, counts: Floats, seed: Any) -> list[Clustering]:
+        generators = generators_of(seed, n_init)
+        return _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
+
+    found = cluster(gram, weights, random_state)
     labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
-    silhouette = _mean_silhouettes(gram, labels, weights, squared)
     gap = gap_error = np.full(len(numbers), np.nan)
-    if references:
-        reference = _reference(reference, resolved)
-        draw = _Draws(X, gram, resolved, weights, reference, memory_limit)
-        logs = np.empty((references, len(numbers)))
-        for row in logs:
-            drawn, counts = draw(random)
-            runs, _ = _partitions(drawn, counts, numbers, random_state=random.integers(2**31), **options)
-            row[:] = np.log([run.inertia for run in runs])
-        gap = logs.mean(axis=0) - np.log(inertia)
-        gap_error = np.sqrt(1 + 1 / references) * logs.std(axis=0)
-    return ClusterNumbers(
-        np.array(numbers), labels, inertia, silhouette, gap, gap_error, reference if references else None, passes + 1
-    )
+    drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
+    if drawn_from is not None:
+        random = generators_of(random_state, n_init + 1)[-1]  # the first ones drew the seeds
+        logs = []
+        for matrix, counts in _draws(drawn_from, references, X, gram, weights, model, random, memory_limit):
+            logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
+        gap = np.mean(logs, axis=0) - _logarithms(inertia)
+        gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
+    silhouette = _mean_silhouettes(gram, labels, weights, squared)
+    return ClusterNumbers(np.array(numbers), labels, inertia, silhouette, gap, gap_error, drawn_from)
+
+
+def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
+    numbers = sorted(set(n_clusters))
+    if not numbers or not all(isinstance(k, (int, np.integer)) and k >= 1 for k in numbers):
+        raise InputError(f"n_clusters must be whole numbers of 1 or more; got {numbers}")
+    if numbers[-1] > samples:
+        raise InputError(f"got {samples} samples with a weight for {numbers[-1]} clusters: ask for fewer clusters")
+    return [int(k) for k in numbers]
+
+
+def _partitions(
+    gram: BaseGram,
+    weights: Floats,
+    numbers: Sequence[int],
+    generators: Sequence[np.random.Generator],
+    max_iter: int,
+    tol: float,
+    limit: int | str | None,
+) -> list[Clustering]:
+    """Find the best partition for each number of clusters, as many starts side by side as fit."""
+    one = sum(memory_of_a_start(len(gram), k) for k in numbers)
+    require_memory(one, limit, f"a start of each of {len(numbers)} numbers of clusters on {len(gram):,} samples")
+    together = memory_allowed(limit) // one
+    runs: dict[int, list[Clustering]] = {k: [] for k in numbers}
+    for first in range(0, len(generators), together):
+        seeded = plus_plus(gram, numbers, weights, generators[first : first + together])
+        starts = [start for k in numbers for start in seeded[k]]
+        for run in lloyd(gram, weights, starts, max_iter=max_iter, tol=tol):
+            runs[run.n_clusters].append(run)
+    return [best_of(runs[k]) for k in numbers]
+
+
+def _mean_silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool) -> Floats:
+    """Mean silhouette of each partition that has two clusters of samples with a weight, all in one pass."""
+    several = [row for row, found in enumerate(labels) if len(np.unique(found[weights > 0])) > 1]
+    means = np.full(len(labels), np.nan)
+    if several:
+        each = silhouettes(gram, [labels[row] for row in several], weights, squared=squared)
+        means[several] = [np.average(values, weights=weights) for values in each]
+    return means
+
+
+def _logarithms(inertia: Floats | list[float]) -> Floats:
+    """Logarithms of inertias; NaN where every sample lies on a centre, for which a gap says nothing."""
+    values = np.asarray(inertia, dtype=np.float64)
+    return np.log(np.where(values > 0, values, np.nan))
+
+
+# Reference data ------------------------------------------------------------------------------------------------------
+
+
+def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
+    """Choose the distribution of the reference data, and refuse one that does not fit."""
+    if kernel is None:
+        if asked not in (None, "components"):
+            raise InputError(f"reference={asked!r} draws samples: give samples and their kernel, or 'components'")
+        return "components"
+    if asked is None:
+        return "rankings" if isinstance(kernel, OrderingKernel) else "features"
+    if asked not in REFERENCES:
+        raise InputError(f"reference must be one of {', '.join(REFERENCES)}; got {asked!r}")
+    return asked
+
+
+def _draws(
+    reference: Reference,
+    count: int,
+    X: Any,
+    gram: BaseGram,
+    weights: Floats,
+    model: KernelKMeans,
+    random: np.random.Generator,
+    limit: int | str | None,
+) -> Iterator[tuple[BaseGram, Floats]]:
+    """Reference data sets: kernel values, and how many samples each stands for."""
+    samples = int(weights.sum())
+    if reference == "components":
+        box = _component_ranges(gram, weights, limit)
+        require_memory(24 * samples * box.shape[1], limit, f"{samples:,} samples of {box.shape[1]} components")
+        for _ in range(count):
+            features = ArrayFeatures(random.uniform(box[0], box[1], size=(samples, box.shape[1])))
+            yield LowRankGram(features, features), np.ones(samples)
+        return
+    source = as_source(X)
+    values = source.read(slice(0, len(source)))[weights > 0]
+    for _ in range(count):
+        if reference == "rankings":
+            drawn = random.permuted(np.tile(np.arange(values.shape[1], dtype=np.float64), (samples, 1)), axis=1)
+        else:
+            drawn = random.uniform(values.min(axis=0), values.max(axis=0), size=(samples, values.shape[1]))
+        distinct, counts = np.unique(drawn, axis=0, return_counts=True)
+        model._require_memory(len(distinct), len(distinct), limit)
+        yield ArrayGram(model.kernel_(distinct)), counts.astype(np.float64)
+
+
+def _component_ranges(gram: BaseGram, weights: Floats, limit: int | str | None) -> Floats:
+    """Least and largest coordinate of the samples along each principal component in feature space, (2, r)."""
+    kept = np.flatnonzero(weights)
+    require_memory(4 * 8 * len(kept) ** 2, limit, f"the principal components of {len(kept):,} samples")
+    centred = gram.centered(on=np.repeat(np.arange(len(gram)), weights.astype(np.intp)))[np.ix_(kept, kept)]
+    roots = np.sqrt(weights[kept])
+    variances, vectors = np.linalg.eigh(roots[:, None] * read_matrix(centred) * roots)
+    real = variances > NULL * variances[-1]
+    scores = vectors[:, real] * np.sqrt(variances[real]) / roots[:, None]
+    return np.array([scores.min(axis=0), scores.max(axis=0)])
