@@ -51,6 +51,7 @@ _HOMES = {
     "distkern.learners.cluster": ("KernelKMeans",),
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
+    "distkern.learners.mixture": ("MallowsMixture",),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.standardizer": ("KernelStandardizer",),

@@ -24,6 +24,7 @@ from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.learners.cluster import KernelKMeans
+from distkern.learners.mixture import MallowsMixture
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
@@ -33,7 +34,9 @@ FORMAT = 1
 
 KIND = "distkern model"
 
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelKMeans, KernelStandardizer, KernelSVC)}
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls for cls in (KernelKMeans, KernelStandardizer, KernelSVC, MallowsMixture)
+}
 """The estimators that a file may hold, besides pipelines of them."""
 
 Arrays = dict[str, Array]
