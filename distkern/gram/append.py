@@ -235,7 +235,7 @@ class _Grown:
         self.kernel = from_spec(store.meta["stored"])
         self._samples = store.rows
         self._read = source.read_sparse if store.meta["sparse"] else source.read
-        self._block = lru_cache(maxsize=4)(partial(prepared_block, store.rows))
+        self._block = lru_cache(maxsize=4)(partial(prepared_block, store, "rows"))
 
     def prepared(self, places: Indices) -> Prepared:
         """Some of them, prepared."""

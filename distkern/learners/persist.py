@@ -26,6 +26,7 @@ from distkern.kernels.registry import from_spec
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.mixture import MallowsMixture
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
@@ -51,6 +52,7 @@ ESTIMATORS: dict[str, Any] = {
         LSRRanker,
         MLSRRanker,
         MLSRRankerCV,
+        MallowsMixture,
         RankSVM,
         SGDRanker,
     )
