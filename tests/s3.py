@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -10,7 +11,8 @@ from uuid import uuid4
 
 
 class Server:
-    """Serves buckets until the block ends; ``requests`` lists (method, key, whether it lists) as they come.
+    """Serves buckets until the block ends; ``requests`` lists (method, key, whether it lists) as they come, and
+    ``sent`` counts the bytes of the answers by key.
 
     ``fails`` maps a method to an HTTP status that it is answered with from now on.
     """
@@ -35,6 +37,7 @@ class Server:
             "AWS_REGION": "us-east-1",
         }
         self.requests: list[tuple[str, str, bool]] = []
+        self.sent: Counter[str] = Counter()
         self.fails: dict[str, tuple[str, str]] = {}
         return self
 
@@ -51,7 +54,9 @@ class Server:
             status, code = self.fails[method]
             respond(status, [("Content-Type", "application/xml")])
             return [f"<Error><Code>{code}</Code><Message>as the test wants it</Message></Error>".encode()]
-        return self._app(environ, respond)
+        answer = b"".join(self._app(environ, respond))
+        self.sent[key] += len(answer)
+        return [answer]
 
     def empty(self) -> None:
         """Go on with a bucket that nobody has used, where nothing fails."""

@@ -119,8 +119,9 @@ def resolve_executor(executor: Any = None) -> Executor:
     Parameters
     ----------
     executor
-        ``None``: the Dask client that exists in this process, else threads. ``"serial"``, ``"threads"``, a number of
-        threads, a ``distributed.Client``, or an object with the methods of `Serial`.
+        ``None``: the Dask client that exists in this process, else threads; in a task of a Dask cluster the thread of
+        that task. ``"serial"``, ``"threads"``, a number of threads, a ``distributed.Client``, or an object with the
+        methods of `Serial`.
 
     Raises
     ------
@@ -128,8 +129,7 @@ def resolve_executor(executor: Any = None) -> Executor:
         If it is none of these.
     """
     if executor is None:
-        client = _existing_client()
-        return Threads() if client is None else _dask(client)
+        return _default()
     if executor == "serial":
         return Serial()
     if executor == "threads":
@@ -145,13 +145,19 @@ def resolve_executor(executor: Any = None) -> Executor:
     )
 
 
-def _existing_client() -> Any:
-    """Find the user's Dask client; there is none where nobody has imported distributed."""
-    if "distributed" not in sys.modules:
-        return None
-    from distkern.engine.dask.executor import existing_client  # never load distributed for those who do not use it
+def _default() -> Executor:
+    """The cluster of the user's Dask client; there is none where nobody has imported distributed.
 
-    return existing_client()
+    Inside a task of a cluster it is the thread of that task: tasks of its own would wait for the place that it holds.
+    """
+    if "distributed" not in sys.modules:
+        return Threads()
+    from distkern.engine.dask.executor import existing_client, in_task  # loaded only for those who use it
+
+    if in_task():
+        return Serial()
+    client = existing_client()
+    return Threads() if client is None else _dask(client)
 
 
 def _dask(client: Any) -> Executor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -17,7 +19,7 @@ from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.typing import Array, Spec
 from distkern.gram.layout import Layout, arrays_of, as_json, holds_names, unpacked_bytes
-from distkern.gram.places import ROOT, SCRATCH, Place, explained, refuse_beyond_memory
+from distkern.gram.places import ROOT, SCRATCH, Place, explained, is_remote, refuse_beyond_memory
 from distkern.gram.schema import array_in, scratch_in
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
@@ -38,9 +40,13 @@ class _Bounded(WrapperStore[Store]):
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         size = self._layout.chunk_bytes
-        if isinstance(self._store, LocalStore):
-            byte_range = RangeByteRequest(0, size + LONGER)  # not more, however long the file is
-        chunk = await self._store.get(key, prototype, byte_range)
+        byte_range = RangeByteRequest(0, size + LONGER)  # not more, however long the file or object is
+        try:
+            chunk = await self._store.get(key, prototype, byte_range)
+        except Exception as error:
+            if "InvalidRange" in str(error):  # what object storage says of the first bytes of an empty object
+                raise ValueError(f"{key!r} is empty") from error
+            raise
         if chunk is not None and self._layout.packed and unpacked_bytes(chunk[:16].to_bytes()) != size:
             raise ValueError(f"{key!r} does not hold {size} bytes")
         return chunk
@@ -77,11 +83,13 @@ class StoredArrays:
             raw = self._lies.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
                 raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
-            layout = array_in(self.path, name, raw, self.meta)
-            document: Any = layout.document()
-            array = zarr.AsyncArray(document, StorePath(_Bounded(self._files, layout), self._key(name)), _WRITTEN_WHOLE)
-            self._arrays[name] = zarr.Array(array)
+            self._arrays[name] = self._zarr(name, array_in(self.path, name, raw, self.meta))
         return self._arrays[name]
+
+    def _zarr(self, name: str, layout: Layout) -> zarr.Array:
+        document: Any = layout.document()
+        files = StorePath(_Bounded(self._files, layout), self._key(name))
+        return zarr.Array(zarr.AsyncArray(document, files, _WRITTEN_WHOLE))
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write part of an array."""
@@ -113,6 +121,13 @@ class StoredArrays:
             except (ValueError, RuntimeError):
                 return None
 
+    def decoded_together(self, parts: Sequence[tuple[str, Any]]) -> list[Array | None]:
+        """Read parts of several arrays; from object storage side by side, for each takes a request."""
+        if len(parts) < 2 or not is_remote(self.path):
+            return [self.decoded(*part) for part in parts]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            return list(pool.map(lambda part: self.decoded(*part), parts))
+
     def _planned(self, name: str) -> Any:
         """All of an array that the plan knows of: it may be longer where a client was killed while the cohort grew."""
         shape = arrays_of(self.meta)[name].shape
@@ -138,10 +153,10 @@ class StoredArrays:
         """
         name = f"{SCRATCH}/{uuid4().hex}"
         chunks = (min(len(array), SCRATCH_ROWS), *array.shape[1:])
-        document: Any = Layout(array.shape, chunks, array.dtype.name).document()
+        layout = Layout(array.shape, chunks, array.dtype.name)
         with explained(self.path, "write to the store"):
-            self._lies.put(self._key(f"{name}/{ROOT}"), as_json(document))
-            self._scratch(name, document)[...] = array
+            self._lies.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
+            self._zarr(name, layout)[...] = array
         return name
 
     def spooled(self, name: str, rows: slice) -> Array:
@@ -150,10 +165,7 @@ class StoredArrays:
             raw = self._lies.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
                 raise StoreError(f"{self.path!r} has lost a vector that was to be multiplied: multiply it again")
-            return np.asarray(self._scratch(name, scratch_in(self.path, name, raw).document())[rows])
-
-    def _scratch(self, name: str, document: Any) -> zarr.Array:
-        return zarr.Array(zarr.AsyncArray(document, StorePath(self._files, self._key(name)), _WRITTEN_WHOLE))
+            return np.asarray(self._zarr(name, scratch_in(self.path, name, raw))[rows])
 
     def unspool(self, name: str) -> None:
         """Delete a spooled array."""

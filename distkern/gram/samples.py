@@ -69,7 +69,7 @@ class Arrays(Protocol):
 
     def write(self, name: str, where: Any, values: Array) -> None: ...
     def read(self, name: str, where: Any = ...) -> Array: ...
-    def decoded(self, name: str, where: Any) -> Array | None: ...
+    def decoded_together(self, parts: Sequence[tuple[str, Any]]) -> list[Array | None]: ...
     def shape(self, name: str) -> tuple[int, ...]: ...
     def item_bytes(self, name: str) -> int: ...
     def has_changed(self) -> bool: ...
@@ -191,17 +191,17 @@ class StoredSamples:
         expected = dict(zip(self.names, self.marks()[block] if marks is None else marks, strict=True))
         start, last = self.span(block)
         where = f"the prepared {self.side} {start}–{last - 1} of {self._store.path!r}"
-        arrays = {}
-        for name in self.names if only is None else only:
-            generation = generation_of(expected[name])
-            if generation == 0:
-                raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on from there")
-            unheard_of = generation > len(self._counts)
-            if unheard_of and self._store.has_changed():
-                raise grown_since(self._store.path)
-            stop = last if unheard_of else min(last, self._counts[generation - 1])
-            array = self._store.decoded(f"{self.side}/prepared/{name}", slice(start, stop))
-            if unheard_of or array is None or checksum(array, generation) != expected[name]:
+        arrays, names = {}, list(self.names if only is None else only)
+        made = {name: generation_of(expected[name]) for name in names}
+        if 0 in made.values():
+            raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on from there")
+        unheard_of = any(generation > len(self._counts) for generation in made.values())
+        if unheard_of and self._store.has_changed():
+            raise grown_since(self._store.path)
+        stops = [min(last, self._counts[min(made[name], len(self._counts)) - 1]) for name in names]
+        parts = [(f"{self.side}/prepared/{name}", slice(start, stop)) for name, stop in zip(names, stops, strict=True)]
+        for name, array in zip(names, self._store.decoded_together(parts), strict=True):
+            if unheard_of or array is None or checksum(array, made[name]) != expected[name]:
                 raise CorruptTileError(
                     f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
                     "then compute_gram with the same data, which prepares them again"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from contracts import nap, square
 
-from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram
+from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
 from distkern.core.typing import Failure, Waiting
 from distkern.engine.dask import flow, worker
 from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
@@ -81,6 +81,21 @@ def test_a_whole_computation_waits_for_its_first_worker(tmp_path):
         gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=10, executor=client, progress=listen)
     assert events[0].note == NO_WORKERS
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+def computed_in_a_task(X, store):
+    from distributed import get_client
+
+    get_client()  # as other code of the task may have done: it is this process's current client from now on
+    return compute_gram(Kendall(), X, store=store).info()["runs"][0]["executor"]
+
+
+def test_a_computation_inside_a_task_takes_the_thread_of_that_task_and_waits_for_no_other(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 8))
+    with cluster_of(1, 1) as (_, client):
+        said = client.submit(computed_in_a_task, X, str(tmp_path / "k.zarr")).result(timeout=60)
+        assert said == "one thread in this process"
+    np.testing.assert_array_equal(open_gram(tmp_path / "k.zarr").to_numpy(), Kendall()(X))
 
 
 def test_futures_that_someone_cancels_are_handed_in_again(client):

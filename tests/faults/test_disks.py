@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
+import nobody
 import numpy as np
 import pytest
 from disturbed import (
@@ -18,7 +24,7 @@ from disturbed import (
     undisturbed,
 )
 from mounts import ours, small_disk
-from processes import distkern
+from processes import distkern, surroundings
 
 from distkern import StoreError, compute_gram, open_gram
 
@@ -55,7 +61,7 @@ def test_a_disk_that_fills_up_ends_in_one_sentence_and_once_freed_the_run_goes_o
 
 
 @pytest.mark.parametrize("executor", ["serial", 2])
-def test_permission_lost_half_way_ends_in_one_sentence_and_once_back_the_run_goes_on(
+def test_a_disk_that_becomes_read_only_ends_in_one_sentence_and_once_writable_the_run_goes_on(
     few, expected_of_few, disk, executor
 ):
     store = disk.folder / "k.zarr"
@@ -71,6 +77,32 @@ def test_permission_lost_half_way_ends_in_one_sentence_and_once_back_the_run_goe
     disk.remount("rw")
     compute_gram(KENDALL, few, store=store, executor=executor)
     assert last_run(store)["tiles_computed"] == TILES - done
+    assert_undisturbed(store, expected_of_few)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users reach, too."""
+    with tempfile.TemporaryDirectory(prefix="distkern-") as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, nobody.NOBODY, nobody.NOBODY)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("executor", ["serial", "2"])
+def test_another_user_who_loses_permission_half_way_is_told_and_once_it_is_back_the_run_goes_on(
+    expected_of_few, open_folder, tmp_path, executor
+):
+    store = open_folder / "k.zarr"
+    words = [sys.executable, nobody.__file__, tmp_path / "loaded.zarr", store, executor]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120, env=surroundings(), cwd=open_folder)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["user"] != 0
+    assert found["said"] == 2 * [f"cannot write to the store '{store}': Permission denied"]
+    assert found["readable"]
+    assert 10 <= found["done"] <= 13
+    assert found["computed"] == TILES - found["done"]
     assert_undisturbed(store, expected_of_few)
 
 

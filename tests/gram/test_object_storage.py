@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -157,6 +158,32 @@ def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
     change(s3, "marks/zarr.json", None)
     with pytest.raises(StoreError, match="has lost its array 'marks'"):
         open_gram(s3.url).info()
+
+
+def test_of_an_object_that_is_far_too_long_no_more_is_read_than_an_array_holds(s3):
+    gram = compute_gram(Gaussian(3.0), X, store=s3.url, tile=12)
+    held = chunks(s3)
+    for more in (bytes(2**24), None):
+        for key in ("gram/c/0/1", "rows/prepared/squares/c/1"):
+            change(s3, key, b"" if more is None else held[key] + more)
+        s3.sent.clear()
+        assert [found.partition(" of ")[0] for found in gram.verify()] == ["tile (0, 1)", "the prepared rows 12–22"]
+        assert 0 < sum(s3.sent.values()) < 2**20
+
+
+def test_what_is_prepared_of_a_block_is_read_side_by_side(s3, monkeypatch):
+    compute_gram(Kendall(), X, store=s3.url, tile=12)
+    store = GramStore.opened(s3.url)
+    together = threading.Barrier(len(store.rows.names), timeout=30)
+    answer = s3._app
+
+    def waiting(environ, respond):
+        if "/prepared/" in environ["PATH_INFO"] and "/c/1" in environ["PATH_INFO"]:
+            together.wait()  # for the requests for all other arrays
+        return answer(environ, respond)
+
+    monkeypatch.setattr(s3, "_app", waiting)
+    assert store.rows.read(1).keys() == {"codes", "diagonal", "order", "tied", "untied"}
 
 
 def test_two_clients_at_once_make_one_store_and_both_finish_right(s3):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 
-from distributed import Client
+from distributed import Client, get_worker
 
 from distkern.core.errors import InputTypeError, TaskError
 from distkern.core.typing import Failure, Receipt, Task, Waiting
@@ -26,6 +26,15 @@ COUNT_SECONDS = 1.0
 
 NO_WORKERS = "the cluster has no workers: waiting for one"
 NO_SCHEDULER = "the scheduler does not answer: trying to reach it"
+
+
+def in_task() -> bool:
+    """Whether this is code of a task on a Dask worker."""
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 def existing_client() -> Client | None:
