@@ -148,4 +148,4 @@ def _print_rows(rows: list[Row]) -> None:
 
 
 def _short(value: Any, as_text: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float) and value == value and abs(value) < 1000 else as_text(value)
+    return f"{value:.4g}" if isinstance(value, float) and value == value else as_text(value)

@@ -28,6 +28,24 @@ TABLES = {
             "Jiao & Vert (2015), figure 3",
             "accuracy of the smoothed Kendall kernel against the width of the noise",
         ),
+        Table(
+            "mlsrrank",
+            "distkern.reproduce.mlsrrank:rows",
+            "Zhou et al. (2016), tables I and II",
+            "ranking compounds by their activity, one kernel and several",
+        ),
+        Table(
+            "mlsrrank-curve",
+            "distkern.reproduce.mlsrrank:curve_rows",
+            "Zhou et al. (2016), figure 1",
+            "ranking compounds with more and more training compounds",
+        ),
+        Table(
+            "jester",
+            "distkern.reproduce.mlsrrank_jester:rows",
+            "Zhou et al. (2016), table III",
+            "differences between one reader's ratings of jokes",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""

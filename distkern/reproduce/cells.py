@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
-from pathlib import Path
+from dataclasses import asdict, dataclass
+
+from distkern.reproduce.tables import Row
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Cell:
 
     Examples
     --------
-    >>> print(Cell("I", "MLSRRank", "published", "error", 0.1782, 0.1824))
-    I  MLSRRank  error   published 0.1782  ours 0.1824  (published)
+    >>> list(Cell("I", "MLSRRank", "published", "error", 0.1782, 0.1824).row())
+    ['table', 'method', 'parameters', 'measure', 'published', 'ours', 'std']
     """
 
     table: str
@@ -43,17 +42,6 @@ class Cell:
     ours: float
     std: float = float("nan")
 
-    def __str__(self) -> str:
-        spread = "" if self.std != self.std else f" ± {self.std:.4f}"
-        numbers = f"published {self.published:.4f}  ours {self.ours:.4f}{spread}"
-        return f"{self.table}  {self.method}  {self.measure:6}  {numbers}  ({self.parameters})"
-
-
-def write_cells(path: str | Path, cells: Sequence[Cell], comments: Sequence[str] = ()) -> None:
-    """Write cells as a CSV table, behind comments that start with ``#``."""
-    with Path(path).open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(f"# {line}\n" for line in comments)
-        out = csv.writer(stream, lineterminator="\n")
-        out.writerow([field.name for field in fields(Cell)])
-        for cell in cells:
-            out.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in astuple(cell)])
+    def row(self) -> Row:
+        """The number as a row of a table."""
+        return asdict(self)

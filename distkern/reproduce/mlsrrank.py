@@ -8,16 +8,13 @@ Spearman's rho). What was not picked agrees: leaving each training compound of D
 very parameters that the paper prints. ``scaling="train"`` scales by the training range alone, as one would for
 compounds that come one by one.
 
-    python -m distkern.reproduce.mlsrrank I II --out tables.csv
+    distkern reproduce mlsrrank --out tables.csv
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +26,8 @@ from distkern.datasets.qsar import Compounds
 from distkern.learners.metrics import ranking_measures
 from distkern.learners.ranker_search import MLSRRankerCV, paper_kernel
 from distkern.learners.ranking import MLSRRanker
-from distkern.reproduce.cells import Cell, write_cells
-
-SOURCE = (
-    "Zhou, Chen, Lan & Pan, Generalization performance of regularized ranking with multiscale kernels, IEEE TNNLS 27 "
-    "(2016)"
-)
+from distkern.reproduce.cells import Cell
+from distkern.reproduce.tables import Row
 
 DATASETS = {"I": "dhfr", "II": "cox2"}
 """Tables, and what they are of."""
@@ -209,33 +202,18 @@ def learning_curve(
         yield size, {name: np.array([measures[name] for measures in found]) for name in MEASURES}
 
 
-def curve_cells(table: str, **options: int | str) -> Iterator[Cell]:
-    """Points of figure 1 as cells of a table; the paper prints no numbers for them."""
-    for size, measures in learning_curve(table, **options):  # type: ignore[arg-type]
-        for name, values in measures.items():
-            std = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-            about = f"published; {size} training compounds"
-            yield Cell(f"figure 1, {table}", "MLSRRank", about, name, float("nan"), float(values.mean()), std)
+def rows(*, quick: bool = False) -> Iterator[Row]:
+    """Rows of tables I and II; with ``quick`` with the published parameters alone."""
+    for table in DATASETS:
+        yield from (cell.row() for cell in run(table, search=not quick))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute tables and print them, published numbers beside ours."""
-    parser = argparse.ArgumentParser(prog="python -m distkern.reproduce.mlsrrank", description=SOURCE)
-    parser.add_argument("tables", nargs="+", choices=[*DATASETS, "figure1"], help="what to compute")
-    parser.add_argument("--scaling", choices=["each", "train"], default="each", help="range of descriptors")
-    parser.add_argument("--out", type=Path, help="CSV file to write")
-    options = parser.parse_args(arguments)
-    cells: list[Cell] = []
-    for table in options.tables:
-        if table in DATASETS:
-            cells += run(table, scaling=options.scaling)
-        else:
-            cells += [cell for name in DATASETS for cell in curve_cells(name, scaling=options.scaling)]
-    for cell in cells:
-        print(cell, file=sys.stderr)
-    if options.out is not None:
-        write_cells(options.out, cells, [f"{SOURCE}; scaling {options.scaling}"])
-
-
-if __name__ == "__main__":
-    main()
+def curve_rows(*, repeats: int = FIGURE_REPEATS, seed: int = 0) -> Iterator[Row]:
+    """Points of figure 1, of both sets of compounds; the paper prints no numbers for them."""
+    for table in DATASETS:
+        for size, measures in learning_curve(table, repeats=repeats, seed=seed):
+            for name, values in measures.items():
+                std = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+                about = f"published; {size} training compounds"
+                cell = Cell(f"figure 1, {table}", "MLSRRank", about, name, float("nan"), float(values.mean()), std)
+                yield cell.row()

@@ -10,15 +10,13 @@ value on the test jokes, which flatters; the same with parameters that the train
 The paper drew from the 73,421 readers of Jester; the file at hand, Jester5k of recommenderlab, is a sample of 5,000 of
 whom nobody rated less than 36, so that its readers of 20 to 40 jokes are those of 36 to 40.
 
-    python -m distkern.reproduce.mlsrrank_jester jester5k.npz --out jester.csv
+    distkern reproduce jester --data FOLDER --out jester.csv
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -29,8 +27,8 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference
 from distkern.learners.ranker_search import LAMS, WIDTHS, paper_kernel
-from distkern.reproduce.cells import Cell, write_cells
-from distkern.reproduce.mlsrrank import SOURCE
+from distkern.reproduce.cells import Cell
+from distkern.reproduce.tables import Row
 from distkern.solvers.holdout import HoldOut
 
 GROUPS = {"20-40": (20, 40), "40-60": (40, 60), "60-80": (60, 80)}
@@ -178,20 +176,14 @@ def _measured(truth: Floats, scores: Sequence[Array]) -> Floats:
     return np.array([[measure(truth, score) for score in scores] for measure in MEASURES.values()])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute the table and print it, published numbers beside ours."""
-    parser = argparse.ArgumentParser(prog="python -m distkern.reproduce.mlsrrank_jester", description=f"{SOURCE}, III")
-    parser.add_argument("ratings", type=Path, help="file with the ratings of Jester5k")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="repetitions (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the reviewers and the halves (%(default)s)")
-    parser.add_argument("--out", type=Path, help="CSV file to write")
-    options = parser.parse_args(arguments)
-    cells = run(options.ratings, repeats=options.repeats, seed=options.seed)
-    for cell in cells:
-        print(cell, file=sys.stderr)
-    if options.out is not None:
-        write_cells(options.out, cells, [f"{SOURCE}, table III; {options.repeats} repetitions, seed {options.seed}"])
+def rows(*, data: str | os.PathLike[str] | None = None, repeats: int = REPEATS, seed: int = 0) -> Iterator[Row]:
+    """Rows of the columns on Jester, from ``jester5k.npz`` in the folder ``data``.
 
-
-if __name__ == "__main__":
-    main()
+    Raises
+    ------
+    InputError
+        If no folder is given, or the file is not there.
+    """
+    if data is None:
+        raise InputError("the ratings of Jester do not ship with distkern: give the folder of jester5k.npz as data=")
+    yield from (cell.row() for cell in run(Path(data, "jester5k.npz"), repeats=repeats, seed=seed))

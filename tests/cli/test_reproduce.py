@@ -28,9 +28,9 @@ def test_rows_in_columns(run):
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "Somebody (2015), table 9: rows for tests",
-        "cohort  paper   ours  note",
-        "CT      85.78  85.00",
-        "MB      63.67         undefined",
+        "cohort  paper  ours  note",
+        "CT      85.78    85",
+        "MB      63.67        undefined",
     ]
     assert result.stderr.splitlines()[0] == "CT  85.78  85"
     assert run("reproduce", "made-up", "--quiet").stderr == ""

@@ -9,8 +9,7 @@ from distkern.learners.metrics import mean_squared_difference
 from distkern.learners.ranker_search import LAMS, MLSRRankerCV
 from distkern.learners.ranking import LSRRanker
 from distkern.reproduce import mlsrrank, mlsrrank_jester
-from distkern.reproduce.cells import Cell, write_cells
-from distkern.reproduce.mlsrrank import CHOSEN, PUBLISHED, curve_cells, run, scaled
+from distkern.reproduce.mlsrrank import CHOSEN, PUBLISHED, curve_rows, run, scaled
 
 
 def test_the_tables_are_whole():
@@ -51,27 +50,18 @@ def test_scaling_by_the_training_range_and_by_each():
         load_qsar("bzr")
 
 
-def test_the_learning_curve_falls_and_the_table_is_written(tmp_path, monkeypatch):
+def test_the_learning_curve_falls(monkeypatch):
     monkeypatch.setattr(mlsrrank, "FIGURE_STEP", 60)
-    cells = list(curve_cells("II", repeats=3))
-    errors = [cell.ours for cell in cells if cell.measure == "error"]
+    rows = list(curve_rows(repeats=3))
+    errors = [row["ours"] for row in rows if row["measure"] == "error" and row["table"] == "figure 1, II"]
     assert len(errors) == 4
     assert errors[-1] < errors[0]
-    write_cells(tmp_path / "table.csv", cells, ["a comment"])
-    lines = (tmp_path / "table.csv").read_text().splitlines()
-    assert lines[:2] == ["# a comment", "table,method,parameters,measure,published,ours,std"]
-    assert len(lines) == 2 + len(cells)
-    assert "published nan" in str(cells[0])
-    assert str(Cell("I", "a", "b", "tau", 0.1, 0.2, 0.3)).endswith("ours 0.2000 ± 0.3000  (b)")
 
 
-def test_tables_from_the_command_line(tmp_path, capsys):
-    monkey = tmp_path / "out.csv"
-    with pytest.raises(SystemExit):
-        mlsrrank.main(["IV"])
-    assert "invalid choice" in capsys.readouterr().err
-    mlsrrank.main(["II", "--scaling", "train", "--out", str(monkey)])
-    assert len(monkey.read_text().splitlines()) == 2 + 12
+def test_the_rows_are_those_of_both_tables():
+    rows = list(mlsrrank.rows(quick=True))
+    assert [row["table"] for row in rows] == ["I"] * 4 + ["II"] * 4
+    assert rows[0]["published"] == 0.1782
 
 
 # Jester -------------------------------------------------------------------------------------------------------------
@@ -123,3 +113,5 @@ def test_what_is_no_table_of_ratings_is_refused(tmp_path, ratings):
         mlsrrank_jester.load_ratings(tmp_path / "large.npz")
     with pytest.raises(InputError, match="300 are needed"):
         mlsrrank_jester.run(ratings, repeats=1)
+    with pytest.raises(InputError, match=r"give the folder of jester5k\.npz"):
+        next(mlsrrank_jester.rows())
