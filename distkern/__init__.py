@@ -50,6 +50,7 @@ _HOMES = {
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
+    "distkern.learners.svr": ("KernelSVR",),
     "distkern.learners.predictor": ("CohortPredictor",),
     "distkern.learners.persist": ("load_model", "save_model"),
     "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),

@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 NEEDS_DIAGONAL = (
     "the check transforms other rows than the training matrix as a bare array, which does not hold k(x, x) of its "
@@ -20,6 +21,9 @@ ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
     KernelSVC(kernel=Gaussian(sigma=1.0), tol=1e-9),
+    KernelSVC(multi_class="ovr"),
+    KernelSVR(),
+    KernelSVR(kernel=Gaussian(sigma=1.0), tol=1e-9),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),

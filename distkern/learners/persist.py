@@ -26,13 +26,14 @@ from distkern.kernels.registry import from_spec
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 FORMAT = 1
 """Number of the file format; a file with a larger one was written by a later distkern."""
 
 KIND = "distkern model"
 
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, KernelSVC)}
+ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, KernelSVC, KernelSVR)}
 """The estimators that a file may hold, besides pipelines of them."""
 
 Arrays = dict[str, Array]

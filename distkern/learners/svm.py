@@ -238,11 +238,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
     # Training ------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        number = (int, float, np.integer, np.floating)
-        if not (isinstance(self.C, number) and 0 < self.C < np.inf):
-            raise InputError(f"C must be a positive finite number; got {self.C!r}")
-        if not (isinstance(self.tol, number) and 0 < self.tol < np.inf):
-            raise InputError(f"tol must be a positive finite number; got {self.tol!r}")
+        require_positive(self, "C", "tol")
         for name in ("multi_class", "decision_function_shape"):
             if getattr(self, name) not in ("ovo", "ovr"):
                 raise InputError(f'{name} must be "ovo" or "ovr"; got {getattr(self, name)!r}')
@@ -342,6 +338,14 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         """Return f of each machine, (samples, machines); positive for its positive side."""
         check_is_fitted(self)
         return self._expansion(X, self._support_coefficients(), self.support_) + self.intercept_
+
+
+def require_positive(estimator: Any, *names: str) -> None:
+    """Refuse parameters that are not positive finite numbers."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
+            raise InputError(f"{name} must be a positive finite number; got {value!r}")
 
 
 def warn_unless_converged(found: Sequence[Solution], tol: float) -> None:

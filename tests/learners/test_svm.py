@@ -9,15 +9,20 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, SampleError
 from distkern.core.rankings import Rankings
+from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners import base, checks
+from distkern.learners.machines import Machines, sigmoid
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix import base as matrix_base
@@ -158,6 +163,81 @@ def test_weight_zero_counts_as_absent():
     np.testing.assert_allclose(raw.decision_function(X), weighted.decision_function(K), atol=1e-6)
 
 
+# One class against the rest, and probabilities ------------------------------------------------------------------------
+
+
+def test_one_against_the_rest_equals_scikit_learn():
+    X, y = cohort(4, count=120)
+    K = Gaussian(sigma=2.0)(X)
+    model = KernelSVC(multi_class="ovr", tol=1e-8, C=3.0).fit(K, y)
+    expected = np.empty((120, 4))
+    for column, label in enumerate(model.classes_):
+        one = SVC(kernel="precomputed", tol=1e-8, C=3.0).fit(K, y == label)
+        expected[:, column] = one.decision_function(K)
+    np.testing.assert_allclose(model.decision_function(K), expected, atol=1e-5)
+    np.testing.assert_array_equal(model.predict(K), model.classes_[expected.argmax(axis=1)])
+    assert model.dual_coef_.shape == (4, len(model.support_))
+    two = KernelSVC(multi_class="ovr").fit(K[:, y < "c"][y < "c"], y[y < "c"])
+    assert two.intercept_.shape == (1,)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_probabilities_are_calibrated(classes, multi_class):
+    """Better than the class frequencies, near those of samples drawn alike, and one for all forms of X."""
+    X, y = cohort(classes, count=600)
+    kernel = Gaussian(sigma=2.0)
+    train, test = np.arange(300), np.arange(300, 600)
+    options = {"probability": True, "multi_class": multi_class}
+    gram = ArrayGram(kernel(X))
+    model = KernelSVC(**options).fit(gram[np.ix_(train, train)], y[train])
+    found = model.predict_proba(gram[np.ix_(test, train)])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (found >= 0).all()
+    assert log_loss(y[test], found) < 0.9 * np.log(classes)
+    for column, label in enumerate(model.classes_):  # what is said likely happens about as often as is said
+        likely = found[:, column] > np.quantile(found[:, column], 0.6)
+        assert np.mean(y[test][likely] == label) == pytest.approx(found[likely, column].mean(), abs=0.12)
+    raw = KernelSVC(kernel=kernel, **options).fit(X[train], y[train])
+    np.testing.assert_allclose(raw.predict_proba(X[test]), found, atol=1e-6)
+    held = KernelSVC(memory_limit=1_300_000, **options).fit(gram[np.ix_(train, train)], y[train])
+    np.testing.assert_allclose(held.predict_proba(gram[np.ix_(test, train)]), found, atol=5e-3)
+
+
+def test_a_sigmoid_is_that_of_platt():
+    """Against logistic regression on both outcomes of every sample, weighted by his targets."""
+    rng = np.random.default_rng(0)
+    scores = 1e3 * rng.normal(size=200)
+    positive = rng.random(200) < 1 / (1 + np.exp(-scores / 700 - 0.5))
+    weights = rng.uniform(0.5, 2, 200)
+    target = np.where(
+        positive, (weights[positive].sum() + 1) / (weights[positive].sum() + 2), 1 / (weights[~positive].sum() + 2)
+    )
+    by_sklearn = LogisticRegression(C=np.inf, tol=1e-10).fit(
+        np.concatenate([scores, scores])[:, None] / 1e3,
+        np.repeat([1, 0], 200),
+        np.concatenate([weights * target, weights * (1 - target)]),
+    )
+    A, B = sigmoid(scores, positive, weights)
+    assert -A * 1e3 == pytest.approx(by_sklearn.coef_.item(), rel=1e-4)
+    assert pytest.approx(by_sklearn.intercept_.item(), rel=1e-4) == -B
+
+
+def test_coupled_pairs_give_back_the_probabilities_that_they_came_from():
+    p = np.random.default_rng(0).dirichlet(np.ones(4), size=20)
+    machines = Machines(4)
+    pairs = np.column_stack([p[:, i] / (p[:, i] + p[:, j]) for i, j in machines.sides])
+    found = machines.probabilities(np.log(pairs / (1 - pairs)), -np.ones(6), np.zeros(6))
+    np.testing.assert_allclose(found, p, atol=1e-6)
+
+
+def test_probabilities_only_where_they_were_asked_for():
+    K, y = np.eye(12), [0, 1] * 6
+    assert not hasattr(KernelSVC().fit(K, y), "predict_proba")
+    with pytest.raises(InputError, match="class 1 has 1 sample, too few to calibrate"):
+        KernelSVC(probability=True).fit(np.eye(4), [0, 0, 0, 1])
+
+
 # What it reads -------------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +280,32 @@ def test_grid_search_on_a_gram_equals_the_array():
     plain = GridSearchCV(make_pipeline(KernelStandardizer(diagonal=1.0), KernelSVC()), grid, cv=3).fit(K, y)
     np.testing.assert_array_equal(lazy.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(lazy.predict(ArrayGram(K)), plain.predict(K))
+
+
+def test_a_stored_matrix_that_does_not_fit_gives_the_same_model(tmp_path):
+    X, y = cohort(3, count=240)
+    K = Kendall("b")(X)
+    stored = compute_gram(Kendall("b"), X, store=tmp_path / "gram.zarr", tile=40, progress=False)
+    held = KernelSVC(tol=1e-6, C=5.0).fit(K, y)
+    for gram, whole in ((stored, K), (stored.centered().unit_norm(), ArrayGram(K).centered().unit_norm().to_numpy())):
+        held = KernelSVC(tol=1e-6, C=5.0).fit(whole, y)
+        before = stored.bytes_read()
+        model = KernelSVC(tol=1e-6, C=5.0, memory_limit=450_000).fit(gram, y)
+        assert model.n_passes_ > 1
+        assert 0 < model.bytes_read_ <= stored.bytes_read() - before
+        np.testing.assert_allclose(model.objective_, held.objective_, rtol=1e-6)
+        np.testing.assert_allclose(model.decision_function(gram), held.decision_function(whole), atol=1e-4)
+        assert (model.duality_gap_ <= 1e-4 * np.abs(model.objective_)).all()
+    assert held.n_passes_ == 1
+
+
+@pytest.mark.parametrize("options", [{"max_iter": 3}, {"max_passes": 2, "memory_limit": 320_000}])
+def test_a_model_that_stopped_early_says_so(options):
+    X, y = cohort(count=300)
+    gram = ArrayGram(Gaussian(sigma=2.0)(X))[:][:]
+    with pytest.warns(ConvergenceWarning, match=r"the solver stopped early: .* more than tol=0.001; raise max_iter"):
+        model = KernelSVC(C=100.0, **options).fit(gram, y)
+    assert model.fit_status_ == 1
 
 
 def test_raw_prediction_in_blocks(monkeypatch):
