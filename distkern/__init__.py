@@ -75,6 +75,7 @@ _HOMES = {
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.svm": ("KernelSVC",),
+    "distkern.learners.svr": ("KernelSVR",),
     "distkern.learners.predictor": ("CohortPredictor",),
     "distkern.learners.persist": ("load_model", "save_model"),
     "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),

@@ -13,6 +13,7 @@ from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 NEEDS_DIAGONAL = (
     "the check transforms other rows than the training matrix as a bare array, which does not hold k(x, x) of its "
@@ -55,6 +56,9 @@ ESTIMATORS = [
     KernelKMeans(3),
     KernelKMeans(3, kernel=Linear(), n_init=2),
     MallowsMixture(2, n_init=2),
+    KernelSVC(multi_class="ovr"),
+    KernelSVR(),
+    KernelSVR(kernel=Gaussian(sigma=1.0), tol=1e-9),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),

@@ -34,6 +34,7 @@ from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 FORMAT = 1
 """Number of the file format; a file with a larger one was written by a later distkern."""
@@ -48,6 +49,7 @@ ESTIMATORS: dict[str, Any] = {
         KernelPCA,
         KernelRidge,
         KernelSVC,
+        KernelSVR,
         KernelStandardizer,
         LSRRanker,
         MLSRRanker,
