@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError, MemoryLimitError, StoreError
+from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Executor, Indices, Spec
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
@@ -70,7 +70,9 @@ def append_gram(
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
     same call goes on from there, and when it has ended the same call changes nothing: samples that were the last to be
-    added are not added again, unless they come under other names.
+    added are not added again, unless they come under other names. Of two clients that add samples at once one comes
+    first: with the same samples both complete them, with others the second adds its own once the first has ended, and
+    is refused before.
 
     Parameters
     ----------
@@ -94,10 +96,12 @@ def append_gram(
     ------
     InputError
         If a sample cannot be used, its name is taken, or features differ.
+    StoreMismatchError
+        If the store does not hold what the handle's kernel is made of any more.
     MemoryLimitError
         If the work cannot fit the memory or disk; before any of it starts.
     StoreError
-        If the store is not complete, and not by an interrupted call with the same samples.
+        If the store is not complete, and not because these same samples are being added to it.
 
     Examples
     --------
@@ -112,6 +116,8 @@ def append_gram(
     """
     store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
     kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
+    if kernel.stored().spec() != store.meta["stored"]:
+        raise StoreMismatchError(f"{store.path!r} was replaced by a store of another kernel: open it with open_gram")
     pool, listener = resolve_executor(executor), progress_listener(progress)
     await_workers(pool, listener)
     known = known_features(store)
@@ -127,16 +133,20 @@ def append_gram(
         _refuse_what_cannot_fit(store, grown, pool, memory_limit)
         if "error_sample" in store.meta:
             grown["error_sample"] = _more_true_entries(store, added)
-        store = store.grow(grown, added.ids, added.digests, added.index)
+        larger = store.grow(grown, added.ids, *_whole(store, added))
+        if larger is None:  # another client was faster
+            return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
+        store = larger
     elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
         raise StoreError(
-            f"{store.path!r} is not complete, and samples are added to a complete one: run the call again that was "
-            "interrupted, it goes on where it stopped"
+            f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
+            "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
         )
     elif source.ids is not None and store.rows.ids != added.ids:
         raise StoreError(
             f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
+    store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
     return opened_gram(store, kernel, None if executor is None else pool)
@@ -181,6 +191,13 @@ def _all_digests(store: GramStore) -> Array:
     """Digests of all row samples, repeated ones included."""
     digests, index = store.rows.digests(0, store.grid.rows), store.rows.index
     return digests if index is None else digests[index]
+
+
+def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
+    """Digests of all computed row samples, stored and added, and where samples repeat which of them each equals."""
+    digests = np.concatenate([store.rows.digests(0, store.grid.rows), added.digests])
+    known = store.rows.index
+    return digests, None if known is None or added.index is None else np.concatenate([known, added.index])
 
 
 def _refuse_taken_names(store: GramStore, added: Added) -> None:

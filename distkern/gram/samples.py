@@ -50,9 +50,10 @@ def valid(marks: Array, needed: Array) -> Array:
     return np.where(marks >> GENERATION >= needed, marks, 0).astype(np.uint64)
 
 
-def ids_array(side: str, generation: int) -> str:
-    """Name of the array that holds the names of the samples; rows that have grown have another one."""
-    return f"{side}/ids" if generation == 1 or side == "cols" else f"{side}/ids.{generation}"
+def written_whole(side: str, what: str, meta: Spec) -> str:
+    """Name of the array of all ``ids``, ``digests`` or ``index`` of a side; of rows that grew each plan has its own."""
+    grown = side == "rows" and len(meta["generations"]) > 1
+    return f"{side}/{what}.{meta['id']}" if grown else f"{side}/{what}"
 
 
 def grown_since(path: str) -> StoreError:
@@ -105,7 +106,7 @@ class StoredSamples:
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of all samples, repeated ones included."""
-        text, meta = self._store.read(ids_array(self.side, len(self._counts))), self._store.meta
+        text, meta = self._store.read(written_whole(self.side, "ids", self._store.meta)), self._store.meta
         names: Any = None
         if checksum(text) == meta["ids"][self.side]:
             with suppress(ValueError, RecursionError):
@@ -122,7 +123,7 @@ class StoredSamples:
         """Which of the computed samples each sample equals; None where each is computed."""
         if self.side not in self._store.meta["index"]:
             return None
-        index = self._store.read(f"{self.side}/index")
+        index = self._store.read(written_whole(self.side, "index", self._store.meta))
         if checksum(index) != self._store.meta["index"][self.side] or index.min() < 0 or index.max() >= self.count:
             raise CorruptTileError(
                 f"which {self.side} of {self._store.path!r} are equal is damaged: compute it with overwrite=True"
@@ -131,7 +132,7 @@ class StoredSamples:
 
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""
-        return self._store.read(f"{self.side}/digests", slice(start, stop))
+        return self._store.read(written_whole(self.side, "digests", self._store.meta), slice(start, stop))
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the one after its last."""

@@ -18,7 +18,7 @@ from typing import Any
 from distkern._version import __version__
 from distkern.core.errors import DistkernError, StoreError
 from distkern.core.typing import Spec
-from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, holds_names, plan_checksum
+from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, growing_axes, holds_names, plan_checksum
 from distkern.gram.places import ROOT, refuse_beyond_memory
 from distkern.kernels.registry import from_spec
 
@@ -324,7 +324,10 @@ def _check_memory(path: str, meta: Spec) -> None:
 
 
 def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Layout:
-    """Read the document of an array, which must be the one that the plan lays out, or a longer one of its kind.
+    """Read the document of an array, which must be the one that the plan lays out, or of another length that it had.
+
+    The layout is at least as long as the plan says: a client may have been killed before it wrote the longer document,
+    or after it had, for samples that never came.
 
     Raises
     ------
@@ -342,11 +345,12 @@ def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Layout:
         if shape[0] > ID_BYTES * meta["samples"][side] + 2:
             raise damaged(path, f"the names of {name!r} cannot take {shape[0]:,} bytes")
         planned = Layout((shape[0],), (shape[0],), "uint8")
-    grown = len(shape) if name in ("gram", "marks") else 1  # axes along which a cohort may have begun to grow
-    if any(map(operator.lt, shape, planned.shape)) or tuple(shape[grown:]) != planned.shape[grown:]:
+    axes, first = growing_axes(name), meta["generations"][0]
+    least = arrays_of({**meta, **first, "generations": [first]})[name].shape if axes else ()
+    if any(map(operator.lt, shape, least)) or tuple(shape[axes:]) != planned.shape[axes:]:
         raise damaged(path, f"{name!r} is of shape {tuple(shape)} and should be of {planned.shape}")
-    found = replace(planned, shape=tuple(shape))
-    for key, value in found.document().items():
+    found = replace(planned, shape=(*map(max, shape[:axes], planned.shape), *planned.shape[axes:]))
+    for key, value in replace(planned, shape=tuple(shape)).document().items():
         if not _same(document.get(key, value), value):
             raise damaged(path, f"{key!r} of {name!r} cannot be {_short(document.get(key))}")
     return found

@@ -3,8 +3,10 @@
 import json
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -28,8 +30,8 @@ from distkern import (
     open_gram,
 )
 from distkern.gram import append, tasks
-from distkern.gram import store as store_module
 from distkern.gram.layout import plan_checksum
+from distkern.gram.places import Folder, at
 from distkern.gram.store import GramStore
 from distkern.kernels.kendall import Concordance
 
@@ -137,11 +139,11 @@ def test_a_crash_before_the_plan_changes_leaves_the_store_as_it_was(tmp_path, mo
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
 
-    def crash(array, generation=1):
+    def crash(self, before, after):
         raise Stop
 
     with monkeypatch.context() as patched:
-        patched.setattr(store_module, "checksum", crash)  # of the names: everything is lengthened by then
+        patched.setattr(Folder, "replace_root", crash)
         with pytest.raises(Stop):
             append_gram(path, X[25:], executor="serial")
     gram = open_gram(path)
@@ -343,21 +345,135 @@ def test_a_repeated_call_adds_nothing_twice(tmp_path):
     assert append_gram(again, X[25:], ids=[f"twin {k}" for k in range(15)]).shape == (55, 55)
 
 
-def test_another_client_that_adds_samples_meanwhile_is_noticed(tmp_path, monkeypatch):
+@pytest.fixture(params=["disk", "s3"])
+def shared(request, tmp_path):
+    """A store of 20 samples that other clients reach too."""
+    path = str(tmp_path / "k.zarr") if request.param == "disk" else request.getfixturevalue("s3").url
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    return path
+
+
+def just_before(owner, name, monkeypatch, do):
+    """Let another client do something at the last moment before this one does what has a name."""
+    original = getattr(owner, name)
+
+    def late(*args):
+        monkeypatch.setattr(owner, name, original)
+        do()
+        return original(*args)
+
+    monkeypatch.setattr(owner, name, late)
+
+
+def overtaken(path, monkeypatch, do):
+    """Let another client do something when this one has written all but the plan."""
+    just_before(type(at(path)), "replace_root", monkeypatch, do)
+
+
+def assert_holds(path, samples):
+    gram = open_gram(path)
+    assert gram.is_complete
+    assert gram.verify() == []
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(samples))
+
+
+def test_of_two_clients_that_add_other_samples_at_once_both_end_right(shared, monkeypatch):
+    overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:33], executor="serial"))
+    append_gram(shared, X[33:], executor="serial")
+    assert_holds(shared, X)
+    assert len(open_gram(shared).info()["generations"]) == 3
+
+
+def test_of_two_clients_that_add_the_same_samples_at_once_both_end_right(shared, monkeypatch):
+    overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:], executor="serial"))
+    assert append_gram(shared, X[20:], executor="serial").shape == (40, 40)
+    assert_holds(shared, X)
+    assert len(open_gram(shared).info()["runs"]) == 2
+
+
+def test_a_client_that_comes_second_completes_the_same_samples_and_is_refused_with_others(shared, monkeypatch):
+    def interrupted():
+        with pytest.raises(Stop):
+            append_gram(shared, X[20:33], executor="serial", progress=stop_after(15))
+
+    overtaken(shared, monkeypatch, interrupted)
+    with pytest.raises(StoreError, match=r"not complete.* let the call end that fills it, or run it again"):
+        append_gram(shared, X[33:], executor="serial")
+    append_gram(shared, X[20:33], executor="serial")
+    append_gram(shared, X[33:35], executor="serial")
+    assert_holds(shared, X[:35])
+
+
+def test_a_client_that_was_overtaken_leaves_nothing_behind(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
-    compute_gram(Kendall(), X[:20], store=path, tile=6)
-    look = append.look
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    overtaken(str(path), monkeypatch, lambda: append_gram(path, X[20:], executor="serial"))
+    append_gram(path, X[20:], executor="serial")
+    names = {f"{what}{of}" for what in ("ids", "digests") for of in ("", f".{open_gram(path).info()['id']}")}
+    assert {entry.name for entry in (path / "rows").iterdir()} == names | {"marks", "prepared", "zarr.json"}
+    assert not list(tmp_path.rglob("*.partial"))
 
-    def overtaken(*args):
-        monkeypatch.undo()
-        append_gram(path, X[20:26])
-        return look(*args)
 
-    monkeypatch.setattr(append, "look", overtaken)
-    with pytest.raises(StoreMismatchError, match="or grew"):
-        append_gram(path, X[30:])
-    np.testing.assert_array_equal(open_gram(path).to_numpy(), Kendall()(X[:26]))
-    assert open_gram(path).verify() == []
+def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_first(shared, monkeypatch):
+    from distkern.gram import append
+
+    just_before(append, "look", monkeypatch, lambda: append_gram(shared, X[20:26], executor="serial"))
+    append_gram(shared, X[26:], executor="serial")
+    assert_holds(shared, X)
+
+
+def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
+    place = at(str(tmp_path))
+    place.put("zarr.json", b"0")
+    roots = [bytes([k]) * 1000 for k in range(1, 9)]
+    together = Barrier(len(roots))
+
+    def replace(root):
+        together.wait()
+        return place.replace_root(b"0", root)
+
+    with ThreadPoolExecutor(len(roots)) as pool:
+        won = list(pool.map(replace, roots))
+    assert sum(won) == 1
+    assert place.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
+
+
+def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_made_the_store_grow(tmp_path, monkeypatch):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    old = (path / "zarr.json").read_bytes()
+    put = Folder.put
+
+    def killed(self, key, value):
+        if key == "zarr.json":
+            raise Stop
+        put(self, key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "put", killed)
+        with pytest.raises(Stop):
+            append_gram(path, X[20:33], executor="serial")
+    assert (path / "zarr.json").read_bytes() == old
+    assert open_gram(path).shape == (33, 33)
+    with pytest.raises(StoreError, match="not complete"):
+        append_gram(path, X[33:], executor="serial")
+    append_gram(path, X[20:33], executor="serial")
+    assert_holds(path, X[:33])
+    assert (path / "zarr.json").read_bytes() != old
+
+
+def test_what_a_slow_client_writes_late_takes_no_samples_away(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    names = ("zarr.json", "gram/zarr.json", "marks/zarr.json", "rows/marks/zarr.json", "rows/prepared/untied/zarr.json")
+    old = {name: (path / name).read_bytes() for name in names}
+    append_gram(path, X[20:33], executor="serial")
+    new = {name: (path / name).read_bytes() for name in names}
+    for name, document in old.items():
+        (path / name).write_bytes(document)
+    assert_holds(path, X[:33])
+    compute_gram(Kendall(), X[:33], store=path, executor="serial")
+    assert {name: (path / name).read_bytes() for name in names} == new
 
 
 def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
@@ -366,6 +482,14 @@ def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
         append_gram(tmp_path / "k.zarr", X[25:], executor="serial", progress=stop_after(18))
     with pytest.raises(StoreError, match="other names"):
         append_gram(tmp_path / "k.zarr", X[25:], ids=[f"q{k}" for k in range(15)])
+
+
+def test_a_handle_of_a_store_that_another_kernel_has_replaced_adds_nothing(tmp_path):
+    gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr")
+    compute_gram(Linear(), X[:20], store=tmp_path / "k.zarr", overwrite=True)
+    with pytest.raises(StoreMismatchError, match="replaced by a store of another kernel"):
+        append_gram(gram, X[20:])
+    assert append_gram(tmp_path / "k.zarr", X[20:]).kernel == Linear()
 
 
 def test_a_view_refuses_samples_that_the_store_is_not_defined_for(tmp_path):
@@ -398,8 +522,6 @@ def test_names(tmp_path):
     assert grown.ids == tuple(frame.index)
     assert append_gram(grown, X[:2]).ids[-2:] == ("40", "41")
     assert append_gram(tmp_path / "k.zarr", X[2:4], ids=["x", "y"]).ids[-2:] == ("x", "y")
-    names = sorted(path.name for path in (tmp_path / "k.zarr" / "rows").glob("ids*"))
-    assert names == ["ids", "ids.2", "ids.3", "ids.4"]
 
 
 def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
