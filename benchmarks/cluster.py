@@ -10,11 +10,13 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, publish, table, versions
+from measure import report
 
 from distkern import Kendall, compute_gram, plan_gram
 from distkern.engine.dask.cluster import local_client
@@ -29,20 +31,23 @@ def cohort(samples: int, genes: int, seed: int = 0) -> np.ndarray:
     return rng.poisson(np.exp(mean + np.outer(factor, loading)).clip(0, 1e5)).astype(np.float64)
 
 
-def compute(X: np.ndarray, workers: int, tile: int | None) -> tuple[float, dict[str, Any], float]:
+def compute(file: Path, client: Any, tile: int | None) -> tuple[float, dict[str, Any], float]:
     """Seconds of the tiles, the log of the run, and the seconds that the plan had predicted on one core."""
-    with tempfile.TemporaryDirectory() as folder, local_client(workers) as client:
-        np.save(Path(folder) / "cohort.npy", X)  # a file, which the workers read themselves
-        compute_gram(Kendall(ties="b"), X[:40], store=f"{folder}/warm.zarr", executor=client, tile=10, progress=False)
-        plan = plan_gram(Kendall(ties="b"), Path(folder) / "cohort.npy", executor=client, tile=tile)
+    plan = plan_gram(Kendall(ties="b"), file, executor=client, tile=tile)
+    with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        gram = compute_gram(
-            Kendall(ties="b"), Path(folder) / "cohort.npy", store=f"{folder}/gram.zarr", executor=client, tile=plan.tile
-        )
+        gram = compute_gram(Kendall(ties="b"), file, store=f"{folder}/gram.zarr", executor=client, tile=plan.tile)
         seconds = time.perf_counter() - began
         run = gram.info()["runs"][0]
-        promised = plan.bytes_per_task
-        return seconds, run | {"promised": promised, "tile": plan.tile, "tiles": plan.tiles}, plan.seconds
+    return seconds, run | {"promised": plan.bytes_per_task, "tile": plan.tile, "tiles": plan.tiles}, plan.seconds
+
+
+@contextmanager
+def workers(count: int, X: np.ndarray) -> Iterator[Any]:
+    """Start workers, and let them load and compile what they need."""
+    with tempfile.TemporaryDirectory() as folder, local_client(count) as client:
+        compute_gram(Kendall(ties="b"), X[:40], store=f"{folder}/warm.zarr", executor=client, tile=10, progress=False)
+        yield client
 
 
 def main() -> None:
@@ -53,30 +58,31 @@ def main() -> None:
     arguments = parser.parse_args()
     m, genes, part, rounds = (40, 500, 30, 1) if arguments.small else (arguments.samples, 20_000, arguments.part, 5)
     X = cohort(m, genes)
-    seconds, run, predicted = compute(X, 2, 20 if arguments.small else None)
+    tile = 10 if arguments.small else None
+    with tempfile.TemporaryDirectory() as folder, workers(1, X) as alone, workers(2, X) as both:
+        whole, some = Path(folder) / "cohort.npy", Path(folder) / "part.npy"  # files, which the workers read themselves
+        np.save(whole, X)
+        np.save(some, X[:part])
+        seconds, run, predicted = compute(whole, both, tile)
+        ratios = []
+        for _ in range(rounds):
+            (one, *_), (two, *_) = (compute(some, client, tile) for client in (alone, both))
+            ratios.append(one / two)
+            print(f"one worker {one:.1f} s, two {two:.1f} s: {ratios[-1]:.2f}", flush=True)
     distinct = np.mean([len(np.unique(x)) for x in X[:20]])
     work = run["task_seconds"]
     above, rest, promised = (run[name] / 2**20 for name in ("above_rest_bytes", "rest_bytes", "promised"))
     rows = [
-        ["cohort", f"{m:,} samples × {genes:,} genes, {distinct:,.0f} distinct values a sample"],
-        ["two workers", f"{seconds:.1f} s, {run['tiles']} tiles of side {run['tile']}"],
-        ["work of the tasks", f"{work:.1f} s"],
-        ["predicted by the plan", f"{predicted:.1f} s on one core ({predicted / work:.2f} of the measured work)"],
-        ["workers busy", f"{work / (2 * seconds):.0%}"],
-        ["largest worker", f"{above:.0f} MiB above {rest:.0f} MiB at rest; promised {promised:.0f} MiB a task"],
+        ("cohort", f"{m:,} samples × {genes:,} genes, {distinct:,.0f} distinct values a sample"),
+        ("two workers", f"{seconds:.1f} s, {run['tiles']} tiles of side {run['tile']}"),
+        ("work of the tasks", f"{work:.1f} s"),
+        ("predicted by the plan", f"{predicted:.1f} s on one core ({predicted / work:.2f} of the measured work)"),
+        ("workers busy", f"{work / (2 * seconds):.0%}"),
+        ("largest worker", f"{above:.0f} MiB above {rest:.0f} MiB at rest; promised {promised:.0f} MiB a task"),
     ]
-    ratios = []
-    for _ in range(rounds):
-        one, _, _ = compute(X[:part], 1, None if not arguments.small else 10)
-        two, _, _ = compute(X[:part], 2, None if not arguments.small else 10)
-        ratios.append(one / two)
-        print(f"one worker {one:.1f} s, two {two:.1f} s: {ratios[-1]:.2f}", flush=True)
     ratio = f"{statistics.median(ratios):.2f} times (median of {rounds})"
-    rows.append([f"two workers against one, {part:,} samples", ratio])
-    print("\n".join(f"{name:<40} {value}" for name, value in rows))
-    if not arguments.small:
-        note = f"Measured on {machine()}; {versions('distkern', 'dask', 'zarr')}."
-        publish("cluster", table(["", ""], rows) + "\n\n" + note)
+    rows.append((f"two workers against one, {part:,} samples", ratio))
+    report("cluster", rows, ("distkern", "dask", "zarr"), write=not arguments.small)
 
 
 if __name__ == "__main__":

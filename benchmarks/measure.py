@@ -62,18 +62,31 @@ def versions(*packages: str) -> str:
     return ", ".join(found)
 
 
+def measured_on(*packages: str) -> str:
+    """The note below a table: the machine, and the versions of what matters to it."""
+    return f"Measured on {machine()}; {versions(*packages)}."
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def publish(section: str, text: str, page: Path = DOCS) -> None:
-    """Put the text between the marks of its section in the page of benchmarks."""
+def report(section: str, rows: Sequence[tuple[str, str]], packages: Sequence[str], write: bool) -> None:
+    """Print names and values in two columns, and publish them where they are to be written."""
+    print("\n".join(f"{name:<40} {value}" for name, value in rows))
+    if write:
+        publish(section, table(["", ""], rows), measured_on(*packages))
+
+
+def publish(section: str, *parts: str, page: Path = DOCS) -> None:
+    """Put tables and notes between the marks of their section in the page of benchmarks."""
     begin, end = f"<!-- {section} -->", f"<!-- end of {section} -->"
     before, mark, rest = page.read_text().partition(begin)
     if not mark:
         raise SystemExit(f"{page} has no section {section!r}")
+    text = "\n\n".join(parts)
     page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
 
 

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, publish, table, versions
+from measure import report
 
 from distkern import Kendall, compute_gram
 from distkern.core.units import parse_bytes
 from distkern.engine.dask.cluster import local_client
 from distkern.gram import passes
+from distkern.gram.chunks import task_bytes
 from distkern.gram.grid import Grid
 from distkern.gram.plan import readable_bytes
 
@@ -88,29 +89,29 @@ def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
         info = gram.info()
         grid = Grid(samples, samples, info["tile"], True)
         item = np.dtype(info["dtype"]).itemsize
-        computed["promised"], multiplied["promised"] = info["bytes_per_task"], passes.task_bytes(grid, item, VECTORS)
+        computed["promised"], multiplied["promised"] = info["bytes_per_task"], task_bytes(grid, item, VECTORS)
         size = {"samples": samples, "tile": info["tile"], "tiles": info["tiles"], "stored": info["bytes_stored"]}
         whole = {"bytes": item * samples**2, "read": read, "limit": limit}
         return {**size, **whole, "computed": computed, "multiplied": multiplied}
 
 
-def lines(found: dict[str, Any]) -> list[list[str]]:
+def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     """What was measured, for people."""
     rows = [
-        ["matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"],
-        ["", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"],
-        ["stored", readable_bytes(found["stored"])],
-        ["workers", f"{WORKERS}, limited to {readable_bytes(found['limit'])} each"],
+        ("matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"),
+        ("", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"),
+        ("stored", readable_bytes(found["stored"])),
+        ("workers", f"{WORKERS}, limited to {readable_bytes(found['limit'])} each"),
     ]
     for name, what in (("computed", "computed"), ("multiplied", f"multiplied by {VECTORS} vectors")):
         run = found[name]
         above = max(high - rest for rest, high in run["workers"])
         rest, high = max(run["workers"], key=lambda pair: pair[1])
         rows += [
-            [what, f"{run['seconds']:.1f} s" + (f", reading {readable_bytes(found['read'])}" if "by" in what else "")],
-            ["– largest worker", f"{readable_bytes(high)} at its peak, {readable_bytes(rest)} at rest"],
-            ["– above rest, promised", f"{readable_bytes(above)}, {readable_bytes(run['promised'])} a task"],
-            ["– the client above rest", readable_bytes(run["client"][1] - run["client"][0])],
+            (what, f"{run['seconds']:.1f} s" + (f", reading {readable_bytes(found['read'])}" if "by" in what else "")),
+            ("– largest worker", f"{readable_bytes(high)} at its peak, {readable_bytes(rest)} at rest"),
+            ("– above rest, promised", f"{readable_bytes(above)}, {readable_bytes(run['promised'])} a task"),
+            ("– the client above rest", readable_bytes(run["client"][1] - run["client"][0])),
         ]
     return rows
 
@@ -130,11 +131,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(found))
         return
-    rows = lines(found)
-    print("\n".join(f"{name:<40} {value}" for name, value in rows))
-    if not arguments.small:
-        note = f"Measured on {machine()}; {versions('distkern', 'dask', 'numpy', 'zarr')}."
-        publish("memory", table(["", ""], rows) + "\n\n" + note)
+    report("memory", lines(found), ("distkern", "dask", "numpy", "zarr"), write=not arguments.small)
 
 
 if __name__ == "__main__":

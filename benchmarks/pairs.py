@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from measure import alternate, machine, medians, microseconds, one_thread, publish, table, versions
+from measure import alternate, measured_on, medians, microseconds, one_thread, publish, table
 
 one_thread()
 
@@ -112,8 +112,8 @@ def main() -> None:
             print(" ".join(f"{cell:>14}" for cell in row), flush=True)
     if not small:
         header = ["n", "ties", "distkern", "hyper-corr", "pandas", "scipy", "sign vectors", "fastest peer takes"]
-        note = f"Measured on {machine()}; {versions('distkern', 'numba', 'numpy', 'hyper-corr', 'pandas', 'scipy')}."
-        publish("pairs", table(header, rows) + "\n\n" + note)
+        note = measured_on("distkern", "numba", "numpy", "hyper-corr", "pandas", "scipy")
+        publish("pairs", table(header, rows), note)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from cluster import cohort
 from distributed import Client, LocalCluster
-from measure import machine, publish, table, versions
+from measure import measured_on, publish, table
 
 from distkern import Kendall
 from distkern.engine.dask.executor import Dask
@@ -204,8 +204,8 @@ def main() -> None:
     print(table(["measured", ""], taken), table(header, found), sep="\n\n")
     if not small:
         draw(costs, sizes, PAGE.with_suffix(".svg"))
-        note = f"{genes:,} genes. Measured on {machine()}; {versions('distkern', 'dask', 'distributed', 'zarr')}."
-        publish("scale", f"{table(['measured', ''], taken)}\n\n{table(header, found)}\n\n{note}", PAGE)
+        note = f"{genes:,} genes. {measured_on('distkern', 'dask', 'distributed', 'zarr')}"
+        publish("scale", table(["measured", ""], taken), table(header, found), note, page=PAGE)
 
 
 if __name__ == "__main__":

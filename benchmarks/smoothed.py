@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from measure import alternate, machine, medians, one_thread, publish, table, versions
+from measure import alternate, measured_on, medians, one_thread, publish, table
 
 one_thread()
 
@@ -35,8 +35,8 @@ def main() -> None:
     rows = [[name, f"{value:.3f} s", f"{seconds['matrix product'] / value:.2f}"] for name, value in seconds.items()]
     print("\n".join("  ".join(row) for row in rows))
     if not small:
-        note = f"{side} × {side} samples, n = {n}. Measured on {machine()}; {versions('distkern', 'numpy')}."
-        publish("smoothed", table(["", "seconds", "of its speed"], rows) + "\n\n" + note)
+        note = f"{side} × {side} samples, n = {n}. {measured_on('distkern', 'numpy')}"
+        publish("smoothed", table(["", "seconds", "of its speed"], rows), note)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from measure import alternate, machine, medians, one_thread, publish, table, versions
+from measure import alternate, measured_on, medians, one_thread, publish, table
 
 one_thread()
 
@@ -116,8 +116,7 @@ def main() -> None:
     share = table(["", "task of a tile", "storing and marking it", "reading its samples"], costs)
     print(share)
     if not small:
-        note = f"Measured on {machine()}; {versions('distkern', 'numcodecs', 'zarr')}."
-        publish("storing", f"{packing}\n\n{share}\n\n{note}")
+        publish("storing", packing, share, measured_on("distkern", "numcodecs", "zarr"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "suite",
     deadline=None,
-    max_examples=60,
+    max_examples=30,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
 )

@@ -30,6 +30,10 @@ class KernelContract:
     def naive(self, x, y):
         raise AssertionError("every kernel has a naive twin")
 
+    def cohorts(self):
+        """Cohorts that the properties are tried on."""
+        return any_cohort if self.orderings else finite_cohort
+
     def usable(self, X):
         """Replace what the kernel rightly refuses."""
         X = X.copy()
@@ -39,21 +43,21 @@ class KernelContract:
 
     @given(st.data())
     def test_equals_the_naive_double_loop(self, data):
-        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        X = self.usable(data.draw(self.cohorts()))
         expected = np.array([[self.naive(list(x), list(y)) for y in X] for x in X])
         np.testing.assert_allclose(self.kernel(X), expected, rtol=self.tolerance, atol=self.tolerance)
         np.testing.assert_allclose(self.kernel(X[:1], X), expected[:1], rtol=self.tolerance, atol=self.tolerance)
 
     @given(st.data())
     def test_symmetric_and_positive_semidefinite_with_ties_and_duplicates(self, data):
-        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        X = self.usable(data.draw(self.cohorts()))
         K = self.kernel(X)
         np.testing.assert_array_equal(K, K.T)
         assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
 
     @given(st.data(), st.integers(1, 7))
     def test_a_tile_has_the_same_bits_wherever_its_borders_fall(self, data, side):
-        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        X = self.usable(data.draw(self.cohorts()))
         whole, kernel = self.kernel(X), self.kernel
         blocks = [kernel.prepare(X[start : start + side], start) for start in range(0, len(X), side)]
         for i, A in enumerate(blocks):

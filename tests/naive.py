@@ -263,3 +263,72 @@ def mean_kendall(copies_x, copies_y, skip_same=False):
         kendall(a, b) for p, a in enumerate(copies_x) for q, b in enumerate(copies_y) if not (skip_same and p == q)
     ]
     return math.fsum(values) / len(values)
+
+
+# Fisher's discriminant: sums over samples, and elimination with pivots --------------------------------------------
+
+
+def solve(A, b):
+    """Gauss's elimination."""
+    n, rows = len(b), [[*row, value] for row, value in zip(A, b, strict=True)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(k + 1, n):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [a - factor * c for a, c in zip(rows[i], rows[k], strict=True)]
+    x = [0.0] * n
+    for k in reversed(range(n)):
+        x[k] = (rows[k][n] - math.fsum(rows[k][j] * x[j] for j in range(k + 1, n))) / rows[k][k]
+    return x
+
+
+def fisher_system(K, y, mu):
+    """N + μ I, N the scatter of the columns of K about the mean of their class, and those means by class."""
+    m, labels = len(K), sorted(set(y))
+    members = {label: [j for j in range(m) if y[j] == label] for label in labels}
+    means = {c: [math.fsum(K[i][j] for j in members[c]) / len(members[c]) for i in range(m)] for c in labels}
+    N = [
+        [math.fsum((K[a][j] - means[y[j]][a]) * (K[b][j] - means[y[j]][b]) for j in range(m)) for b in range(m)]
+        for a in range(m)
+    ]
+    for i in range(m):
+        N[i][i] += mu
+    return N, means
+
+
+def fisher(K, y, mu):
+    """α of two classes."""
+    N, means = fisher_system(K, y, mu)
+    first, second = (means[label] for label in sorted(means))
+    return solve(N, [b - a for a, b in zip(first, second, strict=True)])
+
+
+# Ranking by least squares, and its measures ------------------------------------------------------------------------
+
+
+def multiscale_system(grams, weights, lam, y):
+    """Matrix and right-hand side of the paper's block system (7) for α of every kernel, one below the other."""
+    m, count = len(y), len(grams)
+    D = [[m * (i == j) - 1 for j in range(m)] for i in range(m)]
+    A = [[0.0] * (count * m) for _ in range(count * m)]
+    for s in range(count):
+        for i in range(m):
+            for j in range(m):
+                value = 2 / m * math.fsum(D[i][k] * grams[s][k][j] for k in range(m))
+                for t in range(count):
+                    A[t * m + i][s * m + j] = value + m * lam * weights[t] * (t == s and i == j)
+    right = [2 / m * math.fsum(D[i][k] * y[k] for k in range(m)) for i in range(m)]
+    return A, right * count
+
+
+def mean_over_pairs(y, f, error):
+    """The mean over all pairs of samples of an error of (y_i − y_j) − (f_i − f_j)."""
+    m = len(y)
+    return math.fsum(error((y[i] - y[j]) - (f[i] - f[j])) for i in range(m) for j in range(m)) / m**2
+
+
+def ranking_error(y, f):
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    lost = [(y[i] - y[j]) * ((f[i] < f[j]) + 0.5 * (f[i] == f[j])) for i, j in pairs]
+    return math.fsum(lost) / len(pairs)

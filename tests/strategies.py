@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from distkern.core.bags import Bags
+
 tied_values = st.integers(-2, 2).map(float)
 ordered_values = st.floats(allow_nan=False, allow_infinity=True, width=32)
 finite_values = st.floats(-100, 100, allow_subnormal=False, width=32)
@@ -43,3 +45,15 @@ def partial_cohorts(draw, max_samples=5, max_items=7):
     values = st.one_of(st.just(float("nan")), tied_values) if draw(st.booleans()) else tied_values
     X = draw(arrays(np.float64, (m, n), elements=values))
     return X, draw(st.lists(st.sampled_from(["top", "interleaving"]), min_size=m, max_size=m))
+
+
+@st.composite
+def bag_rows(draw):
+    """Rows of bags of one to four weighted points in one or two dimensions, some of them copies of each other."""
+    d, sizes = draw(st.integers(1, 2)), draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
+    numbers = draw(st.sampled_from([st.integers(-2, 2).map(float), st.floats(-3, 3).map(lambda x: round(x, 3))]))
+    points = [
+        np.array(draw(st.lists(numbers, min_size=d * size, max_size=d * size))).reshape(size, d) for size in sizes
+    ]
+    weights = [draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=size, max_size=size)) for size in sizes]
+    return Bags.from_arrays(points, weights).rows()

@@ -11,6 +11,7 @@ from distkern.cli.cohort import read_cohort
 from distkern.cli.common import (
     Place,
     StorePlace,
+    cohort_options,
     execution_options,
     executor_of,
     json_option,
@@ -18,9 +19,7 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
-    samples_option,
     say,
-    sep_option,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -37,9 +36,7 @@ interruption run the same command again."""
 @click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")
 @click.argument("input", type=Place())
 @click.argument("store", type=StorePlace())
-@samples_option
-@click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers.")
-@sep_option
+@cohort_options
 @execution_options
 @json_option
 @quiet_option

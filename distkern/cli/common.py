@@ -72,10 +72,14 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progre
 sep_option = click.option(
     "--sep", metavar="TEXT", help="Separator of a text table's columns; found in its header by default. \\t is a tab."
 )
-samples_option = click.option(
-    "--samples",
-    type=click.Choice(["rows", "columns"]),
-    help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+cohort_options = options(
+    click.option(
+        "--samples",
+        type=click.Choice(["rows", "columns"]),
+        help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+    ),
+    click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
+    sep_option,
 )
 memory_option = click.option(
     "--memory-limit", type=Amount(), help="Memory that each process may take, such as 2GiB; 60 % of what is free."

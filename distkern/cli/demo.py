@@ -102,7 +102,7 @@ class Outputs:
 
 
 @click.command(epilog=EPILOG, short_help="Classify colon tumours as in the paper.")
-@click.option("--out", type=Place(), default=Path("distkern-demo"), show_default=True, help="Folder to write.")
+@click.option("--out", type=Place(), default=Path("distkern-demo"), help="Folder to write.")
 @execution_options
 @click.option("--overwrite", is_flag=True, help="Compute the matrix again, even if it is complete.")
 @click.option("--repeats", type=click.IntRange(1), default=REPEATS, hidden=True)

@@ -35,7 +35,7 @@ def deploy() -> None:
 
 @deploy.command()
 @click.argument("folder", type=Place(), metavar="DIR")
-@click.option("--days", type=click.IntRange(1), default=365, show_default=True, help="How long they are valid.")
+@click.option("--days", type=click.IntRange(1), default=365, help="How long they are valid.")
 def certificates(folder: Path, days: int) -> None:
     """Make TLS certificates that all members of one cluster share, in a folder that its owner alone can read.
 
@@ -49,13 +49,12 @@ def certificates(folder: Path, days: int) -> None:
 @deploy.command()
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Worker processes of one thread; one a core.")
 @memory_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8786, show_default=True, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="0 takes a free one.")
 @click.option(
     "--dashboard-port",
     type=click.IntRange(0, 65535),
     default=8787,
-    show_default=True,
     help="Port of the dashboard, on loopback whatever the host.",
 )
 @click.option("--tls", is_flag=True, help="Encrypt, and let in only who has the certificates.")
@@ -64,7 +63,6 @@ def certificates(folder: Path, days: int) -> None:
     "folder",
     type=Place(),
     default=CERTIFICATES,
-    show_default=True,
     metavar="DIR",
     help="Where --tls finds them; they are made if nothing is there.",
 )
@@ -138,10 +136,10 @@ def _print_or_write(text: str, out: Path | None) -> None:
 @deploy.command()
 @click.option("--partition", metavar="NAME", help="Where the jobs are queued; SLURM's default.")
 @click.option("--account", metavar="NAME", help="Who pays; SLURM's default.")
-@click.option("--walltime", default="24:00:00", show_default=True, help="Time of a job.")
-@click.option("--cores", type=click.IntRange(1), default=16, show_default=True, help="Cores of a job; a worker each.")
-@click.option("--memory", type=Amount(), default="64GiB", show_default=True, help="Memory of a job.")
-@click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Number of jobs, which is fixed.")
+@click.option("--walltime", default="24:00:00", help="Time of a job.")
+@click.option("--cores", type=click.IntRange(1), default=16, help="Cores of a job; a worker each.")
+@click.option("--memory", type=Amount(), default="64GiB", help="Memory of a job.")
+@click.option("--jobs", type=click.IntRange(1), default=4, help="Number of jobs, which is fixed.")
 @click.option("--srun", is_flag=True, help="One job that holds all cores, and runs everything under one srun.")
 @out_option
 def slurm(out: Path | None, **given: Any) -> None:
@@ -172,11 +170,11 @@ def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None
 
 
 @deploy.command(context_settings={"ignore_unknown_options": True})
-@click.option("--name", default="distkern", show_default=True, help="Name of all that is made.")
-@click.option("--image", default="distkern:latest", show_default=True, help="Image made from deploy/Dockerfile.")
-@click.option("--workers", type=click.IntRange(1), default=4, show_default=True, help="Workers of one thread.")
-@click.option("--memory", type=Amount(), default="4GiB", show_default=True, help="Memory of a worker.")
-@click.option("--storage", type=Amount(), default="100GiB", show_default=True, help="Size of the volume at /data.")
+@click.option("--name", default="distkern", help="Name of all that is made.")
+@click.option("--image", default="distkern:latest", help="Image made from deploy/Dockerfile.")
+@click.option("--workers", type=click.IntRange(1), default=4, help="Workers of one thread.")
+@click.option("--memory", type=Amount(), default="4GiB", help="Memory of a worker.")
+@click.option("--storage", type=Amount(), default="100GiB", help="Size of the volume at /data.")
 @click.option("--cluster", is_flag=True, help="A cluster that stays, and no job.")
 @out_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)

@@ -113,6 +113,8 @@ def one_line_ends(debug: bool = False) -> Iterator[None]:
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (KeyboardInterrupt, click.Abort):
+            # what was under way in Zarr's event loop stays unfinished, and Python would say so after our line
+            warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
             raise Failure(_what_interruption_means(), INTERRUPTED) from None
         except Exception as error:
             if debug:

@@ -53,7 +53,6 @@ label_options = options(
         "--samples",
         type=click.Choice(["rows", "columns"]),
         default="rows",
-        show_default=True,
         help="Which are the samples of the text table of labels.",
     ),
     sep_option,
@@ -68,11 +67,9 @@ _LABELS_HELP = (
 @click.option("--labels", type=Place(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
 @click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split may tear apart.")
-@click.option("--outer", type=click.IntRange(2), default=5, show_default=True, help="Folds that test.")
-@click.option(
-    "--repeats", type=click.IntRange(1), default=10, show_default=True, help="Repetitions of the outer folds."
-)
-@click.option("--inner", type=click.IntRange(2), default=5, show_default=True, help="Folds that choose C.")
+@click.option("--outer", type=click.IntRange(2), default=5, help="Folds that test.")
+@click.option("--repeats", type=click.IntRange(1), default=10, help="Repetitions of the outer folds.")
+@click.option("--inner", type=click.IntRange(2), default=5, help="Folds that choose C.")
 @click.option(
     "--C",
     "C",
@@ -80,7 +77,7 @@ _LABELS_HELP = (
     multiple=True,
     help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Shuffles the folds.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Shuffles the folds.")
 @memory_option
 @click.option("--out", type=Place(), metavar="FILE", help="Write every fold's scores as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")

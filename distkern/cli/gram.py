@@ -12,6 +12,7 @@ from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
     Place,
     StorePlace,
+    cohort_options,
     execution_options,
     executor_of,
     json_option,
@@ -22,9 +23,7 @@ from distkern.cli.common import (
     progress_of,
     quiet_option,
     refuse_unwritable,
-    samples_option,
     say,
-    sep_option,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -33,15 +32,13 @@ from distkern.core.errors import StoreMismatchError
 
 gram_options = options(
     kernel_options,
-    samples_option,
+    cohort_options,
     click.option(
         "--labels",
         type=Place(),
         metavar="FILE",
         help="A table of labels; here it is only checked that it knows the samples.",
     ),
-    click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
-    sep_option,
     click.option(
         "--against",
         type=Place(),
@@ -53,14 +50,12 @@ gram_options = options(
         "--dtype",
         type=click.Choice(["float64", "float32"]),
         default="float64",
-        show_default=True,
         help="Type of the stored values; counts of kernels on orderings are whole numbers, and stored as such.",
     ),
     click.option(
         "--missing",
         type=click.Choice(["error", "drop-features", "interleaving"]),
         default="error",
-        show_default=True,
         help="Where samples lack values: refuse them, leave such features out, or (Kendall kernels) average over all "
         "places of what is missing.",
     ),
@@ -74,10 +69,9 @@ gram_options = options(
         "--landmark-choice",
         type=click.Choice(["random", "kmeans++", "leverage"]),
         default="random",
-        show_default=True,
         help="How landmarks are chosen: at random, far from one another, or by ridge leverage scores.",
     ),
-    click.option("--landmark-seed", type=int, default=0, show_default=True, metavar="N", help="Seed of that choice."),
+    click.option("--landmark-seed", type=int, default=0, metavar="N", help="Seed of that choice."),
     execution_options,
     click.option("--overwrite", is_flag=True, help="Delete an existing store first."),
     json_option,

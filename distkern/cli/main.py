@@ -44,7 +44,9 @@ class Distkern(click.Group):
             return super().invoke(ctx)
 
 
-@click.group(cls=Distkern, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Distkern, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, prog_name="distkern")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError, StoreError
 from distkern.core.typing import Array, Executor, Indices, Spec
 from distkern.core.units import parse_bytes
-from distkern.core.validation import refuse_other_features
 from distkern.engine.executors import resolve_executor
 from distkern.engine.progress import progress_listener
 from distkern.gram.compute import await_workers
+from distkern.gram.cross import known_features
 from distkern.gram.fill import fill
 from distkern.gram.grid import Grid
 from distkern.gram.handle import Gram
@@ -111,7 +111,8 @@ def append_gram(
     kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
     pool, listener = resolve_executor(executor), progress_listener(progress)
     await_workers(pool, listener)
-    source = _fitting(store, as_source(X, ids=ids))
+    known = known_features(store)
+    source = as_source(X, ids=ids).like(*known, "the cohort of new samples").widened(known[0])
     complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
     before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
     added = _compared(store, before, kernel, source)
@@ -134,18 +135,6 @@ def append_gram(
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
     return opened_gram(store, kernel, None if executor is None else pool)
-
-
-def _fitting(store: GramStore, source: Source) -> Source:
-    """Refuse samples of other features than the stored ones; leave out the features that those left out."""
-    dropped, n = store.meta["dropped"], store.meta["n_features"]
-    if dropped and source.shape[1] == n + len(dropped):
-        source = source.without_features(np.array(dropped))
-    if source.shape[1] != n:
-        raise InputError(f"the new samples have {source.shape[1]} features; those of {store.path!r} have {n}")
-    features = store.meta["features"]
-    refuse_other_features(None if features is None else tuple(features), source.features, "the cohort of new samples")
-    return source
 
 
 def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.errors import MemoryLimitError
 from distkern.core.typing import Floats
-from distkern.core.validation import refuse_other_features
 from distkern.engine.memory import share_of
 from distkern.gram.plan import readable_bytes
 from distkern.gram.store import GramStore
@@ -36,7 +35,7 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     MemoryLimitError
         If the result does not fit in memory.
     """
-    source = _fitting(store, as_source(X))
+    source = as_source(X).like(*known_features(store), "the cohort of new samples")
     _refuse_many(store, kernel, source)
     new = kernel.prepared_like(prepared_block(store, "cols", 0), source)
     values = np.empty((len(new), store.grid.cols))
@@ -45,15 +44,10 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     return source, values, kernel.diagonal(new)
 
 
-def _fitting(store: GramStore, source: Source) -> Source:
-    """Refuse samples of other features than the stored ones; leave out the features that those left out."""
-    dropped, n, features = (store.meta[key] for key in ("dropped", "n_features", "features"))
-    if dropped and source.shape[1] == n + len(dropped):
-        source = source.without_features(np.array(dropped))
-    if source.shape[1] != n:
-        raise InputError(f"the new samples have {source.shape[1]} features; those of {store.path!r} have {n}")
-    refuse_other_features(None if features is None else tuple(features), source.features, "the cohort of new samples")
-    return source
+def known_features(store: GramStore) -> tuple[int, list[int], tuple[str, ...] | None]:
+    """Number of the features that the kernel compared, positions of those it left out, and names."""
+    features = store.meta["features"]
+    return store.meta["n_features"], store.meta["dropped"], None if features is None else tuple(features)
 
 
 def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:

@@ -183,7 +183,8 @@ class Gram(BaseGram):
         The executor of the matrix multiplies chunks of tiles where its workers are; vectors and sums of them are all
         that travels. Each stored byte is read once, and equal samples are multiplied once. The bits are the same
         whoever multiplies; between stores of unlike tile sides they may differ by rounding, some 1e-15 of
-        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once.
+        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once. More vectors than the memory
+        of a task allows, or the sums that wait in this process, are multiplied in groups, each in a pass of its own.
 
         Parameters
         ----------
@@ -197,6 +198,8 @@ class Gram(BaseGram):
         ------
         InputError
             If V has not as many rows as the matrix has columns.
+        MemoryLimitError
+            If a task may not take the memory that 32 vectors need.
         IncompleteGramError, CorruptTileError
             If a tile has not been computed, or does not match its checksum.
 
@@ -216,28 +219,26 @@ class Gram(BaseGram):
             listener.close()
 
     def _product(
-        self, V: Floats, rows: Indices | None = None, cols: Indices | None = None, listener: Listener = silent
+        self,
+        V: Floats,
+        rows: Indices | None = None,
+        cols: Indices | None = None,
+        listener: Listener = silent,
+        transposed: bool = False,
     ) -> Floats:
-        left, top = self._store.cols.index if cols is None else _among(self._store.cols, cols), self._store.rows.index
-        if rows is not None:
-            top = _among(self._store.rows, rows)
-        spread = operand = V[:, None] if V.ndim == 1 else V
-        if left is not None:
-            spread = np.zeros((self._grid.cols, operand.shape[1]))
-            np.add.at(spread, left, operand)
         out = product(
             self._store,
             self._kernel,
-            spread,
+            V[:, None] if V.ndim == 1 else V,
             self._summary("rows"),
             self._summary("cols"),
             executor=self._executor,
             listener=listener,
-            wanted=top,
-            held=left,
+            top=self._store.rows.index if rows is None else _among(self._store.rows, rows),
+            left=self._store.cols.index if cols is None else _among(self._store.cols, cols),
+            transposed=transposed,
         )
-        wanted = out if top is None else out[top]
-        return wanted[:, 0] if V.ndim == 1 else wanted
+        return out[:, 0] if V.ndim == 1 else out
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""

@@ -126,6 +126,8 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: M
             f"{kernel!r} is not the kernel that the name {kernel.name!r} stands for: workers cannot build it"
         )
     sources = {"rows": as_source(X, ids=ids)} | ({} if Y is None else {"cols": as_source(Y)})
+    width = max(source.shape[1] for source in sources.values())
+    sources = {side: source.widened(width) for side, source in sources.items()}
     rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")

@@ -155,6 +155,14 @@ class StoredFeatures(Features):
                 piece = slice(start, start + samples.block)
                 yield places[piece], values[inner[piece]]
 
+    def adjoint(self, V: Floats) -> Floats:
+        """Φᵀ V, in one pass over the part where its executor is."""
+        return self.basis.T @ self._landmarked.part._product(V, self._at, transposed=True)
+
+    def times(self, U: Floats) -> Floats:
+        """Φ U, in one pass over the part where its executor is."""
+        return self._landmarked.part._product(self.basis @ U, self._at)
+
     def of(self, X: Any) -> ArrayFeatures:
         """φ of new raw samples, from their kernel values with the landmarks alone."""
         cross = self._landmarked.part.cross(X)

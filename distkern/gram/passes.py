@@ -1,4 +1,4 @@
-"""Passes over a stored matrix where the workers are: its product with vectors, by chunks of tiles, and tiles alone."""
+"""Passes over a stored matrix where the workers are: products with vectors, by chunks of tiles, and tiles alone."""
 
 from __future__ import annotations
 
@@ -11,45 +11,30 @@ from typing import Any
 import numpy as np
 
 from distkern.core.blas import one_blas_thread
-from distkern.core.errors import CorruptTileError, StoreError
+from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.events import Listener, Progress
 from distkern.core.typing import Array, Executor, Floats, Indices
 from distkern.engine.executors import Serial, resolve_executor
 from distkern.engine.run import run
-from distkern.gram.grid import Grid
+from distkern.gram.chunks import STRIP_ENTRIES, STRIP_ROWS, Chunk, chunks, task_bytes
+from distkern.gram.plan import largest, readable_bytes
 from distkern.gram.samples import checksum
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import opened
 from distkern.kernels.base import Kernel
 
-CHUNK_SIDE = 4096
-"""Rows and columns of a chunk at most, unless a tile is larger: what travels is 2/4096 of what is read for a vector."""
-
-CHUNKS_ACROSS = 8
-"""Chunks in a row of the matrix at least, where it has so many tiles: enough of them to share among workers."""
-
 SMALL_BYTES = 2**25
 """A pass that reads fewer bytes than these is made in this process at once."""
 
 HELD_BYTES = 2**28
-"""Bytes of partial sums that may wait in the client for an earlier one."""
+"""Bytes of partial sums that may be on their way to the client, or wait in it for an earlier one."""
 
-STRIP_ENTRIES = 2**14
-"""Entries of a tile that are turned into the kernel's values and multiplied at a time."""
+ROUND = 4
+"""Tasks for each worker that are handed out at once, where there is room for what they bring."""
 
-STRIP_ROWS = 16
-"""Rows that are multiplied at a time, at least."""
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A rectangle of tiles: rows top to bottom, columns left to right, and those of its tiles that are needed."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-    tiles: tuple[tuple[int, int], ...]
+PANEL = 32
+"""Vectors that are multiplied together. BLAS rounds by the shape of its operands, so a pass over some of the vectors
+has the bits of one over all of them only where it cuts them between the same panels."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +49,10 @@ class Spooled:
 
 @dataclass(frozen=True)
 class ProductTask:
-    """Multiply one chunk: ``rows`` and ``cols`` are the vectors ``V`` and what the kernel knows of its samples."""
+    """Multiply one chunk: ``rows`` and ``cols`` are what the kernel knows of its samples, and the vectors ``V``.
+
+    The chunk multiplies vectors at its columns, its transpose those at its rows.
+    """
 
     path: str
     store_id: str
@@ -77,68 +65,12 @@ class ProductTask:
 
 @dataclass(frozen=True)
 class Partial:
-    """What a chunk adds to the product at its rows and, as the mirror image, at its columns."""
+    """What a chunk adds to the product at its rows and, as the mirror image or the transpose, at its columns."""
 
     number: int
-    rows: Floats
+    rows: Floats | None
     cols: Floats | None
     bytes_read: int
-
-
-def chunks(grid: Grid, wanted: Indices | None = None, held: Indices | None = None) -> list[Chunk]:
-    """Cut a matrix into chunks, in an order that follows from the grid alone.
-
-    Parameters
-    ----------
-    wanted, held
-        Rows of the product that are wanted, and those of the vectors that are not zero; all by default. Chunks hold
-        only the tiles that these need.
-
-    Examples
-    --------
-    >>> [len(chunk.tiles) for chunk in chunks(Grid(rows=100, cols=100, side=5, symmetric=True))][:8]
-    [6, 9, 9, 9, 9, 9, 6, 6]
-    """
-    across = max(grid.row_blocks, grid.col_blocks)
-    step = max(1, min(CHUNK_SIDE // grid.side, -(-across // CHUNKS_ACROSS)))
-    rows, cols = _touched(wanted, grid.side, grid.row_blocks), _touched(held, grid.side, grid.col_blocks)
-    found = []
-    for i in range(0, grid.row_blocks, step):
-        for j in range(i if grid.symmetric else 0, grid.col_blocks, step):
-            last_row, last_col = min(i + step, grid.row_blocks), min(j + step, grid.col_blocks)
-            needed = np.logical_and.outer(rows[i:last_row], cols[j:last_col])
-            if grid.symmetric:
-                needed |= np.logical_and.outer(cols[i:last_row], rows[j:last_col])
-                needed &= np.arange(i, last_row)[:, None] <= np.arange(j, last_col)
-            tiles = tuple((i + int(row), j + int(col)) for row, col in np.argwhere(needed))
-            if tiles:
-                top, left = i * grid.side, j * grid.side
-                found.append(Chunk(top, grid.row_range(last_row - 1)[1], left, grid.col_range(last_col - 1)[1], tiles))
-    return found
-
-
-def _touched(positions: Indices | None, side: int, blocks: int) -> Array:
-    """Which blocks hold some of the positions."""
-    touched = np.full(blocks, positions is None)
-    if positions is not None:
-        touched[positions // side] = True
-    return touched
-
-
-def task_bytes(grid: Grid, item: int, vectors: int) -> int:
-    """Most bytes that a task of a pass takes: a tile as it is read, a strip of it, vectors and their products.
-
-    Parameters
-    ----------
-    item
-        Bytes of a stored value.
-    vectors
-        Number of vectors that are multiplied.
-    """
-    height, width = min(grid.side, grid.rows), min(grid.side, grid.cols)
-    strip = width * max(STRIP_ROWS, STRIP_ENTRIES // width)
-    span = max(height, width, CHUNK_SIDE)
-    return 3 * item * height * width + 48 * strip + 8 * span * (5 * vectors + 2)  # Zarr holds a chunk thrice
 
 
 # On the workers ------------------------------------------------------------------------------------------------------
@@ -148,12 +80,13 @@ def multiply(task: ProductTask) -> Partial:
     """Read the tiles of a chunk once each, and multiply them and their mirror images with one BLAS thread."""
     store, _ = opened(task.path, task.store_id)
     chunk, grid = task.chunk, store.grid
-    rows = {name: _fetched(store, part) for name, part in task.rows.items()}
-    cols = {name: _fetched(store, part) for name, part in task.cols.items()}
-    vectors = cols["V"].shape[1]
-    at_rows = np.zeros((chunk.bottom - chunk.top, vectors))
+    at_cols, at_rows = _panels(store, task.cols.get("V")), _panels(store, task.rows.get("V"))
+    rows, cols = (
+        {name: _fetched(store, side[name]) for name in task.kernel.summary} for side in (task.rows, task.cols)
+    )
     on_diagonal = grid.symmetric and chunk.top == chunk.left
-    at_cols = at_rows if on_diagonal else np.zeros((chunk.right - chunk.left, vectors))
+    of_rows = _zeros(chunk.bottom - chunk.top, at_cols)
+    of_cols = of_rows if on_diagonal else _zeros(chunk.right - chunk.left, at_rows)
     read = 0
     with one_blas_thread():
         for i, j in chunk.tiles:
@@ -163,10 +96,28 @@ def multiply(task: ProductTask) -> Partial:
             for start, strip in _strips(tile):
                 own, other = slice(first + start, first + start + len(strip)), slice(left, right)
                 values = in_terms_of(task.kernel, strip, _at(rows, own), _at(cols, other), store.meta["n_features"])
-                at_rows[own] += values @ cols["V"][other]
-                if grid.symmetric and i != j:
-                    at_cols[other] += values.T @ rows["V"][own]
-    return Partial(task.number, at_rows, at_cols if grid.symmetric and not on_diagonal else None, read)
+                _add(of_rows[own], values, at_cols, other)
+                if not (grid.symmetric and i == j):
+                    _add(of_cols[other], values.T, at_rows, own)
+    return Partial(task.number, of_rows if at_cols else None, of_cols if at_rows and not on_diagonal else None, read)
+
+
+def _panels(store: GramStore, V: Array | Spooled | None) -> list[Floats]:
+    """The vectors that came with a task, ``PANEL`` of them together."""
+    if V is None:
+        return []
+    whole = _fetched(store, V)
+    return [np.ascontiguousarray(whole[:, first : first + PANEL]) for first in range(0, whole.shape[1], PANEL)]
+
+
+def _zeros(length: int, panels: list[Floats]) -> Floats:
+    return np.zeros((length, sum(panel.shape[1] for panel in panels)))
+
+
+def _add(out: Floats, values: Floats, panels: list[Floats], where: slice) -> None:
+    """Add values times some rows of each panel to what the panels have brought before."""
+    for number, panel in enumerate(panels):
+        out[:, number * PANEL : number * PANEL + panel.shape[1]] += values @ panel[where]
 
 
 def in_terms_of(kernel: Kernel, stored: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
@@ -226,29 +177,96 @@ def product(
     *,
     executor: Any,
     listener: Listener,
-    wanted: Indices | None = None,
-    held: Indices | None = None,
+    top: Indices | None = None,
+    left: Indices | None = None,
+    transposed: bool = False,
 ) -> Floats:
-    """K V for the computed samples of a store, (cols, k) to (rows, k), reading each stored byte once.
+    """K V, or Kᵀ V, for some rows and columns of a stored matrix, reading each stored byte once a pass.
 
-    The bits follow from the grid and V alone: chunks are added in their order, whoever multiplied them and whenever.
+    One pass serves all vectors where a task and the client have the memory for it; else each group of them has its own.
+    The bits follow from the grid and V alone: chunks are added in their order, whoever multiplied them and whenever,
+    and groups are cut between panels.
 
     Parameters
     ----------
     kernel
         The kernel whose values are multiplied, made of the stored ones.
+    V
+        Vectors in columns, with a number for each column of the part, or, ``transposed``, for each of its rows.
     rows, cols
-        What it knows of each sample: its summary.
+        What the kernel knows of each computed sample: its summary.
     executor, listener
         Who multiplies, and who hears of it.
-    wanted, held
-        Rows of the product that are wanted, and those of V that are not zero; all by default.
+    top, left
+        The rows and columns of the part, as positions among the computed samples, which may repeat; all by default.
+
+    Raises
+    ------
+    MemoryLimitError
+        If a task may not take what the smallest group needs.
     """
-    grid, cut = store.grid, chunks(store.grid, wanted, held)
+    grid, cut, vectors = store.grid, chunks(store.grid, top, left), V.shape[1]
+    here, there = (left, top) if transposed else (top, left)
+    length, held = (grid.cols, grid.rows) if transposed else (grid.rows, grid.cols)
+    out, operand = np.zeros((length, vectors)), V
+    if there is not None:
+        operand = np.zeros((held, vectors))
+        np.add.at(operand, there, V)
     pool: Executor = Serial() if _reading(store, cut) < SMALL_BYTES else resolve_executor(_alive(executor))
-    total = _Sum(store, cut, np.zeros((grid.rows, V.shape[1])))
-    of_cols = {"V": np.ascontiguousarray(V), **cols}
-    with _within_reach(store, pool, of_cols, of_cols if grid.symmetric else rows) as (row_parts, col_parts):
+    together = _vectors_together(store, cut, pool, vectors)
+    groups = [slice(first, first + together) for first in range(0, vectors, together)]
+    for number, group in enumerate(groups):
+        some = {"V": np.ascontiguousarray(operand[:, group])}
+        of_rows = {**rows, **some} if transposed or grid.symmetric else rows
+        of_cols = of_rows if grid.symmetric else cols if transposed else {**cols, **some}
+
+        def heard(event: Progress, before: int = number * len(cut)) -> None:
+            listener(replace(event, done=before + event.done, total=len(groups) * len(cut)))
+
+        _pass(store, kernel, cut, of_rows, of_cols, _Sum(store, cut, out[:, group]), pool, heard)
+    return out if here is None else out[here]
+
+
+def _vectors_together(store: GramStore, cut: list[Chunk], pool: Executor, vectors: int) -> int:
+    """How many vectors a pass multiplies: whole panels, as many as the memory of a task and of the client allows."""
+    item, allowed = np.dtype(store.meta["dtype"]).itemsize, pool.memory_per_task(None)
+
+    def fits(vectors: int) -> bool:
+        return task_bytes(store.grid, item, vectors) <= allowed
+
+    if fits(vectors):
+        panels = -(-vectors // PANEL)
+    else:
+        panels = largest(lambda panels: fits(PANEL * panels), vectors // PANEL)
+    if panels == 0 < vectors:
+        fewest, fitting = min(vectors, PANEL), largest(fits, PANEL)
+        remedy = f"multiply by {fitting} at a time" if fitting else "give the workers more memory, or fewer threads"
+        raise MemoryLimitError(
+            f"a task that multiplies tiles of side {store.grid.side} by {fewest} vectors takes "
+            f"{readable_bytes(task_bytes(store.grid, item, fewest))} and may take {readable_bytes(allowed)}: {remedy}"
+        )
+    busy = min(len(cut), ROUND * pool.workers)  # tasks whose sums the client should have room for
+    return PANEL * max(1, min(panels, HELD_BYTES // max(1, busy * PANEL * _sum_bytes(cut))))
+
+
+def _sum_bytes(cut: list[Chunk]) -> int:
+    """Most bytes that the partial sums of a chunk take for each vector."""
+    return max((8 * (chunk.bottom - chunk.top + chunk.right - chunk.left) for chunk in cut), default=1)
+
+
+def _pass(
+    store: GramStore,
+    kernel: Kernel,
+    cut: list[Chunk],
+    rows: Mapping[str, Array],
+    cols: Mapping[str, Array],
+    total: _Sum,
+    pool: Executor,
+    listener: Listener,
+) -> None:
+    """Multiply all chunks and add up what they bring, in rounds, so that the client holds no more than it may."""
+    at_once = max(1, HELD_BYTES // (_sum_bytes(cut) * total.out.shape[1]))
+    with _within_reach(store, pool, cols, rows) as (row_parts, col_parts):
         tasks = [
             ProductTask(
                 store.path,
@@ -261,14 +279,8 @@ def product(
             )
             for number, chunk in enumerate(cut)
         ]
-        at_once = max(4 * pool.workers, HELD_BYTES // (16 * _span(cut) * max(1, V.shape[1])))
         for done in range(0, len(tasks), at_once):  # between two rounds nothing waits
-
-            def heard(event: Progress) -> None:
-                listener(replace(event, total=len(tasks)))
-
-            run(pool, multiply, tasks[done : done + at_once], total.add, phase="multiply", listener=heard, done=done)
-    return total.out
+            run(pool, multiply, tasks[done : done + at_once], total.add, phase="multiply", listener=listener, done=done)
 
 
 class _Sum:
@@ -286,7 +298,8 @@ class _Sum:
         self._early[partial.number] = partial
         while self._added in self._early:
             chunk, ready = self._chunks[self._added], self._early.pop(self._added)
-            self.out[chunk.top : chunk.bottom] += ready.rows
+            if ready.rows is not None:
+                self.out[chunk.top : chunk.bottom] += ready.rows
             if ready.cols is not None:
                 self.out[chunk.left : chunk.right] += ready.cols
             self._added += 1
@@ -295,11 +308,6 @@ class _Sum:
 def _reading(store: GramStore, cut: list[Chunk]) -> int:
     """Bytes of all tiles of some chunks, those at the edges taken as whole."""
     return np.dtype(store.meta["dtype"]).itemsize * store.grid.side**2 * sum(len(chunk.tiles) for chunk in cut)
-
-
-def _span(cut: list[Chunk]) -> int:
-    """Rows or columns of the largest chunk."""
-    return max((max(chunk.bottom - chunk.top, chunk.right - chunk.left) for chunk in cut), default=1)
 
 
 def _alive(executor: Any) -> Any:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from distkern.core.bags import Bags, widen_rows
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import Names, refuse_other_features
 from distkern.io.blocks import (
     ArrayReader,
     BackedReader,
@@ -67,6 +69,8 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, where the container is a `Rankings`."""
+    ragged = False
+    """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -135,6 +139,40 @@ class Source:
         other.features = None if self.features is None else tuple(self.features[k] for k in kept)
         return other
 
+    def widened(self, width: int) -> Source:
+        """Return the same bags as rows of another width, which has room for larger ones."""
+        if not self.ragged or self.shape[1] == width:
+            return self
+        other = Source(ArrayReader(widen_rows(self.read(slice(None)), width), "Bags"), self.ids)
+        other.ragged = True
+        return other
+
+    def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
+        """Return the same samples with the features of others, of which some were left out.
+
+        Parameters
+        ----------
+        width, dropped, features
+            Number of the features that the others have, positions of those that they came with and left out, and names.
+        whose
+            What these samples are called in messages.
+
+        Raises
+        ------
+        InputError
+            If they have other features, or the same in another order.
+        """
+        source = self
+        if len(dropped) and self.shape[1] == width + len(dropped):
+            source = self.without_features(np.array(dropped, dtype=np.intp))
+        if source.shape[1] != width and not source.ragged:
+            raise InputError(
+                f"{whose} has {self.shape[1]} features, and the samples that it meets have {width}: give the same in "
+                "the same order"
+            )
+        refuse_other_features(features, source.features, whose)
+        return source
+
     def renamed(self, ids: Iterable[Any]) -> Source:
         """Return the same samples under other names."""
         other = copy.copy(self)
@@ -159,8 +197,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     ----------
     X
         A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of a Zarr
-        array. A `Source` is returned as it is.
+        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of
+        a Zarr array. A `Source` is returned as it is.
     ids
         Names of the samples; they replace those that the container brings.
 
@@ -194,6 +232,7 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     own_ids, features = _own_names(X)
     source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
     source.kinds = X.kind if isinstance(X, Rankings) else None
+    source.ragged = isinstance(X, Bags)
     return source
 
 
@@ -209,6 +248,8 @@ def _is(X: Any, module: str, *names: str) -> bool:
 def _own_names(X: Any) -> tuple[Any, Any]:
     if isinstance(X, Rankings):
         return None, X.items
+    if isinstance(X, Bags):
+        return X.ids, None
     if _is(X, "pandas", "DataFrame"):
         return X.index, X.columns
     if _is(X, "anndata", "AnnData"):
@@ -219,6 +260,8 @@ def _own_names(X: Any) -> tuple[Any, Any]:
 def _reader(X: Any) -> Reader:
     if isinstance(X, Rankings):
         return ArrayReader(X.scores, "Rankings")
+    if isinstance(X, Bags):
+        return ArrayReader(X.rows(), "Bags")
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
     if isinstance(X, np.memmap):

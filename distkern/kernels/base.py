@@ -145,6 +145,10 @@ class Kernel:
         """Bytes that a tile of a × b entries on n features takes beyond the prepared blocks, its result included."""
         return 24 * a * b
 
+    def drawn(self, count: int, n: int) -> Array:
+        """Samples to measure the kernel on: normal values (count, n)."""
+        return np.random.default_rng(0).normal(size=(count, n))
+
     def cost(self, a: int, b: int, n: int) -> float:
         """Seconds that a tile of a × b entries on n features takes on one core here, measured on drawn samples.
 
@@ -220,7 +224,7 @@ class Kernel:
         """Kernel matrix between the rows of X and those of Y (of X by default), computed in this process."""
         rows = as_source(X)
         cols = rows if Y is None else as_source(Y)
-        if rows.shape[1] != cols.shape[1]:
+        if rows.shape[1] != cols.shape[1] and not (rows.ragged and cols.ragged):
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
         refuse_other_features(cols.features, rows.features, "X")
         kernel = self.resolve(cols)

@@ -7,7 +7,10 @@ from typing import Any
 from distkern.core.errors import InputError
 from distkern.core.typing import Spec
 from distkern.kernels.algebra import Normalized, Power, Product, Scaled, Sum
+from distkern.kernels.bags import Bhattacharyya, ExponentialFamily, GeneralizedVariance
+from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV, MeanMap
 from distkern.kernels.base import Kernel
+from distkern.kernels.entropy import Entropy
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.partial import PartialKendall
@@ -32,6 +35,13 @@ KERNELS: dict[str, type[Kernel]] = {
         Linear,
         Polynomial,
         Gaussian,
+        Bhattacharyya,
+        GeneralizedVariance,
+        ExponentialFamily,
+        MeanMap,
+        KernelIGV,
+        KernelBhattacharyya,
+        Entropy,
         Sum,
         Product,
         Scaled,

@@ -97,7 +97,7 @@ def _tile(prepared: Any, side: int) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=64)
 def drawn_samples_seconds(kernel: Any, n: int) -> TileSeconds:
-    """Measure a kernel on samples of n normal values."""
-    X = np.random.default_rng(0).normal(size=(SAMPLES, n))
+    """Measure a kernel on drawn samples of n values."""
+    X = kernel.drawn(SAMPLES, n)
     resolved = kernel.resolve(X)
     return measure(resolved, resolved.prepare(X))

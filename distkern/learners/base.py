@@ -1,36 +1,31 @@
-"""What the learners share: immutable kernels as parameters, checked input, and the promise about memory."""
+"""What the learners share: immutable kernels as parameters, and kernel values wherever X holds them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.units import parse_bytes
 from distkern.core.validation import Names, refuse_other_features
-from distkern.engine.memory import available_memory
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel
+from distkern.learners.checks import (
+    BLOCKS_OF_VIEW,
+    memory_at_work,
+    refuse_other_columns,
+    require_memory,
+    require_square,
+    require_symmetric,
+    row_blocks,
+    validated,
+)
+from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
-
-MEMORY_FRACTION = 0.5
-"""Share of the memory available now that a learner takes unless ``memory_limit`` states another amount."""
-
-BLOCK_BYTES = 2**26
-"""Bytes of one block of kernel values while a matrix is read or computed piece by piece."""
-
-BLOCKS_OF_VIEW = 8
-"""Blocks in memory at a time, at most, while a view of views of a Gram matrix is read piece by piece."""
-
-SYMMETRY_TOLERANCE = 1e-8
-"""|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
 
 Self = TypeVar("Self", bound="KernelEstimator")
 
@@ -42,6 +37,8 @@ class KernelEstimator(BaseEstimator):
     """
 
     kernel: Any
+    kernel_: Any
+    prepared_: Any
 
     def set_params(self: Self, **params: Any) -> Self:
         """Set parameters of the estimator, and of its kernel by ``kernel__<name>``."""
@@ -110,7 +107,7 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = source.shape[1]
             if not hasattr(X, "iloc"):
                 self._remember_features(source.features)
-        elif source.shape[1] != self.n_features_in_:
+        elif source.shape[1] != self.n_features_in_ and not source.ragged:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
@@ -127,60 +124,70 @@ class KernelEstimator(BaseEstimator):
         else:
             _forget(self, "feature_names_in_")
 
+    # Kernel values, wherever X holds them ---------------------------------------------------------------------------
+
+    def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
+        """Kernel values between the training samples: a Gram matrix as it is, an array, or computed from samples.
+
+        Of samples it keeps ``kernel_``, its parameters settled, and ``prepared_``, the samples prepared for it.
+        """
+        if self._takes_samples():
+            source = self._samples(X, reset=True)
+            self.kernel_ = self.kernel.resolve(source, 0)
+            self._require_memory(len(source), len(source), memory_limit)
+            self.prepared_ = self.kernel_.prepare(self.kernel_.checked(source))
+            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
+        X = self._matrix(X, reset=True)
+        require_square(X)
+        if isinstance(X, BaseGram):
+            return X
+        require_symmetric(X)
+        return ArrayGram(X)
+
+    def _keep_samples(self, positions: Indices) -> None:
+        """Of the prepared training samples keep those that the decision needs, in this order."""
+        if self._takes_samples():
+            self.prepared_ = self.prepared_.take(positions)
+
+    def _expansion(self, X: Any, coefficients: Floats, positions: Indices | None = None) -> Floats:
+        """Σ_j k(x, x_j) c_j for each sample x of X, (samples, ...), over the training samples at ``positions``.
+
+        Parameters
+        ----------
+        X
+            Kernel values with all training samples, (samples, m), or raw samples.
+        coefficients
+            c, (m, ...), or of the samples at ``positions`` alone.
+        positions
+            Positions of the training samples that have a coefficient, if not all have one; with raw samples, those that
+            `_keep_samples` kept. Only their columns are read.
+        """
+        check_is_fitted(self)
+        if self._takes_samples():
+            source = self._samples(X, reset=False)
+            parts = [np.empty((0, *coefficients.shape[1:]))]
+            for rows in row_blocks(len(source), max(len(self.prepared_), source.shape[1])):
+                block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
+                parts.append(self.kernel_.tile(block, self.prepared_) @ coefficients)
+            return np.concatenate(parts)
+        X = self._matrix(X, reset=False)
+        gram = X if isinstance(X, BaseGram) else ArrayGram(X)
+        out = (gram if positions is None else gram[:, positions]).matmat(coefficients)
+        if not np.isfinite(out).all():
+            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        return out
+
+    def _require_memory(self, rows: int, cols: int, memory_limit: int | str | None) -> None:
+        """Refuse kernel values between raw samples that do not fit in this process."""
+        at_work = 16 * rows * cols + memory_at_work(rows, cols, BLOCKS_OF_VIEW)
+        needed = max(self.kernel_.bytes_per_tile(rows, cols, self.n_features_in_), at_work)
+        require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
+
 
 def _forget(estimator: Any, name: str) -> None:
     """Take away what another fit left."""
     if hasattr(estimator, name):
         delattr(estimator, name)
-
-
-def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function of scikit-learn and raise its complaints as distkern's errors."""
-    try:
-        return function(*args, **options)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    except TypeError as error:
-        raise InputTypeError(str(error)) from error
-
-
-def validated(estimator: Any, X: Any, **options: Any) -> Array:
-    """Let scikit-learn check X."""
-    return refused_as_ours(validate_data, estimator, X, **options)
-
-
-def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Cut rows into runs whose ``cols`` float64 values each take at most ``limit`` bytes (one row at least)."""
-    height = max(1, limit // max(1, 8 * cols))
-    for start in range(0, rows, height):
-        yield slice(start, min(start + height, rows))
-
-
-def memory_at_work(rows: int, cols: int, blocks: int = 1) -> int:
-    """Bytes of the blocks through which kernel values are read or checked, beside the values themselves."""
-    return blocks * min(8 * rows * cols, BLOCK_BYTES)
-
-
-def memory_allowed(limit: int | str | None) -> int:
-    """Bytes a learner may take: the limit given, or ``MEMORY_FRACTION`` of what this process can still take now."""
-    return int(available_memory() * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
-
-
-def require_memory(needed: int, limit: int | str | None, what: str) -> None:
-    """Refuse work that cannot fit, before it starts.
-
-    Raises
-    ------
-    MemoryLimitError
-        If more bytes are needed than allowed; both are named.
-    """
-    allowed = memory_allowed(limit)
-    if needed > allowed:
-        source = f"{MEMORY_FRACTION:.0%} of the memory available now" if limit is None else "memory_limit"
-        raise MemoryLimitError(
-            f"{what} needs {needed:,} bytes of memory and {allowed:,} are allowed ({source}): use fewer samples or a "
-            "machine with more memory, or raise memory_limit="
-        )
 
 
 def read_samples(kernel: Kernel, source: Source, rows: slice) -> Array:
@@ -189,120 +196,3 @@ def read_samples(kernel: Kernel, source: Source, rows: slice) -> Array:
     names = map(str, range(rows.start, rows.stop)) if source.ids is None else source.ids[rows]
     kernel.check(X, tuple(names), source.features)
     return X
-
-
-def require_square(X: Any) -> None:
-    """Refuse a training matrix whose rows and columns cannot be the same samples."""
-    if X.shape[0] != X.shape[1]:
-        raise InputError(
-            f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}"
-        )
-    if isinstance(X, BaseGram) and not X.is_symmetric:
-        raise InputError(
-            "the rows and the columns of the training matrix are not the same samples in the same order: slice both "
-            "alike, as in gram[np.ix_(train, train)]"
-        )
-
-
-def require_symmetric(values: Floats) -> None:
-    """Refuse a training matrix that is not symmetric up to ``SYMMETRY_TOLERANCE``."""
-    asymmetry, largest = 0.0, 0.0
-    for rows in row_blocks(*values.shape):
-        largest = max(largest, float(values[rows].max()), -float(values[rows].min()))
-        asymmetry = max(asymmetry, _largest_difference(values[rows], values[:, rows].T))
-    if asymmetry > SYMMETRY_TOLERANCE * largest:
-        raise InputError(
-            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {asymmetry:.3g}; average it "
-            "with its transpose if that is rounding, and check the kernel if it is not"
-        )
-
-
-def _largest_difference(left: Floats, right: Floats) -> float:
-    difference = left - right
-    return max(float(difference.max()), -float(difference.min()))
-
-
-def refuse_other_columns(known: Sequence[str] | None, gram: Any) -> None:
-    """Refuse a matrix whose columns are other samples than those that a model was fitted on, as far as both have names.
-
-    Positions name nothing: samples without names may be numbered in the matrix that they were taken from, or anew. Only
-    where a model is given a matrix of samples with themselves, numbered otherwise, they are other samples for sure.
-
-    Parameters
-    ----------
-    known
-        Names of the training samples; None where they are not known.
-    gram
-        Matrix with ``col_ids``, as many as are known.
-
-    Raises
-    ------
-    InputError
-        Names the first column that differs.
-    """
-    new = tuple(gram.col_ids)
-    if known is None or tuple(known) == new:
-        return
-    if _are_positions(known) or _are_positions(new):
-        numbered = all(name.isdecimal() for name in (*known, *new))
-        if not (numbered and getattr(gram, "is_symmetric", False)):
-            return
-    column = next(k for k, pair in enumerate(zip(known, new, strict=True)) if pair[0] != pair[1])
-    raise InputError(
-        f"the columns of the Gram matrix are not the samples that the model was fitted on: number {column} is "
-        f"{new[column]!r}, not {known[column]!r}; give kernel values with the training samples as columns, as in "
-        "gram[np.ix_(test, train)]"
-    )
-
-
-def _are_positions(names: Sequence[str]) -> bool:
-    return all(name == str(position) for position, name in enumerate(names))
-
-
-def read_matrix(gram: BaseGram) -> Floats:
-    """Read a Gram matrix block by block into one array, so that no view needs temporaries of the whole size.
-
-    Raises
-    ------
-    InputError
-        If it holds values that are not finite.
-    """
-    values = np.empty(gram.shape)
-    for rows, cols, block in gram.tiles():
-        if not np.isfinite(block).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-        values[np.ix_(rows, cols)] = block
-    return values
-
-
-def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
-    """Check labels and weights: labels and weights of the samples that count, and the positions of those."""
-    labels = refused_as_ours(column_or_1d, y, warn=True)
-    missing = _missing(labels)
-    if len(missing):
-        raise InputError(f"the label of sample {missing[0]} is missing (y contains NaN or None; {len(missing)} such)")
-    refused_as_ours(check_classification_targets, labels)
-    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(len(labels), float(weights))
-    for what, values in (("labels", labels), ("weights", weights)):
-        if values.shape != (samples,):
-            raise InputError(f"got {what} of shape {values.shape} for {samples} samples: give one for each")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InputError("sample_weight holds values that are negative or not finite: give 0 to leave a sample out")
-    kept = np.flatnonzero(weights)
-    if len(kept) == 0:
-        raise InputError("every sample weight is zero: no sample is left to train on")
-    classes = np.unique(labels[kept])
-    if len(classes) < 2:
-        raise InputError(f"got 1 class, {classes.item(0)!r}: a classifier needs samples of two or more")
-    return labels[kept], weights[kept], kept
-
-
-def _missing(labels: Array) -> Indices:
-    if labels.dtype.kind == "f":
-        return np.flatnonzero(~np.isfinite(labels))
-    if labels.dtype.kind != "O":
-        return np.empty(0, dtype=np.intp)
-    absent = [value is None or type(value).__name__ in ("NAType", "NaTType") or value != value for value in labels]
-    return np.flatnonzero(absent)

@@ -23,7 +23,13 @@ from distkern.core.files import as_path, refuse_existing, written_whole
 from distkern.core.typing import Array
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
+from distkern.learners.cluster import KernelKMeans
+from distkern.learners.decomposition import KernelPCA
+from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.ranker_search import MLSRRankerCV
+from distkern.learners.ranking import LSRRanker, MLSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 
@@ -32,7 +38,20 @@ FORMAT = 1
 
 KIND = "distkern model"
 
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (KernelStandardizer, KernelSVC)}
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        KernelFisherDiscriminant,
+        KernelKMeans,
+        KernelPCA,
+        KernelRidge,
+        KernelSVC,
+        KernelStandardizer,
+        LSRRanker,
+        MLSRRanker,
+        MLSRRankerCV,
+    )
+}
 """The estimators that a file may hold, besides pipelines of them."""
 
 Arrays = dict[str, Array]

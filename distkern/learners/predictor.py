@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import refuse_other_features
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
-from distkern.learners.base import refuse_other_columns, row_blocks
+from distkern.learners.checks import refuse_other_columns, row_blocks
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 
@@ -78,6 +77,10 @@ class CohortPredictor:
     def decision_function(self, X: Any) -> Floats:
         """Scores of the raw samples (samples, n), as the model's own ``decision_function`` gives them."""
         return np.concatenate([self.model.decision_function(part) for part in self._cross(X)])
+
+    def transform(self, X: Any) -> Floats:
+        """Coordinates of the raw samples (samples, n), as the model's own ``transform`` gives them."""
+        return np.concatenate([self.model.transform(part) for part in self._cross(X)])
 
     def score(self, X: Any, y: Any) -> float:
         """Fraction of raw samples (samples, n) whose label is predicted right."""
@@ -169,7 +172,9 @@ class PreparedColumns:
         InputError
             If the new samples have other features, or the same in another order.
         """
-        source = self._checked(as_source(X))
+        source = as_source(X)
+        known = source.shape[1] if self.n_features is None else self.n_features
+        source = source.like(known, self.dropped, self.features, "X")
         rows = self.kernel.prepared_like(self._prepared, source)
         return ArrayGram(
             self.kernel.tile(rows, self._prepared),
@@ -178,18 +183,6 @@ class PreparedColumns:
             row_ids=source.ids,
             col_ids=self.col_ids,
         )
-
-    def _checked(self, source: Source) -> Source:
-        """Refuse samples of other features, and leave out what the kernel did not compare."""
-        known, given = self.n_features, source.shape[1]
-        if known is not None and self.dropped and given == known + len(self.dropped):
-            source = source.without_features(np.array(self.dropped, dtype=np.intp))
-        elif known is not None and given != known:
-            raise InputError(
-                f"X has {given} features and the training samples have {known}: give the same in the same order"
-            )
-        refuse_other_features(self.features, source.features, "X")
-        return source
 
     def __repr__(self) -> str:
         return f"<PreparedColumns: {len(self._prepared)} samples for {self.kernel!r}>"

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
-from distkern.learners.base import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
+from distkern.learners.checks import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix.array import ArrayGram

@@ -11,16 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
-from distkern.learners.base import (
-    BLOCKS_OF_VIEW,
-    SYMMETRY_TOLERANCE,
-    KernelEstimator,
-    memory_at_work,
-    read_matrix,
-    require_memory,
-    require_square,
-    require_symmetric,
-)
+from distkern.learners.base import KernelEstimator
+from distkern.learners.checks import SYMMETRY_TOLERANCE, read_matrix
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.matrix.views import CenteredGram, View
@@ -143,7 +135,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
     # Training ------------------------------------------------------------------------------------------------------
 
     def _learn(self, X: Any) -> BaseGram:
-        gram = self._training_gram(X)
+        gram = self._training_gram(X, self.memory_limit)
         if self.unit_norm and self.center and gram.shape[0] == 1:
             raise InputError("got 1 sample: it equals the mean, so it has norm zero after centring; give more samples")
         self.diagonal_ = gram.row_diag()
@@ -153,20 +145,6 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             if not (np.isfinite(self.means_).all() and np.isfinite(self.diagonal_).all()):
                 raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
         return self._standardized(gram)
-
-    def _training_gram(self, X: Any) -> BaseGram:
-        if self._takes_samples():
-            source = self._samples(X, reset=True)
-            self.kernel_ = self.kernel.resolve(source, 0)
-            self._require_memory(len(source), len(source))
-            self.prepared_ = self.kernel_.prepare(self.kernel_.checked(source))
-            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
-        X = self._matrix(X, reset=True)
-        require_square(X)
-        if isinstance(X, BaseGram):
-            return X
-        require_symmetric(X)
-        return ArrayGram(X)
 
     # New samples ---------------------------------------------------------------------------------------------------
 
@@ -192,17 +170,12 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
 
     def _cross(self, source: Source) -> BaseGram:
         """Kernel between raw samples and the training samples; the training samples themselves are recognised."""
-        self._require_memory(len(source), len(self.prepared_))
+        self._require_memory(len(source), len(self.prepared_), self.memory_limit)
         prepared = self.kernel_.prepare(self.kernel_.checked(source))
         if _same_arrays(prepared, self.prepared_):
             return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
         values = ArrayGram(self.kernel_.tile(prepared, self.prepared_), row_ids=source.ids)
         return _Rectangle(values, self.kernel_.diagonal(prepared), self.diagonal_)
-
-    def _require_memory(self, rows: int, cols: int) -> None:
-        at_work = 16 * rows * cols + memory_at_work(rows, cols, BLOCKS_OF_VIEW)
-        needed = max(self.kernel_.bytes_per_tile(rows, cols, self.n_features_in_), at_work)
-        require_memory(needed, self.memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
 
     def _given_diagonal(self, diagonal: float | Array | None, count: int) -> Floats | None:
         given = self.diagonal if diagonal is None else diagonal

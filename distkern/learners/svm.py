@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
-from distkern.learners.base import (
+from distkern.learners.base import KernelEstimator
+from distkern.learners.checks import (
     BLOCKS_OF_VIEW,
-    KernelEstimator,
     labels_and_weights,
     memory_at_work,
     read_matrix,
-    read_samples,
     refused_as_ours,
     require_memory,
     require_square,
@@ -83,7 +82,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         Value of the minimised dual objective: a number for two classes, else an array with one for each pair.
     class_weight_, n_iter_, fit_status_
         Weights of the classes, iterations for each pair, and 0 where the solver converged.
-    kernel_, support_prepared_
+    kernel_, prepared_
         The kernel with its data-dependent parameters settled, and the prepared support vectors; with raw samples only.
     n_features_in_
         Columns that X must have.
@@ -106,7 +105,6 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
 
     classes_: Array
     support_: Indices
-    support_prepared_: Any
 
     def __init__(
         self,
@@ -162,7 +160,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         self.support_ = kept[solver.support_]
         self.objective_ = self._objective(values, solver.support_)
         if prepared is not None:
-            self.support_prepared_ = prepared.take(solver.support_)
+            self.prepared_ = prepared.take(solver.support_)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -216,18 +214,18 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             require_square(X)
             in_place = isinstance(X, np.ndarray) and len(X) == m and X.flags.c_contiguous
             at_work = memory_at_work(X.shape[0], X.shape[1], BLOCKS_OF_VIEW if isinstance(X, BaseGram) else 1)
-            self._require_memory(m, (0 if in_place else 8 * m**2) + at_work)
+            self._require_room(m, (0 if in_place else 8 * m**2) + at_work)
             part = X if len(X) == m else X[np.ix_(kept, kept)]
             values = read_matrix(part) if isinstance(part, BaseGram) else np.ascontiguousarray(part)
             require_symmetric(values)
             return values, None
         self.kernel_ = self.kernel.resolve(X, 0)
-        self._require_memory(m, 8 * m**2 + memory_at_work(m, m), self.kernel_.bytes_per_tile(m, m, X.shape[1]))
+        self._require_room(m, 8 * m**2 + memory_at_work(m, m), self.kernel_.bytes_per_tile(m, m, X.shape[1]))
         prepared = self.kernel_.prepare(self.kernel_.checked(X))
         prepared = prepared if len(X) == m else prepared.take(kept)
         return self.kernel_.tile(prepared, prepared), prepared
 
-    def _require_memory(self, samples: int, held: int, at_first: int = 0) -> None:
+    def _require_room(self, samples: int, held: int, at_first: int = 0) -> None:
         """Refuse what cannot fit: the larger of what is held beside the solver and of what computing values takes."""
         needed = max(at_first, held + _cache_bytes(samples) + BYTES_PER_SAMPLE * samples)
         require_memory(needed, self.memory_limit, f"training on {samples:,} samples")
@@ -259,23 +257,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         """Return f of each pair of classes, (samples, pairs); positive for the second of two, else the first."""
         check_is_fitted(self)
         weights = self._pair_weights()
-        parts = [block @ weights + self.intercept_ for block in self._support_columns(X)]
-        return np.concatenate([np.empty((0, weights.shape[1])), *parts])
-
-    def _support_columns(self, X: Any) -> Iterator[Floats]:
-        """Kernel values between the samples and the support vectors, some rows at a time."""
-        if self._takes_samples():
-            source = self._samples(X, reset=False)
-            for rows in row_blocks(len(source), max(len(self.support_), source.shape[1])):
-                block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
-                yield self.kernel_.tile(block, self.support_prepared_)
-            return
-        X = self._matrix(X, reset=False)
-        for rows in row_blocks(len(X), len(self.support_)):
-            values = X.block(rows, self.support_) if isinstance(X, BaseGram) else X[rows, self.support_]
-            if not np.isfinite(values).all():
-                raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-            yield values
+        return self._expansion(X, weights, self.support_) + self.intercept_
 
 
 def _cache_bytes(samples: int) -> int:

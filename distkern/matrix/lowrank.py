@@ -52,6 +52,14 @@ class Features(ABC):
         """Select some samples; nothing is read."""
 
     @abstractmethod
+    def adjoint(self, V: Floats) -> Floats:
+        """Φᵀ V, in one pass."""
+
+    @abstractmethod
+    def times(self, U: Floats) -> Floats:
+        """Φ U, in one pass."""
+
+    @abstractmethod
     def of(self, X: Any) -> Features:
         """φ of new raw samples."""
 
@@ -69,21 +77,6 @@ class Features(ABC):
         out = np.empty((len(self), self.basis.shape[1]))
         for places, values in self.transformed():
             out[places] = values
-        return out
-
-    def adjoint(self, V: Floats) -> Floats:
-        """Φᵀ V, in one pass."""
-        total = np.zeros((self.basis.shape[0], *V.shape[1:]))
-        for places, values in self.blocks():
-            total += values.T @ V[places]
-        return self.basis.T @ total
-
-    def times(self, U: Floats) -> Floats:
-        """Φ U, in one pass."""
-        out = np.empty((len(self), *U.shape[1:]))
-        spread = self.basis @ U
-        for places, values in self.blocks():
-            out[places] = values @ spread
         return out
 
     @cached_property
@@ -130,6 +123,14 @@ class ArrayFeatures(Features):
     def take(self, positions: Indices) -> ArrayFeatures:
         """Select some samples."""
         return ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+
+    def adjoint(self, V: Floats) -> Floats:
+        """Φᵀ V."""
+        return self.values.T @ V
+
+    def times(self, U: Floats) -> Floats:
+        """Φ U."""
+        return self.values @ U
 
     def of(self, X: Any) -> Features:
         """Refuse: how the features came from samples is not known."""

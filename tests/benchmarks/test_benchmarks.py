@@ -1,6 +1,6 @@
 """The benchmarks run, small: nobody reads a table that cannot be made again."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -17,11 +17,13 @@ def test_every_benchmark_has_its_place_in_the_documentation():
     assert all(f"benchmarks/{script}" in page for script in SCRIPTS)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_runs_small_and_writes_nothing(script):
-    pages = [FOLDER.parent / "docs" / name for name in ("benchmarks.md", "scale.md")]
-    before = [page.read_text() for page in pages]
-    done = subprocess.run([sys.executable, str(FOLDER / script), "--small"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert any(digit in done.stdout for digit in "123456789")
-    assert [page.read_text() for page in pages] == before
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script != "memory.py"])  # see gram/test_memory.py
+def test_runs_small_and_writes_nothing(script, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(FOLDER)
+    import measure
+
+    monkeypatch.setattr(measure, "one_thread", lambda: None)  # for a process of its own
+    monkeypatch.setattr(measure, "publish", None)
+    monkeypatch.setattr(sys, "argv", [script, "--small"])
+    runpy.run_path(str(FOLDER / script), run_name="__main__")
+    assert any(digit in capsys.readouterr().out for digit in "123456789")

@@ -12,7 +12,7 @@ import distkern as dk
 from distkern.cli.errors import _IN_CLI_WORDS, in_cli_words
 from distkern.gram import places
 from distkern.io.labels import read_labels
-from distkern.learners import base
+from distkern.learners import checks
 from distkern.report import write_report
 
 X = np.random.default_rng(0).normal(size=(6, 5))
@@ -74,7 +74,7 @@ def large_array(gram, folder, monkeypatch):
 
 
 def little_memory(gram, folder, monkeypatch):
-    monkeypatch.setattr(base, "available_memory", lambda: 10)
+    monkeypatch.setattr(checks, "available_memory", lambda: 10)
     dk.KernelSVC().fit(gram, [0, 1] * 3)
 
 

@@ -12,7 +12,7 @@ from distkern import Kendall
 from distkern.compiled import sparse as compiled
 from distkern.compiled.concordance import concordance as dense_concordance
 from distkern.compiled.inversions import rank
-from distkern.compiled.sparse import concordance, rank_sparse, sparse_tile
+from distkern.compiled.sparse import concordance, rank_sparse
 from distkern.kernels.base import Prepared
 
 levels = st.integers(-2, 3).map(float)
@@ -39,8 +39,9 @@ def ranked(X, width=None):
 def road(request, monkeypatch):
     """Take one of the two roads for all pairs, through the Python bodies: compiled code has the choice built in."""
     monkeypatch.setattr(compiled, "TABLE_SHARE", 10**6 if request.param == "table" else 0)
-    body = getattr(sparse_tile, "py_func", sparse_tile)
-    return body
+    for name, routine in list(vars(compiled).items()):
+        monkeypatch.setattr(compiled, name, getattr(routine, "py_func", routine))
+    return compiled.sparse_tile
 
 
 def equal_naive(X, Y, S, joint):

@@ -124,17 +124,33 @@ def lose(file):
     file.unlink()
 
 
-@pytest.mark.parametrize("damage", [half, lose, flip_a_byte])
-def test_a_store_whose_description_is_damaged_is_refused_and_never_overwritten(store, damage):
+def alter(file):
+    file.write_text(file.read_text().replace('"tile": 6,', '"tile": 7,'))
+
+
+UNREADABLE = r"^the metadata of '.*k\.zarr' are damaged \('zarr\.json' is no JSON\): bring back a copy of them"
+CHANGED = r"^the metadata of '.*k\.zarr' are damaged \(.*checksum.*\): bring back a copy of them"
+ELSE = r"^'.*k\.zarr' is not a distkern store"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"), [(half, UNREADABLE), (flip_a_byte, UNREADABLE), (alter, CHANGED), (lose, ELSE)]
+)
+def test_a_store_whose_plan_is_damaged_is_refused_by_name_and_left_as_it_is(store, damage, said):
     before = stored(store)
     damage(store / "zarr.json")
-    for call in (
-        lambda: open_gram(store),
-        lambda: compute_gram(Kendall(), SMALL, store=store),
-        lambda: compute_gram(Kendall(), SMALL, store=store, overwrite=True),
-    ):
-        with pytest.raises(StoreError, match=r"not a distkern store|metadata of .* are damaged"):
-            call()
+    for call in (open_gram, lambda path: compute_gram(Kendall(), SMALL, store=path)):
+        with pytest.raises(StoreError, match=said):
+            call(store)
+    assert stored(store) == before
+
+
+@pytest.mark.parametrize("damage", [half, flip_a_byte, lose])
+def test_what_cannot_be_told_to_be_a_store_is_never_overwritten(store, damage):
+    before = stored(store)
+    damage(store / "zarr.json")
+    with pytest.raises(StoreError, match=rf"{ELSE} and will not be overwritten"):
+        compute_gram(Kendall(), SMALL, store=store, overwrite=True)
     assert stored(store) == before
 
 

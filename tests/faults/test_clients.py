@@ -53,6 +53,7 @@ def test_a_client_killed_beside_its_cluster_leaves_it_to_the_next(cohort, store,
     assert_undisturbed(store, expected)
 
 
+@pytest.mark.faults
 def test_two_clients_on_one_store_both_end_right_and_leave_no_lock(cohort, store, expected):
     words = gram_words(cohort, store, *SERIAL)
     with started(words, words) as clients:

@@ -11,12 +11,14 @@ import scipy.sparse as sp
 
 import distkern as dk
 from distkern.gram import passes, tasks
+from distkern.gram.chunks import Chunk, chunks, task_bytes
 from distkern.gram.compute import _plan
 from distkern.gram.inspect import inspect
-from distkern.gram.store import GramStore
+from distkern.gram.samples import checksum
+from distkern.gram.store import SCRATCH_ROWS, GramStore
 
 rng = np.random.default_rng(0)
-VECTORS = 16
+VECTORS = 16, 500
 
 
 def holes(samples, features):
@@ -84,18 +86,41 @@ def all_tasks(kernel, X, folder):
         found[name], receipt = taken(tasks.compute_tile, task)
         (done[i, j],) = receipt.marks
     store.mark(done, 0)
-    arrays = {"V": np.ones((2 * side, VECTORS))} | {name: samples.column(name) for name in kernel.summary}
-    chunk = passes.Chunk(0, side, side, 2 * side, ((0, 1),))
-    rows, cols = ({name: array[part] for name, array in arrays.items()} for part in (slice(side), slice(side, None)))
+    summary = {name: samples.column(name) for name in kernel.summary}
+    chunk = Chunk(0, side, side, 2 * side, ((0, 1),))
     tasks.opened(*of_store)[0].marks(refresh=True)
-    multiplied, _ = taken(passes.multiply, passes.ProductTask(*of_store, job.kernel, 0, chunk, rows, cols))
-    promised = {name: [bytes_taken, plan.bytes_per_task] for name, bytes_taken in found.items()}
-    item = np.dtype(plan.dtype).itemsize
-    return promised | {"multiply": [multiplied, passes.task_bytes(store.grid, item, VECTORS)]}
+    promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
+    for vectors in VECTORS:
+        arrays = summary | {"V": rng.normal(size=(2 * side, vectors))}
+        promised[f"multiply by {vectors}"] = [
+            multiplied(store, job.kernel, chunk, arrays, arrays),
+            task_bytes(store.grid, item, vectors),
+        ]
+    return promised
+
+
+def multiplied(store, kernel, chunk, rows, cols):
+    """Bytes that multiplying a chunk took, with all that it needs in the store."""
+
+    def part(array, start, stop):
+        return passes.Spooled(store.spool(array), start, stop, checksum(array[start:stop]))
+
+    at_rows = {name: part(array, chunk.top, chunk.bottom) for name, array in rows.items()}
+    at_cols = {name: part(array, chunk.left, chunk.right) for name, array in cols.items()}
+    task = passes.ProductTask(store.path, store.meta["id"], kernel, 0, chunk, at_rows, at_cols)
+    return taken(passes.multiply, task)[0]
+
+
+def tall(folder):
+    """A chunk of few rows of a tall matrix, whose vectors lie in two chunks of Zarr."""
+    gram = dk.compute_gram(dk.Linear(), rng.normal(size=(9000, 3)), rng.normal(size=(40, 3)), store=folder, tile=100)
+    chunk = next(chunk for chunk in chunks(gram._grid) if chunk.top < SCRATCH_ROWS < chunk.bottom)
+    V = {"V": rng.normal(size=(9000, VECTORS[-1]))}
+    return {"multiply": [multiplied(gram._store, gram.kernel, chunk, V, {}), task_bytes(gram._grid, 8, VECTORS[-1])]}
 
 
 def main(folder):
-    found = {}
+    found = {"a tall matrix": tall(folder / "tall")}
     for name, kernel, X in cases():
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
         found[name] = all_tasks(kernel, X, folder / name)

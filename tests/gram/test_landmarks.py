@@ -25,13 +25,14 @@ from distkern import (
     NystromGram,
     StoreError,
     StoreMismatchError,
+    Threads,
     compute_gram,
     cross_validate_gram,
     open_gram,
     plan_gram,
     repair_gram,
 )
-from distkern.gram import choice, landmarks
+from distkern.gram import choice, landmarks, passes
 from distkern.gram.layout import plan_checksum
 from distkern.gram.nystrom import whitening
 from distkern.gram.store import GramStore
@@ -330,6 +331,36 @@ class TestStores:
             np.testing.assert_array_equal(one.landmarks, other.landmarks)
             np.testing.assert_array_equal(one.part.to_numpy(), other.part.to_numpy())
             assert one.error() == other.error()
+
+    def test_its_products_are_passes_over_the_part_with_the_same_bits_on_any_executor(
+        self, tmp_path, client, monkeypatch
+    ):
+        monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+        many = X[np.random.default_rng(6).integers(0, 70, 200)].round(1)  # equal samples too
+        path, V = tmp_path / "k.zarr", np.random.default_rng(1).normal(size=(200, 40))
+        compute_gram(Kendall(ties="b"), many, store=path, landmarks=12, tile=5, executor="serial")
+        multiplied, made = passes.multiply, []
+        monkeypatch.setattr(passes, "multiply", lambda task: made.append(task) or multiplied(task))
+        rows, cols = np.array([150, 3, 3, 77]), np.arange(20, 120)
+        found = []
+        for executor in ("serial", Threads(3)):
+            gram = open_gram(path, executor=executor)
+            found.append((gram.matmat(V), gram[rows][:, cols].matmat(V[cols, 0]), gram.centered().matmat(V)))
+            assert {task.kernel for task in made} == {Kendall(ties="b")}
+            assert len(made) > 3 * 2 * 7  # centring takes a product
+            made.clear()
+        monkeypatch.setattr(passes, "multiply", multiplied)
+        gram = open_gram(path, executor=client)
+        found.append((gram.matmat(V), gram[rows][:, cols].matmat(V[cols, 0]), gram.centered().matmat(V)))
+        for others in zip(*found, strict=True):
+            np.testing.assert_array_equal(others[0], others[1])
+            np.testing.assert_array_equal(others[0], others[2])
+        K = nystrom(Kendall(ties="b")(many), gram.landmarks)
+        np.testing.assert_allclose(found[0][0], K @ V, atol=1e-9)
+        np.testing.assert_allclose(found[0][1], K[np.ix_(rows, cols)] @ V[cols, 0], atol=1e-9)
+        before = gram.bytes_read()
+        gram.matmat(V)
+        assert gram.bytes_read() - before == 2 * gram.part._grid.entries * 4  # two passes, 32 bits an entry
 
     def test_opened_again_pickled_and_resumed_it_is_the_same(self, tmp_path, monkeypatch):
         gram = compute_gram(

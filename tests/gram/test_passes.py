@@ -7,8 +7,20 @@ import time
 import numpy as np
 import pytest
 
-from distkern import CorruptTileError, InputError, Kendall, Linear, Mallows, Threads, compute_gram, open_gram
+from distkern import (
+    CorruptTileError,
+    InputError,
+    Kendall,
+    Linear,
+    Mallows,
+    MemoryLimitError,
+    Threads,
+    compute_gram,
+    open_gram,
+)
+from distkern.gram import chunks as chunks_module
 from distkern.gram import passes
+from distkern.gram.chunks import chunks, task_bytes
 from distkern.gram.grid import Grid
 from distkern.gram.places import SCRATCH_SECONDS
 from distkern.gram.store import GramStore
@@ -17,15 +29,16 @@ rng = np.random.default_rng(3)
 X = rng.normal(size=(90, 12)).round(1)
 Y = rng.normal(size=(40, 12)).round(1)
 V = rng.normal(size=(90, 3))
+MANY = rng.normal(size=(90, 5 * passes.PANEL + 10))
 
 
 class Backwards:
-    """Runs the tasks in this thread, the last one first."""
+    """Runs the tasks in this thread, the last one first; each may take so many bytes."""
 
-    workers, remote = 1, False
+    remote = False
 
-    def __init__(self):
-        self.tasks = 0
+    def __init__(self, memory=2**40, workers=1):
+        self.tasks, self.memory, self.workers = 0, memory, workers
 
     def map(self, fn, tasks):
         tasks = list(tasks)
@@ -33,7 +46,7 @@ class Backwards:
         yield from map(fn, reversed(tasks))
 
     def memory_per_task(self, limit):
-        return limit
+        return self.memory
 
     def describe(self):
         return "backwards"
@@ -168,31 +181,114 @@ def test_a_part_reads_only_the_tiles_that_it_touches_and_each_once(symmetric):
 
 def test_the_order_of_the_chunks_follows_from_the_grid_and_holds_each_tile_once():
     for grid in (Grid(97, 97, 3, True), Grid(97, 40, 3, False), Grid(10, 10, 20, True), Grid(9000, 9000, 500, True)):
-        cut = passes.chunks(grid)
+        cut = chunks(grid)
         tiles = [tile for chunk in cut for tile in chunk.tiles]
         assert sorted(tiles) == list(grid.tiles())
         for chunk in cut:
             for i, j in chunk.tiles:
                 assert chunk.top <= grid.row_range(i)[0] < grid.row_range(i)[1] <= chunk.bottom
                 assert chunk.left <= grid.col_range(j)[0] < grid.col_range(j)[1] <= chunk.right
-            assert max(chunk.bottom - chunk.top, chunk.right - chunk.left) <= max(passes.CHUNK_SIDE, grid.side)
+            assert max(chunk.bottom - chunk.top, chunk.right - chunk.left) <= max(chunks_module.CHUNK_SIDE, grid.side)
 
 
-def test_sums_that_came_early_are_held_within_bounds(symmetric, monkeypatch):
-    monkeypatch.setattr(passes, "HELD_BYTES", 1)
-    gram, backwards = open_gram(symmetric), Backwards()
-    held = []
-    add = passes._Sum.add
+def test_the_sums_in_the_client_take_no_more_bytes_than_it_may_hold(floats, monkeypatch):
+    expected = open_gram(floats, executor="serial").matmat(V)
+    cut = chunks(Grid(90, 90, 7, True))
+    one = max(8 * 3 * (chunk.bottom - chunk.top + chunk.right - chunk.left) for chunk in cut)
+    held, waiting = [], []
+    add, run = passes._Sum.add, passes.run
+
+    def in_a_round(pool, fn, tasks, on_receipt, **options):
+        arrived = []
+
+        def on_its_way(partial):
+            arrived.append(partial)
+            on_receipt(partial)
+
+        run(pool, fn, tasks, on_its_way, **options)
+        sums = [sums for partial in arrived for sums in (partial.rows, partial.cols) if sums is not None]
+        held.append(sum(array.nbytes for array in sums))
 
     def watched(self, partial):
         add(self, partial)
-        held.append(len(self._early))
+        waiting.append(len(self._early))
 
+    monkeypatch.setattr(passes, "run", in_a_round)
     monkeypatch.setattr(passes._Sum, "add", watched)
-    bounded = open_gram(symmetric, executor=backwards).matmat(V)
-    assert backwards.tasks == len(passes.chunks(gram._grid)) > 20
-    assert max(held) == 3  # rounds of four tasks, of which the first comes last
-    np.testing.assert_array_equal(bounded, gram.matmat(V))
+    for bound, most in ((3 * one, 3), (3 * one - 1, 2), (1, 1)):
+        held.clear(), waiting.clear()
+        monkeypatch.setattr(passes, "HELD_BYTES", bound)
+        for workers in (1, 1000):
+            backwards = Backwards(workers=workers)
+            np.testing.assert_array_equal(open_gram(floats, executor=backwards).matmat(V), expected)
+            assert backwards.tasks == len(cut) > 20
+        assert max(held) <= max(bound, one)
+        assert max(waiting) == most - 1  # the first of a round comes last
+
+
+@pytest.mark.parametrize("name", STORES[1:])
+def test_many_vectors_take_more_passes_where_memory_is_short_and_the_same_bits(name, request, client, monkeypatch):
+    path = request.getfixturevalue(name)
+    gram = open_gram(path, executor=Threads(2))
+    expected, item = gram.matmat(MANY), np.dtype(gram.info()["dtype"]).itemsize
+    K = gram.to_numpy()
+    np.testing.assert_allclose(expected, K @ MANY, rtol=0, atol=1e-12 * (abs(K) @ abs(MANY)).max())
+    for vectors, passes_made in ((MANY.shape[1], 1), (MANY.shape[1] - 1, 2), (3 * passes.PANEL, 2), (63, 6)):
+        memory = task_bytes(gram._grid, item, vectors)
+        backwards = Backwards(memory)
+        np.testing.assert_array_equal(open_gram(path, executor=backwards).matmat(MANY), expected)
+        assert backwards.tasks == passes_made * len(chunks(gram._grid))
+    part = open_gram(path, executor=client)
+    monkeypatch.setattr(type(part._executor), "memory_per_task", lambda *_: task_bytes(gram._grid, item, 100))
+    part._summary("rows"), part._summary("cols")
+    before = part.bytes_read()
+    np.testing.assert_array_equal(part.matmat(MANY), expected)
+    assert part.bytes_read() - before == 2 * tile_bytes(part)
+    assert scratch(path) == []
+
+
+def test_what_no_task_may_take_is_refused_before_anything_is_read(symmetric):
+    gram = open_gram(symmetric, executor="serial")
+    item = np.dtype(gram.info()["dtype"]).itemsize
+    short = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 20)))
+    short.row_diag()
+    before = short.bytes_read()
+    with pytest.raises(MemoryLimitError, match=r"by 32 vectors takes .* and may take .*: multiply by 20 at a time"):
+        short.matmat(MANY)
+    with pytest.raises(MemoryLimitError, match=r"by 21 vectors takes .*: multiply by 20 at a time"):
+        short.matmat(MANY[:, :21])
+    assert short.bytes_read() == before
+    np.testing.assert_array_equal(short.matmat(MANY[:, :20]), gram.matmat(MANY[:, :20]))
+    none = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 1) - 1))
+    with pytest.raises(MemoryLimitError, match=r"by 1 vectors? takes .*: give the workers more memory"):
+        none.matmat(V[:, 0])
+
+
+def test_vectors_are_multiplied_in_groups_where_else_most_workers_would_wait(floats, monkeypatch):
+    expected = open_gram(floats, executor="serial").matmat(MANY)
+    cut = chunks(Grid(90, 90, 7, True))
+    monkeypatch.setattr(passes, "HELD_BYTES", 8 * 2 * passes.PANEL * passes._sum_bytes(cut))
+    for workers, passes_made in ((1, 2), (2, 3), (1000, 6)):  # room for four tasks of each: 4 panels, 2, 1 at least
+        backwards = Backwards(workers=workers)
+        np.testing.assert_array_equal(open_gram(floats, executor=backwards).matmat(MANY), expected)
+        assert backwards.tasks == passes_made * len(cut)
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_the_transpose_multiplies_in_the_same_way(name, request, client):
+    path = request.getfixturevalue(name)
+    K = open_gram(path).to_numpy()
+    W, rows, cols = MANY[: len(K), :40], np.array([3, 17, 3, 30]), np.array([80, 2, 2, 41, 5])
+    grams = [open_gram(path, executor=executor) for executor in ("serial", Threads(3), Backwards(), client)]
+    products = [gram._product(W, transposed=True) for gram in grams]
+    for product in products[1:]:
+        np.testing.assert_array_equal(product, products[0])
+    np.testing.assert_allclose(products[0], K.T @ W, rtol=0, atol=1e-12 * (abs(K).T @ abs(W)).max())
+    for gram in grams:
+        np.testing.assert_allclose(gram._product(W[:4], rows, cols, transposed=True), K[np.ix_(rows, cols)].T @ W[:4])
+        before = gram.bytes_read()
+        gram._product(W[:, 0], transposed=True)
+        assert gram.bytes_read() - before == tile_bytes(gram)
 
 
 def test_a_small_matrix_is_multiplied_here_without_asking_anyone(symmetric, monkeypatch):
@@ -266,7 +362,7 @@ def test_progress_counts_the_chunks_through_all_rounds(symmetric, monkeypatch):
     monkeypatch.setattr(passes, "HELD_BYTES", 1)
     events = []
     open_gram(symmetric, executor="serial").matmat(V, progress=events.append)
-    total = len(passes.chunks(Grid(90, 90, 4, True)))
+    total = len(chunks(Grid(90, 90, 4, True)))
     assert {event.total for event in events} == {total}
     assert [event.done for event in events if event.done][-1] == total
     assert sorted({event.done for event in events}) == list(range(total + 1))

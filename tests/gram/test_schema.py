@@ -98,37 +98,48 @@ def read_from(path):
         assert "\n" not in refused
 
 
-def written(path, key, value):
-    (path / key).write_bytes(value)
-
-
-@settings(max_examples=30)
-@given(st.data())
-def test_damaged_metadata_are_refused_or_do_not_matter(valid, data):
-    path, files, values = valid
-    key = data.draw(st.sampled_from(sorted(key for key in files if key.endswith("zarr.json"))))
-    how = data.draw(st.sampled_from(["bytes", "cut", "flip", "json", "json", "json", "json"]))
-    held = bytearray(files[key])
-    if how == "json":
-        held = text_of(changed(data.draw, json.loads(held)))
-    elif how == "bytes":
-        held = data.draw(st.binary(max_size=50))
-    elif how == "cut":
-        held = held[: data.draw(st.integers(0, len(held) - 1))]
-    else:
-        held[data.draw(st.integers(0, len(held) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+def read_with(valid, key, held):
+    """Read the store while one of its files holds something else."""
+    path, files, _ = valid
     try:
-        written(path, key, bytes(held))
-        if found := read_from(path):
-            np.testing.assert_array_equal(found[0], values)
+        (path / key).write_bytes(held)
+        return read_from(path)
     finally:
-        written(path, key, files[key])
+        (path / key).write_bytes(files[key])
+
+
+def damaged(draw, held, *more):
+    """Other bytes: none of the old ones, some of them, all but one bit, or those and more."""
+    how = draw(st.sampled_from(["bytes", "cut", "flip", *more]))
+    if how == "bytes":
+        return draw(st.binary(max_size=200))
+    if how == "cut":
+        return held[: draw(st.integers(0, len(held) - 1))]
+    if how == "longer":
+        return held + draw(st.binary(min_size=1, max_size=5))
+    if how == "json":
+        return text_of(changed(draw, json.loads(held)))
+    flipped = bytearray(held)
+    flipped[draw(st.integers(0, len(held) - 1))] ^= 1 << draw(st.integers(0, 7))
+    return bytes(flipped)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("zarr.json", ["json"] * 4), ("/c/", ["longer"])], ids=["metadata", "values"]
+)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
+    _, files, values = valid
+    key = data.draw(st.sampled_from(sorted(key for key in files if kind in key)))
+    if found := read_with(valid, key, damaged(data.draw, files[key], *more)):
+        np.testing.assert_array_equal(found[0], values)
 
 
 @settings(max_examples=80)
 @given(st.data())
 def test_a_plan_that_was_changed_with_its_checksum_is_refused_or_read_as_it_says(valid, data):
-    path, files, values = valid
+    _, files, values = valid
     document = json.loads(files["zarr.json"])
     for _ in range(data.draw(st.integers(1, 2))):
         document["attributes"]["distkern"] = changed(data.draw, document["attributes"]["distkern"])
@@ -138,36 +149,8 @@ def test_a_plan_that_was_changed_with_its_checksum_is_refused_or_read_as_it_says
         text = text_of(document)
     except RecursionError:
         pass  # too deep for a checksum, and for a reader
-
-    try:
-        written(path, "zarr.json", text)
-        if found := read_from(path):
-            assert all(np.array(found[0].shape) <= values.shape)
-    finally:
-        written(path, "zarr.json", files["zarr.json"])
-
-
-@settings(max_examples=15)
-@given(st.data())
-def test_damaged_values_are_refused_or_do_not_matter(valid, data):
-    path, files, values = valid
-    key = data.draw(st.sampled_from(sorted(key for key in files if "/c/" in key)))
-    held = bytearray(files[key])
-    how = data.draw(st.sampled_from(["bytes", "cut", "flip", "longer"]))
-    if how == "bytes":
-        held = data.draw(st.binary(max_size=200))
-    elif how == "cut":
-        held = held[: data.draw(st.integers(0, len(held) - 1))]
-    elif how == "longer":
-        held += data.draw(st.binary(min_size=1, max_size=5))
-    else:
-        held[data.draw(st.integers(0, len(held) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    try:
-        written(path, key, bytes(held))
-        if found := read_from(path):
-            np.testing.assert_array_equal(found[0], values)
-    finally:
-        written(path, key, files[key])
+    if found := read_with(valid, "zarr.json", text):
+        assert all(np.array(found[0].shape) <= values.shape)
 
 
 @pytest.fixture

@@ -150,26 +150,37 @@ def test_a_single_precision_store_has_the_diagonal_that_its_tiles_hold(tmp_path)
     assert gram.to_numpy() == pytest.approx(Linear()(X), rel=1e-6)
 
 
-def test_workers_that_arrive_late_are_put_to_work(tmp_path):
+def test_workers_that_arrive_late_are_put_to_work():
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
-            n_workers=0, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="ERROR"
+            n_workers=0,
+            threads_per_worker=1,
+            processes=False,
+            host="127.0.0.1",
+            protocol="tcp",
+            dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",
         ) as cluster,
         Client(cluster) as client,
     ):
-        receipts = Dask(client).map(slow, range(24))
+        receipts = Dask(client).map(where, range(60))
+        assert isinstance(next(receipts), Waiting)
+        cluster.scale(1)
+        first = next(one for one in receipts if not isinstance(one, Waiting))
         cluster.scale(4)
-        next(receipts)
         client.wait_for_workers(4, timeout=60)
-        workers = {pid for pid in receipts if not isinstance(pid, Waiting)}
+        workers = {one for one in receipts if not isinstance(one, Waiting)}
+    assert first in workers
     assert len(workers) == 4
 
 
-def slow(_):
-    time.sleep(0.4)
-    return os.getpid()
+def where(_):
+    from distributed import get_worker
+
+    time.sleep(0.1)
+    return get_worker().address
 
 
 def test_a_kernel_that_workers_cannot_build_is_refused_first(tmp_path):

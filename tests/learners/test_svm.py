@@ -16,9 +16,10 @@ from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, S
 from distkern.core.rankings import Rankings
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners import base, svm
+from distkern.learners import checks, svm
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.matrix import base as matrix_base
 from distkern.matrix.array import ArrayGram
 
 
@@ -141,7 +142,7 @@ def test_predicting_reads_only_support_columns_in_bounded_blocks(monkeypatch):
     gram = CountingGram(X @ X.T)
     train, test = np.arange(0, 40), np.arange(40, 60)
     model = KernelSVC(C=0.1).fit(gram[np.ix_(train, train)], y[train])
-    monkeypatch.setattr(svm, "row_blocks", lambda rows, cols: (slice(i, min(i + 7, rows)) for i in range(0, rows, 7)))
+    monkeypatch.setattr(matrix_base, "PASS_BYTES", 7 * 8 * len(model.support_))
     gram.blocks.clear()
     whole = SVC(C=0.1, kernel="precomputed").fit((X @ X.T)[:40, :40], y[train]).decision_function((X @ X.T)[40:, :40])
     np.testing.assert_allclose(model.decision_function(gram[np.ix_(test, train)]), whole, atol=1e-10)
@@ -343,7 +344,7 @@ def test_the_objective_is_summed_in_blocks(monkeypatch):
 
 
 def test_the_memory_of_a_container_is_what_counts(monkeypatch):
-    monkeypatch.setattr(base, "available_memory", lambda: 2000)
+    monkeypatch.setattr(checks, "available_memory", lambda: 2000)
     with pytest.raises(MemoryLimitError, match=r"1,000 are allowed \(50% of the memory available now\)"):
         KernelSVC().fit(np.eye(20), [0, 1] * 10)
 

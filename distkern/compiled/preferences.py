@@ -1,0 +1,86 @@
+"""Sums over the pairs of samples where one should be ranked above the other and is not, in O(m log m)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distkern.core.jit import compiled
+
+
+@compiled
+def sums_of_overtakers(levels, order, scores, thresholds, values, strict, out):  # type: ignore[no-untyped-def]
+    """out[i] = Σ values[j] over j of a lower level whose score exceeds i's threshold (or equals it, unless strict).
+
+    Parameters
+    ----------
+    levels
+        Whole number of each sample from 0, larger for those that should be ranked higher, (m,).
+    order
+        Samples by falling score, (m,).
+    scores, thresholds
+        (m,); the thresholds must not fall where the scores rise.
+    values
+        (m, columns).
+    strict
+        Whether a score has to exceed the threshold, not only to reach it.
+    out
+        (m, columns), overwritten.
+    """
+    m, columns = values.shape
+    size = 0
+    for i in range(m):
+        size = max(size, levels[i])
+    tree = np.zeros((size + 2, columns))  # Fenwick tree of sums over levels
+    inside = 0
+    for place in range(m):
+        i = order[place]
+        while inside < m:
+            j = order[inside]
+            if scores[j] < thresholds[i] or (strict and scores[j] == thresholds[i]):
+                break
+            node = levels[j] + 1
+            while node < size + 2:
+                for column in range(columns):
+                    tree[node, column] += values[j, column]
+                node += node & -node
+            inside += 1
+        for column in range(columns):
+            out[i, column] = 0.0
+        node = levels[i]
+        while node > 0:
+            for column in range(columns):
+                out[i, column] += tree[node, column]
+            node -= node & -node
+
+
+@compiled
+def sums_of_overtaken(levels, order, scores, thresholds, values, out):  # type: ignore[no-untyped-def]
+    """out[j] = Σ values[i] over i of a higher level whose threshold lies below the score of j: the same pairs, turned.
+
+    Parameters are those of `sums_of_overtakers`, strict.
+    """
+    m, columns = values.shape
+    size = 0
+    for i in range(m):
+        size = max(size, levels[i])
+    tree = np.zeros((size + 2, columns))
+    inside = m - 1
+    for place in range(m - 1, -1, -1):
+        j = order[place]
+        while inside >= 0:
+            i = order[inside]
+            if not scores[j] > thresholds[i]:
+                break
+            node = size - levels[i] + 1
+            while node < size + 2:
+                for column in range(columns):
+                    tree[node, column] += values[i, column]
+                node += node & -node
+            inside -= 1
+        for column in range(columns):
+            out[j, column] = 0.0
+        node = size - levels[j]
+        while node > 0:
+            for column in range(columns):
+                out[j, column] += tree[node, column]
+            node -= node & -node

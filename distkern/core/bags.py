@@ -1,0 +1,472 @@
+"""The container of bags: every sample is a weighted set of points, and sets differ in size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """m weighted sets of points in d dimensions; make them with `from_arrays`, `from_table`, `from_anndata` and others.
+
+    Bag i holds the points ``values[offsets[i]:offsets[i + 1]]`` with the weights at the same places. The order of its
+    points means nothing, and only the proportions of its weights do.
+
+    Parameters
+    ----------
+    values
+        (points, d): all points, bag after bag.
+    offsets
+        (m + 1,): where each bag begins, and where the last one ends.
+    weights
+        (points,): how much each point counts, more than 0.
+    ids
+        Names of the m bags.
+    labels
+        (m,): a label for each bag, or None.
+
+    Raises
+    ------
+    InputError
+        If the parts do not fit together, a bag is empty, a value is not finite, or a weight is not positive; the bag
+        is named.
+
+    Examples
+    --------
+    >>> bags = Bags.from_arrays([[[0.0, 0.0], [1.0, 0.0]], [[0.5, 2.0]]], ids=["a", "b"])
+    >>> bags
+    <Bags: 2 bags of 1 to 2 points in 2 dimensions>
+    >>> bags[1].points(0), bags.sizes
+    (array([[0.5, 2. ]]), array([2, 1]))
+    """
+
+    values: Floats
+    offsets: NDArray[np.int64]
+    weights: Floats
+    ids: tuple[str, ...]
+    labels: Array | None = None
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64, order="C")
+        offsets = np.array(self.offsets, dtype=np.int64)
+        weights = np.array(self.weights, dtype=np.float64)
+        ids = tuple(map(str, self.ids))
+        labels = None if self.labels is None else np.array(self.labels)
+        if values.ndim != 2 or 0 in values.shape:
+            raise InputError(f"the points of bags have shape {values.shape}; they must be (points, dimensions), none 0")
+        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(values):
+            raise InputError("the offsets of bags must go from 0 to the number of points, one more than there are bags")
+        if len(ids) != len(offsets) - 1:
+            raise InputError(f"{len(ids)} names for {len(offsets) - 1} bags: give one for each")
+        repeated = [name for name, times in Counter(ids).items() if times > 1]
+        if repeated:
+            raise InputError(f"two bags have the name {repeated[0]!r}: make the names unique")
+        empty = np.flatnonzero(np.diff(offsets) <= 0)
+        if len(empty):
+            raise InputError(
+                f"bag {ids[empty[0]]!r} is empty ({len(empty)} such): leave it out, for it has no distribution"
+            )
+        if weights.shape != (len(values),):
+            raise InputError(f"got weights of shape {weights.shape} for {len(values)} points: give one for each")
+        if labels is not None and labels.shape != (len(ids),):
+            raise InputError(f"got labels of shape {labels.shape} for {len(ids)} bags: give one for each")
+        for wrong, what in (
+            (~np.isfinite(values).all(axis=1), "a value that is not finite: leave the point out, or fill the value in"),
+            (~(np.isfinite(weights) & (weights > 0)), "a weight that is not a positive number: leave such a point out"),
+        ):
+            if wrong.any():
+                point = int(np.flatnonzero(wrong)[0])
+                bag = int(np.searchsorted(offsets, point, side="right")) - 1
+                raise InputError(f"point {point - offsets[bag]} of bag {ids[bag]!r} has {what}")
+        for part in (values, offsets, weights, labels):
+            if part is not None:
+                part.flags.writeable = False
+        for name, checked in {
+            "values": values,
+            "offsets": offsets,
+            "weights": weights,
+            "ids": ids,
+            "labels": labels,
+        }.items():
+            object.__setattr__(self, name, checked)
+
+    # Making them ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Iterable[Any], weights: Iterable[Any] | None = None, ids: Any = None, labels: Any = None
+    ) -> Bags:
+        """Make bags from one array of points each.
+
+        Parameters
+        ----------
+        arrays
+            m arrays (points, d), or (points,) where d = 1.
+        weights
+            m arrays (points,); all points count alike by default.
+        ids, labels
+            Names of the bags, their positions by default; and a label for each.
+
+        Raises
+        ------
+        InputError
+            If points have unlike dimensions; the first such bag is named.
+        """
+        parts = [_as_points(array, position) for position, array in enumerate(arrays)]
+        if not parts:
+            raise InputError("there are no bags: give at least one array of points")
+        names = tuple(map(str, range(len(parts)) if ids is None else ids))
+        for name, part in zip(names, parts, strict=False):
+            if len(part) and part.shape[1] != parts[0].shape[1]:
+                raise InputError(
+                    f"the points of bag {name!r} have {part.shape[1]} dimensions and those of bag {names[0]!r} "
+                    f"{parts[0].shape[1]}: give points of one space"
+                )
+            if not len(part):
+                raise InputError(f"bag {name!r} is empty: leave it out, for it has no distribution")
+        sizes = [len(part) for part in parts]
+        if weights is None:
+            heavy = np.ones(sum(sizes))
+        else:
+            given = [np.asarray(weight, dtype=np.float64).ravel() for weight in weights]
+            if [len(weight) for weight in given] != sizes:
+                raise InputError(
+                    "the weights do not fit the points: give an array for each bag, a number for each point"
+                )
+            heavy = np.concatenate(given)
+        return cls(np.concatenate(parts), np.concatenate([[0], np.cumsum(sizes)]), heavy, names, labels)
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        by: str,
+        columns: Sequence[str] | None = None,
+        weight: str | None = None,
+        label: str | None = None,
+    ) -> Bags:
+        """Make bags from a pandas DataFrame with a row for each point and a column that says whose point it is.
+
+        Parameters
+        ----------
+        frame
+            The table; the rows of a bag need not stand together.
+        by
+            Column with the bag's name.
+        columns
+            Columns with the coordinates; all others that hold numbers by default.
+        weight, label
+            Columns with the point's weight, and with the bag's label, which must be the same in all rows of a bag.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, a name is missing, or a bag has two labels.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> cells = pd.DataFrame({"patient": ["p", "q", "p"], "CD4": [1.0, 0.0, 3.0], "CD8": [0.5, 2.0, 1.5]})
+        >>> Bags.from_table(cells, "patient").points("p")
+        array([[1. , 0.5],
+               [3. , 1.5]])
+        """
+        for column in (by, weight, label, *(columns or ())):
+            if column is not None and column not in frame.columns:
+                raise InputError(f"the table has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
+        if columns is None:
+            used = {by, weight, label}
+            columns = [name for name in frame.select_dtypes("number").columns if name not in used]
+        labels = None if label is None else frame[label].to_numpy()
+        weights = None if weight is None else frame[weight].to_numpy(dtype=np.float64)
+        return _grouped(frame[list(columns)].to_numpy(dtype=np.float64), frame[by], weights, labels, f"column {by!r}")
+
+    @classmethod
+    def from_anndata(
+        cls, adata: Any, by: str, *, use_rep: str | None = None, layer: str | None = None, label: str | None = None
+    ) -> Bags:
+        """Make bags from AnnData: the cells of each patient, donor or group.
+
+        Parameters
+        ----------
+        adata
+            AnnData with a row for each cell.
+        by
+            Column of ``obs`` with the name of the bag that the cell belongs to.
+        use_rep, layer
+            Key of ``obsm``, such as ``"X_pca"``, or of ``layers``, where the coordinates are; X by default.
+        label
+            Column of ``obs`` with the bag's label, the same for all cells of a bag.
+
+        Raises
+        ------
+        InputError
+            If there is no such key, a cell has no name of a bag, or a bag has two labels.
+        """
+        for column in (by, label):
+            if column is not None and column not in adata.obs.columns:
+                raise InputError(f"obs has no column {column!r}; it has {', '.join(map(str, adata.obs.columns))}")
+        for kind, key, held in (("obsm", use_rep, adata.obsm), ("layers", layer, adata.layers)):
+            if key is not None and key not in held:
+                raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, held.keys())) or 'none'}")
+        cells = adata.obsm[use_rep] if use_rep is not None else adata.X if layer is None else adata.layers[layer]
+        dense = cells.toarray() if hasattr(cells, "toarray") else cells
+        labels = None if label is None else adata.obs[label].to_numpy()
+        return _grouped(np.asarray(dense, dtype=np.float64), adata.obs[by], None, labels, f"obs column {by!r}")
+
+    @classmethod
+    def from_documents(cls, documents: Iterable[Any], vectors: Any = None, ids: Any = None, labels: Any = None) -> Bags:
+        """Make bags from documents: a document is the set of its words, each weighted by how often it occurs.
+
+        Parameters
+        ----------
+        documents
+            m texts, which are cut at white space, or m lists of words; or a dict from word to count for each.
+        vectors
+            A dict from word to vector, (d,): points are the vectors of the words, and words without one are left out.
+            By default a word is its number in the sorted vocabulary, d = 1: points that are equal or not, and no more,
+            which is what kernels on histograms compare.
+        ids, labels
+            Names of the documents, their positions by default; and a label for each.
+
+        Raises
+        ------
+        InputError
+            If a document has no word (with a vector); it is named.
+
+        Examples
+        --------
+        >>> Bags.from_documents(["to be or not to be", "to do"]).weights
+        array([2., 1., 1., 2., 1., 1.])
+        """
+        counts = [
+            Counter(document)
+            if isinstance(document, dict)
+            else Counter(document.split() if isinstance(document, str) else document)
+            for document in documents
+        ]
+        known = sorted({word for count in counts for word in count}) if vectors is None else vectors
+        table = {word: [float(number)] for number, word in enumerate(known)} if vectors is None else vectors
+        kept = [sorted(word for word in count if word in table) for count in counts]
+        return cls.from_arrays(
+            [np.array([table[word] for word in words], dtype=np.float64) for words in kept],
+            [[count[word] for word in words] for count, words in zip(counts, kept, strict=True)],
+            ids,
+            labels,
+        )
+
+    @classmethod
+    def from_counts(cls, counts: Any, ids: Any = None, labels: Any = None) -> Bags:
+        """Make bags from histograms: bag i holds the bins j with counts[i, j] > 0, as points j with that weight, d = 1.
+
+        Parameters
+        ----------
+        counts
+            (m, bins), 0 or more; dense or a SciPy sparse matrix.
+        ids, labels
+            Names of the histograms, their positions by default; and a label for each.
+
+        Raises
+        ------
+        InputError
+            If the counts are not a matrix of numbers of 0 or more, or a histogram is empty; it is named.
+
+        Examples
+        --------
+        >>> Bags.from_counts([[2, 0, 1]]).points(0)
+        array([[0.],
+               [2.]])
+        """
+        table = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float64)
+        if table.ndim != 2 or not (table >= 0).all():
+            raise InputError("histograms are a matrix (samples, bins) of numbers of 0 or more")
+        filled = [np.flatnonzero(row) for row in table]
+        weights = [row[bins] for row, bins in zip(table, filled, strict=True)]
+        return cls.from_arrays(filled, weights, ids, labels)
+
+    # What they are -------------------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of points of each bag, (m,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def dimensions(self) -> int:
+        """d, the number of coordinates of a point."""
+        return self.values.shape[1]
+
+    def points(self, bag: int | str) -> Floats:
+        """Points of one bag, by its position or its name, (points, d)."""
+        return self.values[self._range(bag)]
+
+    def weights_of(self, bag: int | str) -> Floats:
+        """Weights of the points of one bag, by its position or its name, (points,)."""
+        return self.weights[self._range(bag)]
+
+    def _range(self, bag: int | str) -> slice:
+        if isinstance(bag, str):
+            if bag not in self.ids:
+                raise InputError(f"there is no bag {bag!r}")
+            bag = self.ids.index(bag)
+        place = range(len(self))[bag]
+        return slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+
+    def rows(self) -> Floats:
+        """Each bag as one row of numbers, (m, 1 + L (1 + d)) for a largest bag of L points: what kernels on bags read.
+
+        A row holds d, then L weights, then the coordinates of L points; those beyond the bag's own have weight 0.
+
+        Examples
+        --------
+        >>> Bags.from_arrays([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]]).rows()
+        array([[2., 1., 1., 1., 2., 3., 4.],
+               [2., 1., 0., 5., 6., 0., 0.]])
+        """
+        m, largest, d = len(self), int(self.sizes.max()), self.dimensions
+        out = np.zeros((m, 1 + largest * (1 + d)))
+        out[:, 0] = d
+        bag = np.repeat(np.arange(m), self.sizes)
+        place = np.arange(len(self.values)) - self.offsets[bag]
+        out[bag, 1 + place] = self.weights
+        for axis in range(d):
+            out[bag, 1 + largest + place * d + axis] = self.values[:, axis]
+        return out
+
+    @classmethod
+    def from_rows(cls, rows: Any, ids: Any = None, labels: Any = None) -> Bags:
+        """Build bags back from `rows`."""
+        weights, points = split_rows(np.asarray(rows, dtype=np.float64))
+        held = [weight > 0 for weight in weights]
+        return cls.from_arrays(
+            [point[some] for point, some in zip(points, held, strict=True)],
+            [weight[some] for weight, some in zip(weights, held, strict=True)],
+            ids,
+            labels,
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Floats]:
+        return (self.points(position) for position in range(len(self)))
+
+    def __getitem__(self, bags: Any) -> Bags:
+        """Return some of the bags: a position, a slice, positions or a mask; always `Bags`."""
+        picked = np.atleast_1d(np.arange(len(self))[bags if isinstance(bags, slice) else np.asarray(bags)])
+        if len(picked) == 0:
+            raise InputError("no bag is selected: select at least one")
+        parts = [self._range(int(position)) for position in picked]
+        return Bags(
+            np.concatenate([self.values[part] for part in parts]),
+            np.concatenate([[0], np.cumsum(self.sizes[picked])]),
+            np.concatenate([self.weights[part] for part in parts]),
+            tuple(self.ids[position] for position in picked),
+            None if self.labels is None else self.labels[picked],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Bags):
+            return NotImplemented
+        mine, theirs = (np.empty(0) if bags.labels is None else bags.labels for bags in (self, other))
+        pairs = ((self.values, other.values), (self.offsets, other.offsets), (self.weights, other.weights))
+        return self.ids == other.ids and all(np.array_equal(one, two) for one, two in (*pairs, (mine, theirs)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        smallest, largest = int(self.sizes.min()), int(self.sizes.max())
+        points = f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
+        plural = "" if self.dimensions == 1 else "s"
+        return f"<Bags: {len(self):,} bags of {points} points in {self.dimensions:,} dimension{plural}>"
+
+
+def split_rows(rows: Floats) -> tuple[Floats, Floats]:
+    """Weights (m, L) and points (m, L, d) of bags that are rows of numbers, see `Bags.rows`.
+
+    Raises
+    ------
+    InputError
+        If they are no such rows.
+    """
+    d = int(rows[0, 0]) if rows.ndim == 2 and rows.shape[1] > 1 and np.isfinite(rows[0, 0]) else 0
+    if d < 1 or (rows.shape[1] - 1) % (d + 1) or not (rows[:, 0] == d).all():
+        raise InputError(
+            "the samples are no bags: make them with distkern.Bags, for this kernel compares sets of points"
+        )
+    largest = (rows.shape[1] - 1) // (d + 1)
+    return rows[:, 1 : 1 + largest], rows[:, 1 + largest :].reshape(len(rows), largest, d)
+
+
+def widen_rows(rows: Floats, width: int) -> Floats:
+    """Bags that are rows of numbers as longer rows, with room for more points.
+
+    Raises
+    ------
+    InputError
+        If the rows would have to be shorter, or no number of points fills that width.
+    """
+    weights, points = split_rows(rows)
+    bags, length, d = points.shape
+    largest = (width - 1) // (1 + d)
+    if width != 1 + largest * (1 + d):
+        raise InputError(
+            f"the points of these bags have {d} dimensions, and those of the bags that they meet another number"
+        )
+    if largest < length:
+        raise InputError(
+            f"the largest of these bags has {length} points, and those that they meet have {largest} at most, which is "
+            "what there is room for: compute all bags together"
+        )
+    out = np.zeros((bags, width))
+    out[:, 0] = d
+    out[:, 1 : 1 + length] = weights
+    out[:, 1 + largest : 1 + largest + length * d] = points.reshape(bags, -1)
+    return out
+
+
+def _as_points(array: Any, position: int) -> Floats:
+    try:
+        points = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"bag {position} is no array of numbers: {error}") from error
+    if points.ndim == 1:
+        points = points[:, None]
+    if points.ndim != 2:
+        raise InputError(f"bag {position} has shape {points.shape}; points are rows, (points, dimensions)")
+    return points
+
+
+def _grouped(points: Floats, names: Any, weights: Floats | None, labels: Array | None, what: str) -> Bags:
+    """Bags of points that say whose they are, in the order in which the bags first occur."""
+    given = list(names)
+    missing = [row for row, name in enumerate(given) if name is None or name != name]
+    if missing:
+        raise InputError(f"row {missing[0]} has no name of a bag in {what} ({len(missing)} such): leave such rows out")
+    number: dict[str, int] = {}
+    owner = np.array([number.setdefault(str(name), len(number)) for name in given], dtype=np.intp)
+    order = np.argsort(owner, kind="stable")
+    first = np.unique(owner, return_index=True)[1]
+    if labels is not None:
+        other = np.flatnonzero(labels != labels[first][owner])
+        if len(other):
+            bag = owner[other[0]]
+            raise InputError(
+                f"bag {list(number)[bag]!r} has two labels, {labels[first[bag]]!r} and {labels[other[0]]!r}: give one"
+            )
+    return Bags(
+        points[order],
+        np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(number)))]),
+        np.ones(len(points)) if weights is None else weights[order],
+        tuple(number),
+        None if labels is None else labels[first],
+    )

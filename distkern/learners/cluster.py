@@ -1,0 +1,291 @@
+"""k-means on kernel values, wherever they lie."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats, Indices
+from distkern.learners.base import KernelEstimator, read_samples
+from distkern.learners.checks import SYMMETRY_TOLERANCE, memory_allowed, require_memory, row_blocks, sample_weights
+from distkern.matrix.base import BaseGram
+from distkern.matrix.indexing import as_indices
+from distkern.solvers.lloyd import (
+    Clustering,
+    Start,
+    at_samples,
+    best_of,
+    lloyd,
+    medoids,
+    memory_of_a_start,
+    plus_plus,
+    shares,
+)
+
+
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
+    r"""Partition that minimises the squared distances from the centres of its clusters in feature space.
+
+    .. math::
+
+        \min\ \sum_i w_i \|\varphi(x_i) - \mu_{c(i)}\|^2,\qquad
+        \mu_c = \frac{1}{W_c}\sum_{c(i) = c} w_i \varphi(x_i),\qquad
+        \|\varphi(x) - \mu_c\|^2 = k(x, x) - \frac{2}{W_c} \sum_{c(i) = c} w_i k(x, x_i) + \|\mu_c\|^2
+
+    by Lloyd's iterations from several k-means++ starts. Each iteration is one pass over the matrix for all starts
+    together, which are columns of one product. Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel
+    eigenvalue problem", Neural Computation 10 (1998), section 5; seeds after Arthur and Vassilvitskii, SODA 2007.
+
+    Parameters
+    ----------
+    n_clusters
+        Number of clusters, k.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    init
+        ``"k-means++"``, or the positions of k samples to begin at, in which case there is one start.
+    n_init
+        Number of starts; the best is kept. The first ones are the same whatever their number.
+    max_iter
+        Most iterations of a start.
+    tol
+        A start ends when an iteration lowers its inertia by no more than this fraction; 0 to end only when the
+        partition stays as it is.
+    random_state
+        Draws the seeds.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that may be taken; half of the memory available when not given. A start takes
+        32 m (k + 1) bytes, and as many go side by side as fit. The matrix is never held.
+
+    Attributes
+    ----------
+    labels_
+        Cluster of each training sample, (m,).
+    inertia_, objective_
+        The minimised sum of squared distances; two names of one number.
+    n_iter_
+        Iterations of the best start.
+    medoid_indices_
+        Position of the training sample nearest to the centre of each cluster, (k,): of its members the one with the
+        least mean squared distance from them. −1 for a cluster without samples.
+    center_labels_, center_weights_
+        Centre that each training sample is averaged into, and its weight there, (m,).
+    center_norms_
+        ‖μ_c‖² of each centre, (k,).
+    diagonal_
+        k(x, x) of the training samples, (m,).
+    n_passes_, bytes_read_
+        Passes over the matrix, of all starts together, and bytes read from storage. Seeding reads the columns of the
+        seeds beside the passes.
+    kernel_, prepared_
+        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+    n_features_in_, training_ids_, feature_names_in_
+        As in `KernelSVC`.
+
+    Notes
+    -----
+    A sample of weight 0 moves no centre, but it gets a label. A sample of weight w counts as w samples.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> model = KernelKMeans(2, random_state=0).fit(samples @ samples.T)
+    >>> model.inertia_, bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
+    (1.0, True)
+    >>> model.predict([[-3.0], [20.0]] @ samples.T) == model.labels_[[0, 2]]
+    array([ True,  True])
+    """
+
+    labels_: Indices
+    center_labels_: Indices
+    center_weights_: Floats
+    center_norms_: Floats
+    diagonal_: Floats
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Any = "precomputed",
+        init: Any = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
+        """Find clusters of the samples of a matrix (m, m), or of samples (m, n), with weights (m,).
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, a value is not finite, there are fewer samples than clusters, or
+            the matrix is not positive semidefinite.
+        MemoryLimitError
+            If not even one start fits the memory allowed; raised before the matrix is read.
+        """
+        self._check_parameters()
+        gram = self._training_gram(X, self.memory_limit)
+        weights, kept = sample_weights(sample_weight, gram.shape[0])
+        if len(kept) < self.n_clusters:
+            raise InputError(
+                f"got n_samples={len(kept)} with a weight for n_clusters={self.n_clusters}: ask for fewer clusters"
+            )
+        side_by_side = self._side_by_side(gram.shape[0])
+        before = gram.bytes_read()
+        self.diagonal_ = gram.diag()
+        if not np.isfinite(self.diagonal_).all():
+            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        found = self._best(gram, weights, side_by_side)
+        self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.n_iter
+        self.objective_ = self.inertia_
+        self.medoid_indices_ = medoids(found.labels, found.closest, weights, self.n_clusters)
+        self.center_labels_, self.center_norms_ = found.members, found.norms
+        self.center_weights_ = shares(found.members, weights, self.n_clusters)
+        self.n_passes_, self.bytes_read_ = found.passes, gram.bytes_read() - before
+        self._warn(found)
+        return self
+
+    def predict(self, X: Any) -> Indices:
+        """Cluster of each sample, (samples,): that of the nearest centre; k(x, x) is not needed.
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than the training matrix, or values that are not finite.
+        """
+        return self._relative_distances(X).argmin(axis=1)
+
+    def transform(self, X: Any) -> Floats:
+        """Distance ‖φ(x) − μ_c‖ of each sample from each centre, (samples, k).
+
+        Raises
+        ------
+        InputError
+            If k(x, x) of the rows is not known: of a bare array other than the training matrix. Give it as
+            ``ArrayGram(X, row_diag=...)``.
+        """
+        return np.sqrt(self._squared_distances(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the weighted sum of the squared distances of the samples from their nearest centres."""
+        closest = self._squared_distances(X).min(axis=1)
+        return -float(sample_weights(sample_weight, len(closest))[0] @ closest)
+
+    # Training ------------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name in ("n_clusters", "n_init", "max_iter"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, np.integer)) and value >= 1):
+                raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
+        if not (isinstance(self.tol, (int, float, np.integer, np.floating)) and 0 <= self.tol < np.inf):
+            raise InputError(f"tol must be a finite number of 0 or more; got {self.tol!r}")
+
+    def _side_by_side(self, samples: int) -> int:
+        """How many starts fit the memory allowed; an error where not even one does."""
+        one = memory_of_a_start(samples, self.n_clusters)
+        require_memory(one, self.memory_limit, f"a start of {self.n_clusters} clusters on {samples:,} samples")
+        return min(self.n_init, memory_allowed(self.memory_limit) // one)
+
+    def _best(self, gram: BaseGram, weights: Floats, side_by_side: int) -> Clustering:
+        """Improve all starts, as many side by side as fit."""
+        found: list[Clustering] = []
+        for starts in self._starts(gram, weights, side_by_side):
+            found.append(lloyd(gram, self.n_clusters, weights, starts, max_iter=self.max_iter, tol=self.tol))
+        return replace(best_of(found), passes=sum(clustering.passes for clustering in found))
+
+    def _starts(self, gram: BaseGram, weights: Floats, side_by_side: int) -> Iterator[list[Start]]:
+        if not isinstance(self.init, str):
+            yield [at_samples(gram, self._positions(gram.shape[0]))]
+            return
+        if self.init != "k-means++":
+            raise InputError(f"init must be 'k-means++' or the positions of n_clusters samples; got {self.init!r}")
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
+        generators = [np.random.default_rng(seed) for seed in seeds]
+        for first in range(0, self.n_init, side_by_side):
+            yield plus_plus(gram, self.n_clusters, weights, generators[first : first + side_by_side])
+
+    def _positions(self, samples: int) -> Indices:
+        positions = np.asarray(self.init)
+        if positions.shape != (self.n_clusters,) or positions.dtype.kind not in "iu":
+            raise InputError(f"init must be 'k-means++' or the positions of n_clusters samples; got {self.init!r}")
+        return as_indices(positions, samples, "init")
+
+    def _warn(self, found: Clustering) -> None:
+        distinct = len(np.unique(found.labels))
+        if distinct < self.n_clusters:
+            warnings.warn(
+                f"found {distinct} distinct clusters, fewer than n_clusters={self.n_clusters}: the samples have "
+                "duplicates in feature space",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if not found.converged:
+            warnings.warn(
+                f"k-means stopped after max_iter={self.max_iter} iterations before it converged: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    # Distances -----------------------------------------------------------------------------------------------------
+
+    def _relative_distances(self, X: Any) -> Floats:
+        """‖μ_c‖² − 2 ⟨φ(x), μ_c⟩, (samples, k): squared distances but for k(x, x)."""
+        check_is_fitted(self)
+        coefficients = np.zeros((len(self.center_labels_), len(self.center_norms_)))
+        coefficients[np.arange(len(coefficients)), self.center_labels_] = self.center_weights_
+        return self.center_norms_ - 2 * self._expansion(X, coefficients)
+
+    def _squared_distances(self, X: Any) -> Floats:
+        relative = self._relative_distances(X)
+        return np.maximum(relative + self._row_diagonal(X)[:, None], 0.0)
+
+    def _row_diagonal(self, X: Any) -> Floats:
+        """k(x, x) of the rows of X, which `_relative_distances` has checked."""
+        if self._takes_samples():
+            source = self._samples(X, reset=False)
+            parts = [np.empty(0)]
+            for rows in row_blocks(len(source), source.shape[1]):
+                block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
+                parts.append(self.kernel_.diagonal(block))
+            return np.concatenate(parts)
+        X = self._matrix(X, reset=False)
+        if isinstance(X, BaseGram):
+            return X.row_diag()
+        if self._is_training_array(X):
+            return self.diagonal_
+        raise InputError(
+            "distances need k(x, x) of the samples, which a bare array between them and the training samples does not "
+            "hold: give ArrayGram(X, row_diag=...), or a Gram matrix, which keeps it"
+        )
+
+    def _is_training_array(self, X: Floats) -> bool:
+        """Whether a bare array is square, symmetric and has k(x, x) of the training samples on its diagonal."""
+        if X.shape[0] != X.shape[1] or not np.array_equal(X.diagonal(), self.diagonal_):
+            return False
+        return bool(np.allclose(X, X.T, rtol=0, atol=SYMMETRY_TOLERANCE * np.abs(X).max()))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.center_norms_)

@@ -1,0 +1,275 @@
+"""Principal components in feature space, from kernel values wherever they lie."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+from distkern.learners.base import KernelEstimator
+from distkern.learners.checks import BLOCKS_OF_VIEW, memory_allowed, memory_at_work, read_matrix, require_memory
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
+from distkern.matrix.views import ROUNDING
+from distkern.solvers.eigen import Eigenpairs, bytes_of_search, dense_eigenpairs, largest_eigenpairs
+
+DENSE_SAMPLES = 500
+"""Up to so many samples the whole matrix is decomposed, unless told otherwise: it takes no longer."""
+
+SIGNIFICANT = 1e-7
+"""A negative eigenvalue beyond this fraction of the largest belongs to the kernel, not to rounding."""
+
+NOTHING = 1e-12
+"""An eigenvalue below this fraction of the largest is zero."""
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    r"""Principal components in feature space, by eigenvectors of the centred Gram matrix.
+
+    .. math::
+
+        K_c v_j = \lambda_j v_j, \qquad z_j(x) = \sum_i \frac{v_{ij}}{\sqrt{\lambda_j}}\, k_c(x, x_i)
+
+    with the m training samples x_i and k_c centred on them: k_c(x, y) = k(x, y) − mean_i k(x, x_i) − mean_i k(x_i, y) +
+    mean_ij k(x_i, x_j). Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
+    Neural Computation 10 (1998).
+
+    Parameters
+    ----------
+    n_components
+        Number of components; all that have variance when not given, which takes the matrix in memory.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    center
+        Centre in feature space, without making a centred matrix; off for kernel values that are centred already.
+    eigen_solver
+        ``"dense"``: LAPACK on the matrix in memory. ``"lanczos"``: products with the matrix only, read into memory once
+        where it fits, else a pass over it for each product. ``"auto"``: dense for few samples or many components.
+    tol
+        Largest residual ‖K_c v − λ v‖ at which Lanczos stops, as a fraction of the largest eigenvalue.
+    max_iter
+        Most products of Lanczos.
+    random_state
+        Seed of the vectors that Lanczos starts from.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
+
+    Attributes
+    ----------
+    eigenvalues_
+        λ, descending, (components,).
+    eigenvectors_
+        v, (m, components); the largest entry of each is positive.
+    explained_variance_ratio_
+        λ as fractions of the trace of the centred matrix, (components,).
+    residual_
+        ‖K_c v − λ v‖ of each pair, (components,).
+    means_, grand_mean_
+        Mean kernel value of each training sample with all of them, (m,), and of them all; with ``center`` only.
+    n_passes_, bytes_read_
+        How often the matrix was read or multiplied as a whole, and bytes read from storage.
+    n_iter_
+        Products of Lanczos; 1 for LAPACK.
+    kernel_, prepared_
+        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+    n_features_in_
+        Columns that X must have.
+    training_ids_
+        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+    feature_names_in_
+        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0, 0.0], [2.0, 1.0], [2.0, -1.0], [8.0, 0.0]])
+    >>> model = KernelPCA(n_components=1).fit(samples @ samples.T)
+    >>> model.transform([[9.0, 0.0]] @ samples.T).round(9)
+    array([[6.]])
+    >>> model.explained_variance_ratio_.round(3)
+    array([0.947])
+    """
+
+    eigenvalues_: Floats
+    eigenvectors_: Floats
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "precomputed",
+        center: bool = True,
+        eigen_solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        random_state: Any = 0,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.center = center
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any = None) -> KernelPCA:
+        """Find the components of the training matrix (m, m), or of the samples (m, n).
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, holds values that are not finite, all samples are one point in
+            feature space, or what is computed shows that the matrix is not positive semidefinite.
+        MemoryLimitError
+            If what must be in memory does not fit; raised before the matrix is read.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If Lanczos stops before all residuals are small.
+        """
+        self._check_parameters()
+        gram = self._training_gram(X, self.memory_limit)
+        m, before = gram.shape[0], gram.bytes_read()
+        if m == 1:
+            raise InputError("got 1 sample: it equals the mean, so there is no variance; give more samples")
+        count = m if self.n_components is None else int(self.n_components)
+        if count > m:
+            raise InputError(f"n_components={count} is more than the {m} samples: ask for as many or fewer")
+        dense = self._is_dense(m, count)
+        held = self._held(gram, count, dense)
+        view, passes = self._centered(held)
+        total = _total_variance(view)
+        found = self._solved(view, count, dense)
+        self.n_iter_ = max(1, found.passes)
+        self.n_passes_ = 1 if dense or held is not gram else passes + found.passes
+        self.bytes_read_ = gram.bytes_read() - before
+        self._keep(found, total)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """Fit, and give the components of the training samples, (m, components), without another pass."""
+        self.fit(X, y)
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+
+    def transform(self, X: Any) -> Floats:
+        """Components of samples, (samples, components), from their kernel values with the training samples.
+
+        Parameters
+        ----------
+        X
+            Gram matrix or array, (samples, m); or raw samples where the estimator has a kernel.
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than training samples, or values that are not finite.
+        """
+        check_is_fitted(self)
+        positive = self.eigenvalues_ > 0  # a component without variance is 0 for every sample
+        weights = np.where(positive, self.eigenvectors_ / np.sqrt(np.where(positive, self.eigenvalues_, 1.0)), 0.0)
+        if not self.center:
+            return self._expansion(X, weights)
+        offset = self.grand_mean_ * weights.sum(axis=0) - self.means_ @ weights
+        return self._expansion(X, weights - weights.mean(axis=0)) + offset
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        count = self.n_components
+        if count is not None and not (isinstance(count, (int, np.integer)) and count >= 1):
+            raise InputError(f"n_components must be a whole number of 1 or more, or None for all; got {count!r}")
+        if self.eigen_solver not in ("auto", "dense", "lanczos"):
+            raise InputError(f'eigen_solver must be "auto", "dense" or "lanczos"; got {self.eigen_solver!r}')
+        if count is None and self.eigen_solver == "lanczos":
+            raise InputError("Lanczos finds a few components: give n_components, or leave eigen_solver at 'auto'")
+
+    def _is_dense(self, m: int, count: int) -> bool:
+        """Whether LAPACK decomposes the whole matrix; refuse it if asked for and too large."""
+        needed = 32 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW)  # as read, centred, LAPACK's copy, eigenvectors
+        must = self.eigen_solver == "dense" or self.n_components is None
+        if must:
+            require_memory(needed, self.memory_limit, f"finding {count:,} components of {m:,} samples with LAPACK")
+            return True
+        few = m <= DENSE_SAMPLES or 10 * count > m
+        return self.eigen_solver == "auto" and few and needed <= memory_allowed(self.memory_limit)
+
+    def _held(self, gram: BaseGram, count: int, dense: bool) -> BaseGram:
+        """The matrix in memory if it fits, so that it is read once; else as it is, if the search fits."""
+        m = gram.shape[0]
+        if isinstance(gram, ArrayGram):
+            return gram
+        search = bytes_of_search(m, count)
+        needed = 8 * m**2 + search + memory_at_work(m, m, BLOCKS_OF_VIEW)
+        if dense or needed <= memory_allowed(self.memory_limit):
+            return ArrayGram(read_matrix(gram), row_ids=gram.row_ids)
+        require_memory(search, self.memory_limit, f"finding {count:,} components of {m:,} samples")
+        return gram
+
+    def _centered(self, gram: BaseGram) -> tuple[BaseGram, int]:
+        """The matrix whose eigenvectors are the components, and the passes that it took."""
+        if not self.center:
+            return gram, 0
+        centered = gram.centered()
+        self.means_, self.grand_mean_ = centered.row_means, centered.grand_mean
+        if not np.isfinite(self.means_).all():
+            raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
+        return centered, 1
+
+    def _solved(self, view: BaseGram, count: int, dense: bool) -> Eigenpairs:
+        if dense:
+            return dense_eigenpairs(read_matrix(view), count)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        found = largest_eigenpairs(view, count, tol=self.tol, max_passes=self.max_iter, seed=seed)
+        if not found.converged:
+            warnings.warn(
+                f"Lanczos stopped after {found.passes} products with a residual of {found.residuals.max():.3g}, "
+                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, where tol="
+                f"{self.tol:g} was asked for: raise max_iter or tol, or ask for more components where the last ones "
+                "have about the same eigenvalue",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def _keep(self, found: Eigenpairs, total: float) -> None:
+        largest = found.values[0]
+        if found.values[-1] < -SIGNIFICANT * abs(largest) or found.values.sum() > (1 + SIGNIFICANT) * total:
+            raise InputError(
+                f"the matrix is not positive semidefinite: its largest eigenvalues are {found.values[0]:.6g} to "
+                f"{found.values[-1]:.6g} and its trace is {total:.6g}; use a kernel that is, such as Kendall"
+            )
+        values = np.where(found.values > NOTHING * largest, found.values, 0.0)
+        kept = slice(None) if self.n_components is not None else values > 0
+        self.eigenvalues_, self.eigenvectors_ = values[kept], found.vectors[:, kept]
+        self.residual_ = found.residuals[kept]
+        self.explained_variance_ratio_ = self.eigenvalues_ / total
+
+
+def _total_variance(view: BaseGram) -> float:
+    """Trace of the matrix, from its diagonal alone."""
+    diagonal = view.diag()
+    floor = max(view.norm_floor(), ROUNDING * float(np.abs(diagonal).max()))
+    if not np.isfinite(diagonal).all():
+        raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
+    if diagonal.min() < -floor:
+        raise InputError(
+            f"the matrix is not positive semidefinite: sample {view.row_ids[int(diagonal.argmin())]!r} has the squared "
+            f"norm {diagonal.min():.6g} in feature space; use a kernel that is, such as Kendall"
+        )
+    if diagonal.max() <= floor:
+        raise InputError("all samples are one point in feature space: there is no variance to find components of")
+    return float(diagonal.sum())

@@ -1,0 +1,274 @@
+"""Choosing kernels, their weights and λ of a multiscale ranker by cross-validation, without training on folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats, Indices
+from distkern.kernels.base import Kernel
+from distkern.kernels.vectors import Gaussian
+from distkern.learners.checks import read_matrix, refused_as_ours, require_memory
+from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
+from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
+from distkern.solvers.holdout import HoldOut, holdout_bytes
+
+Measure = Callable[[Floats, Floats], float]
+
+SCORINGS: dict[str, Measure] = {
+    "ranking_error": ranking_error,
+    "mean_squared_difference": mean_squared_difference,
+    "mean_absolute_difference": mean_absolute_difference,
+}
+"""What a search can minimise, by name."""
+
+LAMS = tuple(10.0**power for power in range(-5, 2))
+"""λ of the paper."""
+
+WIDTHS = tuple(4.0**power for power in range(-3, 4))
+"""σ of the paper, in exp(−‖x − y‖² / σ): the reading of its kernel that gives the numbers that it prints."""
+
+
+def paper_kernel(width: float) -> Gaussian:
+    """exp(−‖x − y‖² / σ) with the paper's σ.
+
+    Examples
+    --------
+    >>> paper_kernel(8.0)
+    Gaussian(sigma=2.0)
+    """
+    return Gaussian(float(np.sqrt(width / 2)))
+
+
+class MLSRRankerCV(BaseEstimator):
+    """Multiscale least squares ranking whose kernels, weights and λ are chosen by cross-validation.
+
+    All sets of up to ``n_kernels`` candidate kernels, all weights and all λ are tried. One eigendecomposition of a
+    centred matrix serves all λ and all folds (see `HoldOut`), and gives the predictions of models that are trained
+    without a fold, each with its own mλ/2, to the last digits.
+
+    Parameters
+    ----------
+    kernels
+        Candidates: kernels of samples; ``"precomputed"``, for a list of their Gram matrices or arrays as X; or the
+        seven Gaussian kernels of the paper, exp(−‖x − y‖² / σ) with σ = 4⁻³, …, 4³, when not given.
+    n_kernels
+        Most kernels to sum.
+    ratios
+        Values of v_t / v_1 for the kernels after the first. Only λ v_t matters, so v_1 is 1.
+    lams
+        Values of λ.
+    cv
+        Folds, as scikit-learn takes them: a number, a splitter, or splits; every sample is left out at most once, and
+        a model trains on all that is not left out. Each sample alone when not given.
+    scoring
+        What to minimise: ``"ranking_error"``, ``"mean_squared_difference"``, ``"mean_absolute_difference"``, or a
+        function of targets and scores. Its mean over the folds counts; where samples are left out alone, its value on
+        all of them.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that the search may take; half of the memory available when not given. It
+        holds the matrices of all candidates, and five more.
+
+    Attributes
+    ----------
+    best_estimator_
+        `MLSRRanker` with what was chosen, trained on all samples; it predicts.
+    best_params_
+        ``kernels`` (positions among the candidates), ``weights`` and ``lam`` that were chosen.
+    best_score_
+        Their cross-validated value, the smallest; among equals that of fewer kernels and larger λ.
+    cv_results_
+        Lists ``kernels``, ``weights``, ``lam`` and ``score`` of all that was tried.
+    n_features_in_
+        Columns that X must have.
+
+    Examples
+    --------
+    >>> samples = np.linspace(0.0, 3.0, 30)[:, None]
+    >>> search = MLSRRankerCV([Gaussian(0.1), Gaussian(1.0)], lams=[1e-3, 1e-1]).fit(samples, samples[:, 0] ** 2)
+    >>> search.best_params_, len(search.cv_results_["score"])
+    ({'kernels': (1,), 'weights': (1.0,), 'lam': 0.001}, 10)
+    """
+
+    best_estimator_: MLSRRanker
+    best_params_: dict[str, Any]
+    cv_results_: dict[str, Any]
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel] | str | None = None,
+        *,
+        n_kernels: int = 2,
+        ratios: Sequence[float] = (0.5, 1.0, 2.0),
+        lams: Sequence[float] = LAMS,
+        cv: Any = None,
+        scoring: str | Measure = "ranking_error",
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.n_kernels = n_kernels
+        self.ratios = ratios
+        self.lams = lams
+        self.cv = cv
+        self.scoring = scoring
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> MLSRRankerCV:
+        """Choose on the samples (m, n), or on the matrices (m, m) of all candidates, and targets (m,); train the best.
+
+        Parameters
+        ----------
+        X, y
+            Samples or a list of matrices, and targets.
+        groups
+            Passed to the splitter ``cv``.
+
+        Raises
+        ------
+        InputError
+            If a parameter is not usable, the folds overlap, a matrix is not square, symmetric and positive
+            semidefinite, a value is not finite, a target is missing, all are equal, or there are fewer than three
+            samples.
+        MemoryLimitError
+            If the matrices do not fit the memory allowed; raised before they are computed.
+        """
+        measure, lams, ratios = self._measure(), _positive(self.lams, "lams"), _positive(self.ratios, "ratios")
+        candidates = self._matrices(X, y)
+        m = len(candidates[0])
+        targets = ranking_targets(y, m)
+        folds = self._folds(m, y, groups)
+        tried: list[tuple[tuple[int, ...], tuple[float, ...], float, float]] = []
+        for chosen, weights in self._combinations(len(candidates), ratios):
+            spectrum = HoldOut(np.sum([candidates[t] / v for t, v in zip(chosen, weights, strict=True)], axis=0))
+            for lam in lams:
+                alphas = [(m - len(fold)) * lam / 2 for fold in folds]
+                found = spectrum.predictions(targets, folds, alphas)
+                tried.append((chosen, weights, lam, _scored(measure, targets, found, folds)))
+        best = min(tried, key=lambda one: (one[3], len(one[0]), -one[2]))
+        names = ("kernels", "weights", "lam", "score")
+        self.cv_results_ = {name: list(column) for name, column in zip(names, zip(*tried, strict=True), strict=True)}
+        self.best_params_ = dict(zip(names[:3], best[:3], strict=True))
+        self.best_score_ = best[3]
+        chosen, weights, lam = best[:3]
+        precomputed = self._is_precomputed()
+        kernels = "precomputed" if precomputed else [self._candidates()[t] for t in chosen]
+        best_ranker = MLSRRanker(kernels, list(weights), lam, memory_limit=self.memory_limit)
+        self.best_estimator_ = best_ranker.fit([matrices(X)[t] for t in chosen] if precomputed else X, y)
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Score of each sample, (samples,), from samples, or from the matrices (samples, m) of all candidates."""
+        parts = self._chosen(X)
+        return self.best_estimator_.predict(parts)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Minus the ranking error, as of `MLSRRanker`."""
+        parts = self._chosen(X)
+        return self.best_estimator_.score(parts, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+    # Pieces ----------------------------------------------------------------------------------------------------------
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def _chosen(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if not self._is_precomputed():
+            return X
+        parts = matrices(X)
+        count = 1 + max(max(some) for some in self.cv_results_["kernels"])
+        if len(parts) != count:
+            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give those of all")
+        return [parts[t] for t in self.best_params_["kernels"]]
+
+    def _candidates(self) -> list[Kernel]:
+        kernels = [paper_kernel(width) for width in WIDTHS] if self.kernels is None else self.kernels
+        if isinstance(kernels, str) or not len(kernels) or not all(isinstance(kernel, Kernel) for kernel in kernels):
+            raise InputError(f"kernels must be 'precomputed' or kernels such as Gaussian(1.0); got {self.kernels!r}")
+        return list(kernels)
+
+    def _matrices(self, X: Any, y: Any) -> list[Floats]:
+        """Matrices of all candidates, in memory."""
+        if self._is_precomputed():
+            parts: Sequence[Any] = matrices(X)
+            self._require_memory(len(parts), len(parts[0]))
+            fitted = LSRRanker()
+            grams = [fitted._training_gram(part) for part in parts]
+        else:
+            kernels = self._candidates()
+            self._require_memory(len(kernels), X.shape[0] if hasattr(X, "shape") and X.shape else len(X))
+            grams = [LSRRanker(kernel=kernel)._training_gram(X, self.memory_limit) for kernel in kernels]
+        sizes = {gram.shape[0] for gram in grams}
+        if len(sizes) > 1:
+            raise InputError(f"the matrices of the candidates are of unlike sizes, {sorted(sizes)}: slice them alike")
+        return [read_matrix(gram) for gram in grams]
+
+    def _require_memory(self, candidates: int, samples: int) -> None:
+        needed = 8 * candidates * samples**2 + holdout_bytes(samples, samples)
+        require_memory(needed, self.memory_limit, f"a search over {candidates} kernels of {samples:,} samples")
+
+    def _measure(self) -> Measure:
+        if callable(self.scoring):
+            return self.scoring
+        if self.scoring not in SCORINGS:
+            raise InputError(f"scoring must be one of {', '.join(SCORINGS)}, or a function; got {self.scoring!r}")
+        return SCORINGS[self.scoring]
+
+    def _folds(self, samples: int, y: Any, groups: Any) -> list[Indices]:
+        """Samples that are left out together."""
+        if samples < 3:
+            raise InputError(f"got {samples} samples: to leave one out and rank a pair, a search needs three or more")
+        if self.cv is None:
+            return [np.array([i], dtype=np.intp) for i in range(samples)]
+        splits = refused_as_ours(lambda: list(check_cv(self.cv).split(np.zeros(samples), y, groups)))
+        folds = []
+        for train, test in splits:
+            if len(train) + len(test) != samples or len(np.union1d(train, test)) != samples:
+                raise InputError("a split of cv leaves samples out of both sides: a search trains on all but the fold")
+            folds.append(np.asarray(test, dtype=np.intp))
+        if len(np.unique(np.concatenate(folds))) < sum(map(len, folds)):
+            raise InputError("the test sets of cv overlap: a search leaves every sample out at most once")
+        if max(map(len, folds)) > samples - 2:
+            raise InputError("a fold of cv leaves fewer than two samples to train on: use smaller ones")
+        return folds
+
+    def _combinations(
+        self, candidates: int, ratios: Sequence[float]
+    ) -> Iterator[tuple[tuple[int, ...], tuple[float, ...]]]:
+        if not isinstance(self.n_kernels, (int, np.integer)) or self.n_kernels < 1:
+            raise InputError(f"n_kernels must be a whole number of 1 or more; got {self.n_kernels!r}")
+        for count in range(1, min(int(self.n_kernels), candidates) + 1):
+            for chosen in combinations(range(candidates), count):
+                for others in product(ratios, repeat=count - 1):
+                    yield chosen, (1.0, *others)
+
+
+def _positive(values: Any, name: str) -> list[float]:
+    numbers = sorted({float(value) for value in np.ravel(values)})
+    if not numbers or not all(0 < number < np.inf for number in numbers):
+        raise InputError(f"{name} must be positive finite numbers to choose from; got {values!r}")
+    return numbers
+
+
+def _scored(measure: Measure, targets: Floats, found: Floats, folds: list[Indices]) -> float:
+    if all(len(fold) == 1 for fold in folds):
+        where = np.concatenate(folds)
+        return measure(targets[where], found[where])
+    return float(np.mean([measure(targets[fold], found[fold]) for fold in folds]))

@@ -1,0 +1,146 @@
+"""Kernel ridge regression, wherever the kernel values lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+from distkern.learners.checks import targets_and_weights
+from distkern.learners.systems import SystemLearner
+
+
+class KernelRidge(RegressorMixin, SystemLearner):
+    r"""Kernel ridge regression: least squares with a penalty on the norm of the function.
+
+    .. math::
+
+        \min_f\ \sum_i w_i (y_i - f(x_i))^2 + \alpha \lVert f \rVert^2, \qquad
+        f(x) = \sum_i c_i\, k(x_i, x),\quad (K + \alpha W^{-1})\, c = y
+
+    without an intercept, as scikit-learn's KernelRidge, whose numbers it gives. Saunders, Gammerman and Vovk, "Ridge
+    regression learning algorithm in dual variables", ICML (1998).
+
+    Parameters
+    ----------
+    alpha
+        α ≥ 0, a number or one for each target.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    solver
+        ``"direct"``: the matrix in memory and a Cholesky factor in its place, one for each value of alpha. ``"cg"``:
+        preconditioned conjugate gradients on all targets at once, a pass over the matrix each iteration. ``"auto"``:
+        direct where it fits the memory.
+    tol
+        Relative residual at which conjugate gradients stop.
+    max_iter
+        Most iterations of conjugate gradients.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+
+    Attributes
+    ----------
+    dual_coef_
+        c, (m,) or (m, targets).
+    objective_
+        Value of the minimised objective, summed over the targets.
+    residual_
+        Largest relative residual of a target's linear system, measured.
+    n_iter_, n_passes_, bytes_read_
+        Iterations of conjugate gradients (1 where direct), passes over the matrix, and bytes read from its store.
+    kernel_, prepared_
+        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+    n_features_in_
+        Columns that X must have.
+    training_ids_
+        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+    feature_names_in_
+        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0], [1.0], [2.0]])
+    >>> model = KernelRidge(alpha=0.5).fit(samples @ samples.T, [0.0, 1.0, 2.0])
+    >>> model.predict([[3.0]] @ samples.T).round(3)
+    array([2.727])
+    """
+
+    dual_coef_: Floats
+
+    def __init__(
+        self,
+        alpha: float | Any = 1.0,
+        *,
+        kernel: Any = "precomputed",
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and targets (m,) or (m, k).
+
+        A sample of weight 0 counts as absent, and so does its target.
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, or with α not positive definite, a value is not finite, a target
+            is missing, or there is not one α for each target.
+        MemoryLimitError
+            If the memory allowed does not do; raised before the matrix is read.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If conjugate gradients stop before they reach ``tol``.
+        """
+        gram = self._training_gram(X, self.memory_limit)
+        targets, weights, kept = targets_and_weights(y, sample_weight, gram.shape[0])
+        alphas = self._alphas(1 if targets.ndim == 1 else targets.shape[1])
+        part = gram if len(kept) == gram.shape[0] else gram[np.ix_(kept, kept)]
+        roots, columns = np.sqrt(weights)[:, None], targets.reshape(len(targets), -1)
+        found = self._solved(part, roots * columns, alphas, None if (weights == 1).all() else roots[:, 0])
+        dual = np.zeros((gram.shape[0], columns.shape[1]))
+        dual[kept] = roots * found.coefficients
+        self.dual_coef_ = dual[:, 0] if targets.ndim == 1 else dual
+        errors = roots * columns - found.products
+        penalties = (found.coefficients * found.products).sum(axis=0)
+        self.objective_ = float((errors**2).sum() + alphas @ penalties)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """f(x) of each sample: (samples,) or (samples, targets).
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than the training matrix, or values that are not finite.
+        """
+        check_is_fitted(self)
+        return self._expansion(X, self.dual_coef_)
+
+    def _alphas(self, targets: int) -> Floats:
+        alphas = np.asarray(self.alpha, dtype=np.float64)
+        if alphas.ndim > 1 or alphas.size not in (1, targets):
+            raise InputError(f"alpha must be one number, or one for each of the {targets} targets; got {self.alpha!r}")
+        if not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise InputError(f"alpha must be finite and not negative; got {self.alpha!r}")
+        return np.broadcast_to(alphas.ravel(), (targets,)).copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

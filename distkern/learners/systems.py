@@ -1,0 +1,63 @@
+"""What the learners share that solve one linear system: how it is solved, what that took, and the parameters of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+from distkern.learners.base import KernelEstimator
+from distkern.learners.checks import memory_allowed
+from distkern.matrix.base import BaseGram
+from distkern.solvers.conjugate import Solution, solve
+
+METHODS = ("auto", "direct", "cg")
+
+
+class SystemLearner(KernelEstimator):
+    """A learner whose coefficients solve (S K S + μI) x = b.
+
+    It has the parameters ``solver``, ``tol``, ``max_iter`` and ``memory_limit``.
+    """
+
+    solver: str
+    tol: float
+    max_iter: int
+    memory_limit: int | str | None
+
+    def _solved(self, gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats | None = None) -> Solution:
+        """Solve, keep what it took, and warn where conjugate gradients stopped early."""
+        if self.solver not in METHODS:
+            raise InputError(f"solver must be one of {', '.join(METHODS)}; got {self.solver!r}")
+        found = solve(
+            gram,
+            targets,
+            shifts,
+            scale=scale,
+            method=self.solver,
+            tol=positive(self.tol, "tol"),
+            max_iter=self.max_iter,
+            memory=memory_allowed(self.memory_limit),
+        )
+        self.residual_ = float(found.residual.max(initial=0.0))
+        self.n_iter_ = max(found.iterations, 1)  # scikit-learn's convention where nothing iterates
+        self.n_passes_, self.bytes_read_ = found.passes, found.bytes_read
+        if not found.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {found.iterations} iterations at a relative residual of "
+                f"{self.residual_:.2g}, above tol={self.tol:.2g}: raise max_iter= or the regularisation",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
+
+
+def positive(value: Any, name: str) -> float:
+    """Check that a parameter is a positive finite number."""
+    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
+        raise InputError(f"{name} must be a positive finite number; got {value!r}")
+    return float(value)

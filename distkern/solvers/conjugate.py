@@ -1,0 +1,294 @@
+"""Symmetric positive definite systems (S A S + μI) x = b with A a Gram matrix, for many b and many μ at once.
+
+Where the matrix fits the memory it is read once and factorised in place (Cholesky). Where it does not, preconditioned
+conjugate gradients solve for all b and μ side by side, so that one pass over the matrix advances all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.typing import Floats, Indices
+from distkern.matrix.base import BaseGram
+
+BLOCK_BYTES = 2**26
+"""Bytes of one block of the matrix while it is read, and how many of them a view of views takes at most."""
+
+BLOCKS = 8
+
+SKETCH = 128
+"""Most random vectors that the preconditioner multiplies the matrix by, in one pass."""
+
+VECTORS = 8
+"""Arrays of the size of b that conjugate gradients hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The solution of (S A S + μ_k I) x_k = b_k for every column k, and what it took.
+
+    Parameters
+    ----------
+    coefficients
+        x, (m, columns).
+    products
+        S A S x, (m, columns).
+    residual
+        ‖b_k − (S A S + μ_k I) x_k‖ / ‖b_k‖ of each column, measured and not estimated; 0 where b_k = 0.
+    converged
+        Whether every residual is within the tolerance; a direct solution always is.
+    iterations
+        Of conjugate gradients; 0 for a direct solution.
+    passes
+        Passes over the matrix.
+    bytes_read
+        Bytes read from storage.
+    """
+
+    coefficients: Floats
+    products: Floats
+    residual: Floats
+    converged: bool
+    iterations: int
+    passes: int
+    bytes_read: int
+
+
+def solve(
+    gram: BaseGram,
+    targets: Floats,
+    shifts: Floats,
+    *,
+    scale: Floats | None = None,
+    method: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    memory: int,
+) -> Solution:
+    """Solve (S A S + μ_k I) x_k = b_k for every column k.
+
+    Parameters
+    ----------
+    gram
+        A, symmetric (m, m); positive semidefinite, or at least positive definite once μ is added.
+    targets
+        b, (m, columns).
+    shifts
+        μ ≥ 0, (columns,).
+    scale
+        The diagonal of S, (m,); ones when not given.
+    method
+        ``"direct"``, ``"cg"``, or ``"auto"``: direct where it fits the memory.
+    tol
+        Relative residual at which conjugate gradients stop.
+    max_iter
+        Most iterations of conjugate gradients, each a pass over the matrix.
+    memory
+        Bytes that may be taken.
+
+    Raises
+    ------
+    InputError
+        If the system is not positive definite, or a value is not finite.
+    MemoryLimitError
+        If not even the vectors fit the memory.
+
+    Examples
+    --------
+    >>> from distkern.matrix.array import ArrayGram
+    >>> gram = ArrayGram([[2.0, 1.0], [1.0, 2.0]])
+    >>> solve(gram, np.array([[4.0], [5.0]]), np.array([1.0]), memory=10**9).coefficients
+    array([[0.875],
+           [1.375]])
+    """
+    before = gram.bytes_read()
+    scale = np.ones(gram.shape[0]) if scale is None else scale
+    needed = direct_bytes(*targets.shape)
+    direct = method == "direct" or (method == "auto" and needed <= memory)
+    if direct:
+        _require(needed, memory)
+        found = _by_cholesky(gram, targets, shifts, scale)
+    else:
+        found = _by_gradients(_Operator(gram, scale), targets, shifts, tol, max_iter, memory)
+    x, products, iterations, passes = found
+    residual = _relative(targets - products - shifts * x, targets)
+    converged = direct or bool((residual <= tol).all())
+    return Solution(x, products, residual, converged, iterations, passes, gram.bytes_read() - before)
+
+
+def direct_bytes(samples: int, columns: int) -> int:
+    """Bytes that a direct solution takes: the matrix, blocks while it is read, and the columns."""
+    return 8 * samples**2 + BLOCKS * min(8 * samples**2, BLOCK_BYTES) + 4 * 8 * samples * columns
+
+
+def gradient_bytes(samples: int, columns: int) -> int:
+    """Bytes that conjugate gradients take without their preconditioner: vectors, and blocks while one is multiplied."""
+    return VECTORS * 8 * samples * columns + BLOCKS * min(8 * samples**2, BLOCK_BYTES)
+
+
+def _require(needed: int, memory: int) -> None:
+    if needed > memory:
+        raise MemoryLimitError(
+            f"the system needs {needed:,} bytes of memory and {memory:,} are allowed: raise memory_limit=, solve for "
+            "fewer targets at a time, or take the conjugate gradients, which do not hold the matrix"
+        )
+
+
+def _relative(difference: Floats, targets: Floats) -> Floats:
+    sizes = np.linalg.norm(targets, axis=0)
+    return np.linalg.norm(difference, axis=0) / np.where(sizes > 0, sizes, 1.0)
+
+
+def refuse_not_finite(values: Floats) -> Floats:
+    """Refuse values of a matrix, or products with it, that are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+    return values
+
+
+def not_positive(shift: float) -> InputError:
+    """Say that a system is not positive definite."""
+    return InputError(
+        f"the Gram matrix plus {shift:.3g} on the diagonal is not positive definite: the kernel is not positive "
+        "semidefinite, or the regularisation is too small for the matrix's rounding; raise it, or check the kernel"
+    )
+
+
+# Direct ----------------------------------------------------------------------------------------------------------
+
+
+def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
+    """Read S A S into one array, block by block."""
+    values = np.empty(gram.shape)
+    for rows, cols, block in gram.tiles():
+        values[np.ix_(rows, cols)] = refuse_not_finite(block) * np.multiply.outer(scale[rows], scale[cols])
+    return values
+
+
+def _by_cholesky(gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats) -> tuple[Floats, Floats, int, int]:
+    """Factorise in the lower triangle; the upper one keeps the matrix, for the next shift and for the residual."""
+    values = read_scaled(gram, scale).T  # in Fortran's order, so that LAPACK works in place
+    diagonal = values.diagonal().copy()
+    x, products = np.empty_like(targets), np.empty_like(targets)
+    for number, shift in enumerate(np.unique(shifts)):
+        columns = np.flatnonzero(shifts == shift)
+        if number:
+            _restore_lower(values)
+        np.fill_diagonal(values, diagonal + shift)
+        factor, info = lapack.dpotrf(values, lower=1, clean=0, overwrite_a=1)
+        if info > 0:
+            raise not_positive(shift)
+        x[:, columns] = lapack.dpotrs(factor, targets[:, columns], lower=1)[0]
+        np.fill_diagonal(values, diagonal)
+        products[:, columns] = blas.dsymm(1.0, values, x[:, columns], lower=0)
+    return x, products, 0, 1
+
+
+def _restore_lower(values: Floats) -> None:
+    """Copy the upper triangle below the diagonal, by strips."""
+    m = len(values)
+    height = max(1, BLOCK_BYTES // (8 * m))
+    for start in range(0, m, height):
+        stop = min(start + height, m)
+        square = np.triu(values[start:stop, start:stop])
+        values[start:stop, start:stop] = square + np.triu(square, 1).T
+        values[stop:, start:stop] = values[start:stop, stop:].T
+
+
+# Conjugate gradients -----------------------------------------------------------------------------------------------
+
+
+class _Operator:
+    """S A S, counting its passes."""
+
+    def __init__(self, gram: BaseGram, scale: Floats) -> None:
+        self.gram, self.scale, self.passes = gram, scale[:, None], 0
+
+    def __call__(self, V: Floats) -> Floats:
+        self.passes += 1
+        return self.scale * refuse_not_finite(self.gram.matmat(self.scale * V))
+
+
+class _LowRank:
+    """(U diag(λ) Uᵀ + μI)⁻¹, scaled to the identity outside U: for every μ from one randomised sketch of the matrix.
+
+    Frangella, Tropp and Udell, "Randomized Nyström preconditioning", SIAM J. Matrix Anal. Appl. 44 (2023).
+    """
+
+    def __init__(self, operator: _Operator, rank: int) -> None:
+        m = operator.gram.shape[0]
+        sketch = np.linalg.qr(np.random.default_rng(0).standard_normal((m, rank)))[0]
+        image = operator(sketch)
+        values, vectors = np.linalg.eigh(sketch.T @ image)
+        good = values > 1e-12 * max(values[-1], 0.0)
+        self.vectors, roots, _ = np.linalg.svd(image @ (vectors[:, good] / np.sqrt(values[good])), full_matrices=False)
+        self.values = roots**2
+
+    def solve(self, R: Floats, shifts: Floats) -> Floats:
+        if not len(self.values):
+            return R.copy()
+        shrink = (self.values[-1] + shifts) / np.add.outer(self.values, shifts) - 1.0
+        return R + self.vectors @ (shrink * (self.vectors.T @ R))
+
+
+def _by_gradients(
+    operator: _Operator, targets: Floats, shifts: Floats, tol: float, max_iter: int, memory: int
+) -> tuple[Floats, Floats, int, int]:
+    """Solve, measure the residual, and go on from there as long as that helps."""
+    m, count = targets.shape
+    _require(gradient_bytes(m, count), memory)
+    sketch_bytes = 3 * 8 * m
+    rank = min(SKETCH, m // 4, (memory - gradient_bytes(m, count)) // sketch_bytes)
+    preconditioner = _LowRank(operator, rank) if rank > 0 else None
+    x, products, iterations = np.zeros_like(targets), np.zeros_like(targets), 0
+    residual = targets.copy()
+    size = np.linalg.norm(targets, axis=0)
+    open_columns = np.flatnonzero(size > 0)
+    while len(open_columns) and iterations < max_iter:
+        part = open_columns
+        step, used = _descend(
+            operator, preconditioner, residual[:, part], shifts[part], tol * size[part], max_iter - iterations
+        )
+        iterations += used
+        x[:, part] += step
+        products[:, part] = operator(x[:, part])
+        before = np.linalg.norm(residual[:, part], axis=0)
+        residual[:, part] = targets[:, part] - products[:, part] - shifts[part] * x[:, part]
+        after = np.linalg.norm(residual[:, part], axis=0)
+        open_columns = part[(after > tol * size[part]) & (after < 0.5 * before)]
+    return x, products, iterations, operator.passes
+
+
+def _descend(
+    operator: _Operator, preconditioner: _LowRank | None, b: Floats, shifts: Floats, goal: Floats, max_iter: int
+) -> tuple[Floats, int]:
+    """Conjugate gradients from zero, every column on its own but all on one product; columns that arrive drop out."""
+
+    def solved(R: Floats, columns: Indices) -> Floats:
+        return R.copy() if preconditioner is None else preconditioner.solve(R, shifts[columns])
+
+    x = np.zeros_like(b)
+    active = np.arange(b.shape[1])
+    r, z = b.copy(), solved(b, active)
+    p, rz = z.copy(), np.einsum("ik,ik->k", b, z)
+    for iteration in range(1, max_iter + 1):
+        image = operator(p) + shifts[active] * p
+        curvature = np.einsum("ik,ik->k", p, image)
+        if not (curvature > 0).all():
+            raise not_positive(float(shifts[active[np.argmin(curvature)]]))
+        step = rz / curvature
+        x[:, active] += step * p
+        r -= step * image
+        going = np.linalg.norm(r, axis=0) > goal[active]
+        if not going.any():
+            return x, iteration
+        active, r, p, rz = active[going], r[:, going], p[:, going], rz[going]
+        z = solved(r, active)
+        fresh = np.einsum("ik,ik->k", r, z)
+        p = z + (fresh / rz) * p
+        rz = fresh
+    return x, max_iter

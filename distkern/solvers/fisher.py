@@ -1,0 +1,176 @@
+"""Directions that tell classes apart: the linear systems of Fisher's discriminant on a Gram matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.matrix.base import BaseGram
+
+
+@dataclass(frozen=True, eq=False)
+class FisherDirections:
+    """Solutions of (N + μ W⁻¹) α_c = M_c − M_1.
+
+    Parameters
+    ----------
+    directions
+        α_c of every class but the first, (m, classes − 1).
+    class_means
+        M_c, the mean of the columns of each class, (m, classes).
+    residuals
+        ‖(N + μ W⁻¹) α_c − (M_c − M_1)‖ / ‖M_c − M_1‖ in the norm of W, (classes − 1,).
+    converged
+        Whether the residuals are as small as was asked for.
+    iterations
+        Steps of conjugate gradients, all directions together; 0 where the system was solved directly.
+    passes
+        Products with the matrix.
+    bytes_read
+        Bytes they read from storage.
+    """
+
+    directions: Floats
+    class_means: Floats
+    residuals: Floats
+    converged: bool
+    iterations: int
+    passes: int
+    bytes_read: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """The classes as orthonormal columns: the matrix weighted on both sides is all that the system needs.
+
+    With s = √w, G = s K s and U_ic = s_i / √W_c for i in class c, the within-class scatter of the weighted samples is
+    G (I − U Uᵀ) G, and the class means are G U / √W_c, both in the coordinates α = s β.
+    """
+
+    roots: Floats
+    members: Floats
+    totals: Array
+
+    @classmethod
+    def of(cls, codes: Indices, weights: Floats) -> _Classes:
+        totals = np.bincount(codes, weights=weights)
+        roots = np.sqrt(weights)
+        members = np.zeros((len(codes), len(totals)))
+        members[np.arange(len(codes)), codes] = roots / np.sqrt(totals[codes])
+        return cls(roots, members, totals)
+
+    def means(self, product: Floats) -> Floats:
+        """Class means, weighted by the samples, from G U."""
+        if not np.isfinite(product).all():
+            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        return product / np.sqrt(self.totals)
+
+    def without_means(self, V: Floats) -> Floats:
+        """(I − U Uᵀ) V."""
+        return V - self.members @ (self.members.T @ V)
+
+
+def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -> FisherDirections:
+    r"""Solve the system by a Cholesky factor; ``values`` are overwritten.
+
+    Parameters
+    ----------
+    values
+        K, (m, m).
+    codes
+        Number of the class of each sample, from 0, (m,).
+    weights
+        w, positive, (m,).
+    mu
+        μ, positive.
+
+    Examples
+    --------
+    >>> found = solve_directly(np.diag([1.0, 3.0]), np.array([0, 1]), np.ones(2), 1.0)
+    >>> found.directions.round(9)
+    array([[-1.],
+           [ 3.]])
+    """
+    classes = _Classes.of(codes, weights)
+    values *= np.outer(classes.roots, classes.roots)
+    product = values @ classes.members
+    means = classes.means(product)
+    wanted = means[:, 1:] - means[:, :1]
+    values -= product @ classes.members.T  # G (I − U Uᵀ), whose product with its own transpose is the scatter
+    scatter = values @ values.T
+    scatter.flat[:: len(scatter) + 1] += mu
+    solved = cho_solve(cho_factor(scatter.T, overwrite_a=True, check_finite=False), wanted)
+    left = values @ (values.T @ solved) + mu * solved - wanted
+    residuals = _relative(left, wanted)
+    return FisherDirections(classes.roots[:, None] * solved, means / classes.roots[:, None], residuals, True, 0, 0, 0)
+
+
+def solve_by_products(
+    gram: BaseGram, codes: Indices, weights: Floats, mu: float, *, tol: float = 1e-8, max_iter: int = 1000
+) -> FisherDirections:
+    """Solve the system by conjugate gradients, two products with the Gram matrix a step.
+
+    Parameters
+    ----------
+    gram
+        K, symmetric, (m, m).
+    codes
+        Number of the class of each sample, from 0, (m,).
+    weights
+        w, positive, (m,).
+    mu
+        μ, positive.
+    tol
+        Largest residual of a direction, relative to the difference of the means.
+    max_iter
+        Most steps for each direction.
+
+    Examples
+    --------
+    >>> from distkern.matrix.array import ArrayGram
+    >>> solve_by_products(ArrayGram(np.diag([1.0, 3.0])), np.array([0, 1]), np.ones(2), 1.0).directions.round(9)
+    array([[-1.],
+           [ 3.]])
+    """
+    classes, before = _Classes.of(codes, weights), gram.bytes_read()
+    passes = iterations = 0
+
+    def weighted(V: Floats) -> Floats:
+        nonlocal passes
+        passes += 1
+        return (classes.roots * gram.matmat((classes.roots * V.T).T).T).T
+
+    def system(V: Floats) -> Floats:
+        return weighted(classes.without_means(weighted(V))) + mu * V
+
+    def count(_: Floats) -> None:
+        nonlocal iterations
+        iterations += 1
+
+    means = classes.means(weighted(classes.members))
+    wanted = means[:, 1:] - means[:, :1]
+    m = len(codes)
+    operator = LinearOperator((m, m), matvec=system, dtype=np.float64)
+    solved = np.empty_like(wanted)
+    for column in range(wanted.shape[1]):
+        solved[:, column], _ = cg(operator, wanted[:, column], rtol=tol, atol=0.0, maxiter=max_iter, callback=count)
+    residuals = _relative(system(solved) - wanted, wanted)
+    return FisherDirections(
+        (classes.roots * solved.T).T,
+        (means.T / classes.roots).T,
+        residuals,
+        bool((residuals <= 10 * tol).all()),  # what the recurrence believes differs from the truth by rounding
+        iterations,
+        passes,
+        gram.bytes_read() - before,
+    )
+
+
+def _relative(left: Floats, wanted: Floats) -> Floats:
+    sizes = np.linalg.norm(wanted, axis=0)
+    return np.linalg.norm(left, axis=0) / np.where(sizes > 0, sizes, 1.0)

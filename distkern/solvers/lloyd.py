@@ -1,0 +1,244 @@
+"""k-means in feature space: D² seeding and Lloyd's iterations, all restarts as columns of one product a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from distkern.core.typing import Floats, Indices
+from distkern.matrix.base import BaseGram
+from distkern.solvers.distances import NEGATIVE, indefinite, not_finite, not_negative
+
+ROUNDING = 1e-9
+"""Inertias within this fraction of each other are equal."""
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """A partition of the samples and the centres that it belongs to.
+
+    Parameters
+    ----------
+    labels
+        Nearest centre of each sample, (m,); the first one among equals.
+    members
+        Centre that each sample is averaged into, (m,). The same as ``labels`` once they stay as they are, but where two
+        centres coincide.
+    inertia
+        Σ_i w_i ‖φ(x_i) − μ‖² over the nearest centres μ.
+    closest
+        ‖φ(x_i) − μ‖² of each sample, (m,).
+    norms
+        ‖μ_c‖² of each centre, (k,).
+    n_iter
+        Passes that this start took.
+    converged
+        Whether it ended because nothing changed any more, or less than ``tol``.
+    history
+        The inertia after each of its passes.
+    passes
+        Passes over the matrix, of all starts together; seeding reads single columns beside.
+    bytes_read
+        Bytes read from storage, seeding included.
+    """
+
+    labels: Indices
+    members: Indices
+    inertia: float
+    closest: Floats
+    norms: Floats
+    n_iter: int
+    converged: bool
+    history: tuple[float, ...]
+    passes: int = 0
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """A partition to begin with, and the squared distance of each sample from the seed that it is nearest to."""
+
+    labels: Indices
+    closest: Floats
+
+
+def memory_of_a_start(samples: int, n_clusters: int) -> int:
+    """Bytes that one of several starts takes: its columns of the operand, of the product, and of making either."""
+    return 8 * samples * (4 * n_clusters + 4)
+
+
+# Seeds -------------------------------------------------------------------------------------------------------------
+
+
+def plus_plus(
+    gram: BaseGram, n_clusters: int, weights: Floats, generators: Sequence[np.random.Generator]
+) -> list[Start]:
+    """Seeds drawn by k-means++ for several starts side by side: each next one with probability w(x) d²(x, seeds).
+
+    Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007. Only the columns of the seeds
+    are read: those of all starts together, seed by seed.
+
+    Parameters
+    ----------
+    gram
+        Kernel values between the m samples.
+    weights
+        Weight of each sample, (m,).
+    generators
+        One for each start, so that the number of starts changes none of them.
+    """
+    diagonal, chosen = gram.diag(), [np.empty(0, dtype=np.intp) for _ in generators]
+    starts = [Start(np.zeros(len(weights), np.intp), np.full(len(weights), np.inf)) for _ in generators]
+    for number in range(n_clusters):
+        chances = [weights if number == 0 else weights * start.closest for start in starts]
+        seeds = np.array([_drawn(g, p, weights) for g, p in zip(generators, chances, strict=True)])
+        chosen = [np.append(before, seed) for before, seed in zip(chosen, seeds, strict=True)]
+        columns = _columns(gram, seeds)
+        starts = [_nearer(s, number, columns[:, r], diagonal, seeds[r]) for r, s in enumerate(starts)]
+    return starts
+
+
+def at_samples(gram: BaseGram, seeds: Indices) -> Start:
+    """Begin at given samples (k,)."""
+    diagonal, columns = gram.diag(), _columns(gram, seeds)
+    start = Start(np.zeros(len(diagonal), np.intp), np.full(len(diagonal), np.inf))
+    for number, seed in enumerate(seeds):
+        start = _nearer(start, number, columns[:, number], diagonal, seed)
+    return start
+
+
+def _columns(gram: BaseGram, samples: Indices) -> Floats:
+    """Kernel values with some samples, (m, samples), read where the tiles lie."""
+    distinct, places = np.unique(samples, return_inverse=True)
+    return gram[:, distinct].matmat(np.eye(len(distinct)))[:, places]
+
+
+def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats) -> int:
+    """A sample with probability in proportion to ``chances``; by weight alone where all lie on seeds."""
+    if not chances.max() > 0:
+        chances = weights
+    possible = np.flatnonzero(chances > 0)
+    sums = np.cumsum(chances[possible])
+    place = np.searchsorted(sums, generator.random() * sums[-1], side="right")
+    return int(possible[min(place, len(possible) - 1)])
+
+
+def _nearer(start: Start, number: int, column: Floats, diagonal: Floats, seed: int) -> Start:
+    """Samples that are nearer to a new seed than to all before it."""
+    distances = not_negative(diagonal - 2 * column + diagonal[seed], np.abs(diagonal).max())
+    nearer = distances < start.closest
+    return Start(np.where(nearer, number, start.labels), np.where(nearer, distances, start.closest))
+
+
+# Lloyd's iterations ------------------------------------------------------------------------------------------------
+
+
+def lloyd(
+    gram: BaseGram, n_clusters: int, weights: Floats, starts: Sequence[Start], *, max_iter: int, tol: float
+) -> Clustering:
+    """Improve several starts side by side and return the best: Lloyd's iterations with one product a pass.
+
+    A centre is μ_c = Σ_i a_ic φ(x_i) with a_ic = w_i / W_c for the members of c. So the centres of all starts that
+    still go on are columns of A, and K A gives every squared distance k(x, x) − 2 (K A)_xc + a_cᵀ K a_c. An empty
+    cluster takes the sample that is farthest from its centre. The inertia of a start never increases.
+
+    Parameters
+    ----------
+    gram
+        Kernel values between the m samples.
+    weights
+        Weight of each sample, (m,).
+    starts
+        Partitions to begin with.
+    max_iter
+        Most passes of a start.
+    tol
+        A start ends when a pass lowers its inertia by no more than this fraction, or its labels stay as they are.
+
+    Raises
+    ------
+    InputError
+        If the matrix holds values that are not finite, or is not positive semidefinite as far as can be seen.
+    """
+    before, diagonal, samples = gram.bytes_read(), gram.diag(), np.arange(len(weights))
+    runs = [_begun(start, weights, n_clusters) for start in starts]
+    going, passes = list(range(len(runs))), 0
+    while going:
+        coefficients = np.zeros((len(weights), len(going) * n_clusters))
+        for place, number in enumerate(going):
+            members = runs[number].members
+            coefficients[samples, place * n_clusters + members] = shares(members, weights, n_clusters)
+        products = gram.matmat(coefficients)
+        passes += 1
+        for place, number in enumerate(going):
+            part = slice(place * n_clusters, (place + 1) * n_clusters)
+            runs[number] = _assigned(runs[number], coefficients[:, part], products[:, part], diagonal, weights, tol)
+        going = [number for number in going if not runs[number].converged and runs[number].n_iter < max_iter]
+        for number in going:
+            members = repaired(runs[number].labels, runs[number].closest, weights, n_clusters)
+            runs[number] = replace(runs[number], members=members)
+    return replace(best_of(runs), passes=passes, bytes_read=gram.bytes_read() - before)
+
+
+def best_of(runs: Sequence[Clustering]) -> Clustering:
+    """The first of those with the least inertia, but for rounding: starts often end at one partition, numbered anew."""
+    least = min(run.inertia for run in runs)
+    return next(run for run in runs if run.inertia <= least * (1 + ROUNDING))
+
+
+def shares(members: Indices, weights: Floats, n_clusters: int) -> Floats:
+    """Share of each sample in the centre that it belongs to, (m,): its weight over that of all members."""
+    masses = np.bincount(members, weights, minlength=n_clusters)
+    return weights / np.where(masses > 0, masses, 1.0)[members]
+
+
+def repaired(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
+    """Give each cluster without weight the sample farthest from its centre that leaves none behind empty, (m,)."""
+    members = labels.copy()
+    sizes = np.bincount(members[weights > 0], minlength=n_clusters)
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty) == 0:
+        return members
+    farthest = iter(np.lexsort((np.arange(len(labels)), -closest)))
+    for cluster in empty:
+        moved = next(i for i in farthest if weights[i] > 0 and sizes[members[i]] > 1)
+        sizes[members[moved]] -= 1
+        sizes[cluster] = 1
+        members[moved] = cluster
+    return members
+
+
+def _begun(start: Start, weights: Floats, n_clusters: int) -> Clustering:
+    members = repaired(start.labels, start.closest, weights, n_clusters)
+    return Clustering(start.labels, members, np.inf, start.closest, np.zeros(n_clusters), 0, False, ())
+
+
+def _assigned(
+    run: Clustering, coefficients: Floats, products: Floats, diagonal: Floats, weights: Floats, tol: float
+) -> Clustering:
+    """Assign every sample to the nearest of the centres whose products with all samples are known."""
+    if not np.isfinite(products).all():
+        raise not_finite()
+    norms = np.einsum("ic,ic->c", coefficients, products)
+    relative = norms - 2 * products
+    labels = relative.argmin(axis=1)
+    closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], np.abs(diagonal).max())
+    inertia = float(weights @ closest)
+    if inertia > run.inertia + NEGATIVE * float(weights @ np.abs(diagonal)):
+        raise indefinite("an iteration of k-means raised the sum of the squared distances")
+    still = bool(np.array_equal(labels, run.members)) or run.inertia - inertia <= tol * run.inertia < np.inf
+    return Clustering(labels, run.members, inertia, closest, norms, run.n_iter + 1, still, (*run.history, inertia))
+
+
+def medoids(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
+    """Position of the sample nearest to its centre in each cluster, (k,); −1 for a cluster without samples.
+
+    Of all members it has the least mean squared distance from the members, which is d²(x, μ) and a constant.
+    """
+    found = np.full(n_clusters, -1, dtype=np.intp)
+    order = np.lexsort((np.arange(len(labels)), closest))[::-1]
+    order = order[weights[order] > 0]
+    found[labels[order]] = order  # of several the last one stays, which is the nearest
+    return found

@@ -1,0 +1,127 @@
+"""Bags: ragged sets of weighted points, and the rows that kernels read of them."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from distkern.core.bags import Bags, split_rows
+from distkern.core.errors import InputError
+from distkern.core.images import bags_from_images
+from distkern.io.source import as_source
+
+numbers = st.floats(-1e6, 1e6)
+sets = st.integers(1, 3).flatmap(
+    lambda d: st.lists(
+        st.integers(1, 5).flatmap(lambda k: arrays(float, (k, d), elements=numbers)), min_size=1, max_size=5
+    )
+)
+
+
+@given(sets)
+def test_what_goes_in_comes_out(points):
+    weights = [np.arange(1.0, len(part) + 1) for part in points]
+    bags = Bags.from_arrays(points, weights)
+    assert len(bags) == len(points)
+    for number, part in enumerate(points):
+        np.testing.assert_array_equal(bags.points(number), part)
+        np.testing.assert_array_equal(bags.weights_of(str(number)), weights[number])
+    assert Bags.from_rows(bags.rows(), bags.ids) == bags
+    assert bags[:] == bags
+    assert bags[[0]].ids == ("0",)
+
+
+def test_rows_are_read_as_a_cohort_with_its_names():
+    bags = Bags.from_arrays([[1.0, 2.0], [3.0]], ids=["a", "b"])
+    source = as_source(bags)
+    assert (source.ids, source.ragged, source.describe()) == (("a", "b"), True, "Bags 2 × 5")
+    weights, points = split_rows(source.read(slice(0, 2)))
+    np.testing.assert_array_equal(weights, [[1, 1], [1, 0]])
+    np.testing.assert_array_equal(points[:, :, 0], [[1, 2], [3, 0]])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Bags.from_arrays([]), "there are no bags"),
+        (lambda: Bags.from_arrays([[[1.0]], np.empty((0, 1))], ids=["a", "b"]), "bag 'b' is empty"),
+        (lambda: Bags.from_arrays([[[1.0]], [[1.0, 2.0]]]), "bag '1' have 2 dimensions and those of bag '0' 1"),
+        (
+            lambda: Bags.from_arrays([[1.0, 2.0]], [[1.0, 0.0]]),
+            "point 1 of bag '0' has a weight that is not a positive",
+        ),
+        (lambda: Bags.from_arrays([[1.0], [2.0, np.nan]]), "point 1 of bag '1' has a value that is not finite"),
+        (lambda: Bags.from_arrays([[1.0]], [[1.0, 1.0]]), "the weights do not fit the points"),
+        (lambda: Bags.from_arrays([[1.0], [2.0]], ids=["a", "a"]), "two bags have the name 'a'"),
+        (lambda: Bags.from_arrays([[1.0], [2.0]], labels=[1]), r"labels of shape \(1,\) for 2 bags"),
+        (lambda: Bags.from_arrays([["x"]]), "bag 0 is no array of numbers"),
+        (lambda: split_rows(np.ones((2, 4))), "the samples are no bags"),
+        (lambda: bags_from_images(np.zeros((1, 3, 3))), "image '0' has no pixel brighter than 190"),
+        (lambda: bags_from_images(np.zeros((3, 3))), r"images have shape \(3, 3\)"),
+        (lambda: Bags.from_arrays([[1.0]])["b"], None),
+        (lambda: Bags.from_documents(["a", ""], ids=["x", "y"]), "bag 'y' is empty"),
+    ],
+)
+def test_what_is_wrong_is_named(make, said):
+    with pytest.raises((InputError, IndexError), match=said):
+        make()
+
+
+def test_a_table_gives_bags_in_the_order_in_which_they_occur():
+    frame = pd.DataFrame(
+        {
+            "who": ["q", "p", "q"],
+            "x": [1.0, 2.0, 3.0],
+            "y": [4, 5, 6],
+            "w": [0.5, 1.0, 2.0],
+            "ill": ["yes", "no", "yes"],
+        }
+    )
+    bags = Bags.from_table(frame, "who", weight="w", label="ill")
+    assert bags.ids == ("q", "p")
+    np.testing.assert_array_equal(bags.points("q"), [[1, 4], [3, 6]])
+    np.testing.assert_array_equal(bags.weights_of("q"), [0.5, 2.0])
+    assert list(bags.labels) == ["yes", "no"]
+    with pytest.raises(InputError, match="bag 'q' has two labels, 'yes' and 'no'"):
+        Bags.from_table(frame.assign(ill=["yes", "no", "no"]), "who", label="ill")
+    with pytest.raises(InputError, match="row 1 has no name of a bag in column 'who'"):
+        Bags.from_table(frame.assign(who=["q", None, "q"]), "who")
+    with pytest.raises(InputError, match="the table has no column 'whom'"):
+        Bags.from_table(frame, "whom")
+
+
+def test_cells_of_anndata_are_grouped_by_patient():
+    obs = pd.DataFrame({"patient": ["p", "q", "p"], "ill": [1, 0, 1]}, index=list("abc"))
+    adata = anndata.AnnData(np.arange(6.0).reshape(3, 2), obs, obsm={"X_pca": np.arange(3.0)[:, None]})
+    np.testing.assert_array_equal(Bags.from_anndata(adata, "patient").points("p"), [[0, 1], [4, 5]])
+    bags = Bags.from_anndata(adata, "patient", use_rep="X_pca", label="ill")
+    np.testing.assert_array_equal(bags.points("p"), [[0], [2]])
+    assert list(bags.labels) == [1, 0]
+    with pytest.raises(InputError, match="obsm has no key 'X_umap'; it has X_pca"):
+        Bags.from_anndata(adata, "patient", use_rep="X_umap")
+
+
+def test_documents_are_counts_of_words_or_of_their_vectors():
+    bags = Bags.from_documents(["b a b", ["c"]])
+    np.testing.assert_array_equal(bags.points(0), [[0], [1]])
+    np.testing.assert_array_equal(bags.weights_of(0), [1, 2])
+    np.testing.assert_array_equal(bags.points(1), [[2]])
+    vectors = Bags.from_documents(["b a b", {"a": 3, "z": 1}], vectors={"a": [1.0, 0.0], "b": [0.0, 1.0]})
+    np.testing.assert_array_equal(vectors.points(0), [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(vectors.weights_of(1), [3])
+
+
+def test_pixels_of_an_image_are_drawn_by_the_image_and_the_seed_alone():
+    images = np.random.default_rng(0).integers(0, 256, (4, 9, 7))
+    drawn = bags_from_images(images, 5, seed=3)
+    again = bags_from_images(images[2:3], 5, seed=3)
+    np.testing.assert_array_equal(drawn.points(2), again.points(0))
+    assert not np.array_equal(drawn.points(2), bags_from_images(images, 5, seed=4).points(2))
+    every = {tuple(place) for place in bags_from_images(images).points(2)}
+    assert {tuple(place) for place in drawn.points(2)} < every
+    assert len(drawn.points(2)) == 5
+    rows, cols = np.nonzero(images[2] > 190)
+    assert every == {(c / 6, r / 8) for r, c in zip(rows, cols, strict=True)}

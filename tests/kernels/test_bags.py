@@ -1,0 +1,395 @@
+"""Kernels between bags: their printed forms, numerical integrals, identities of the papers, and what they refuse."""
+
+import math
+
+import naive_bags as naive
+import numpy as np
+import pytest
+from contracts import KernelContract
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal, norm
+from strategies import bag_rows
+
+from distkern import (
+    Bags,
+    Bhattacharyya,
+    Entropy,
+    ExponentialFamily,
+    Gaussian,
+    GeneralizedVariance,
+    InputError,
+    InputTypeError,
+    Kendall,
+    KernelBhattacharyya,
+    KernelIGV,
+    KernelSVC,
+    Linear,
+    MeanMap,
+    Polynomial,
+    SampleError,
+    compute_gram,
+    open_gram,
+)
+from distkern.core.bags import split_rows
+
+
+def bag_of(row):
+    """(weights, points) of a row, as lists."""
+    weights, points = split_rows(np.array([row]))
+    held = weights[0] > 0
+    return weights[0][held].tolist(), points[0][held].tolist()
+
+
+def rbf(x, y, sigma=1.5):
+    return math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) / (2 * sigma**2))
+
+
+class BagContract(KernelContract):
+    def cohorts(self):
+        return bag_rows()
+
+    def test_diagonal_is_that_of_the_matrix(self):
+        X = Bags.from_arrays(list(np.random.default_rng(0).normal(size=(9, 4, 2)))).rows()
+        np.testing.assert_allclose(self.kernel.diagonal(self.kernel.prepare(X)), np.diag(self.kernel(X)), rtol=1e-14)
+
+    def test_nan_is_refused_by_name(self):
+        rows = Bags.from_arrays([[1.0, 2.0], [3.0, 5.0]]).rows()
+        rows[1, 3] = np.nan
+        with pytest.raises(SampleError, match=r"sample number 1 .*NaN"):
+            self.kernel(rows)
+
+    def test_unlike_numbers_of_features_are_refused(self):
+        wide, narrow = Bags.from_arrays([[[1.0, 2.0], [3.0, 5.0], [0.0, 1.0]]]), Bags.from_arrays([[1.0, 2.0]])
+        with pytest.raises(InputError, match="2 dimensions, and those of the cohort that they meet 1"):
+            self.kernel(wide, narrow)
+
+    def test_plain_samples_are_refused(self):
+        with pytest.raises(InputError, match="the samples are no bags"):
+            self.kernel(np.arange(1.0, 9.0).reshape(2, 4))
+
+    def test_plan_figures_are_positive_and_grow(self):
+        assert 0 < self.kernel.bytes_per_tile(10, 10, 50) < self.kernel.bytes_per_tile(9000, 9000, 50)
+        assert 0 < self.kernel.cost(10, 10, 9) < self.kernel.cost(1000, 1000, 9)
+
+    @given(st.data())
+    def test_neither_the_order_of_points_nor_the_scale_of_weights_matters(self, data):
+        bags = Bags.from_rows(data.draw(bag_rows()))
+        seed = data.draw(st.integers(0, 99))
+        orders = [np.random.default_rng(seed + k).permutation(size) for k, size in enumerate(bags.sizes)]
+        turned = Bags.from_arrays(
+            [points[order] for points, order in zip(bags, orders, strict=True)],
+            [(k + 2) * bags.weights_of(k)[order] for k, order in enumerate(orders)],
+        )
+        np.testing.assert_allclose(self.kernel(turned), self.kernel(bags), rtol=1e-9, atol=1e-12)
+
+    @given(st.data())
+    def test_copies_of_points_are_the_sum_of_their_weights(self, data):
+        """The kernel sees a measure: any base of points that carries it will do."""
+        bags = Bags.from_rows(data.draw(bag_rows()))
+        split = Bags.from_arrays(
+            [np.vstack([points, points]) for points in bags],
+            [np.concatenate([0.25 * bags.weights_of(k), 0.75 * bags.weights_of(k)]) for k in range(len(bags))],
+        )
+        np.testing.assert_allclose(self.kernel(split), self.kernel(bags), rtol=1e-8, atol=1e-10)
+
+    def test_larger_bags_meet_smaller_ones(self):
+        rng = np.random.default_rng(0)
+        small = Bags.from_arrays([rng.normal(size=(k, 2)) for k in (1, 3, 2)])
+        large = Bags.from_arrays([rng.normal(size=(k, 2)) for k in (5, 4)])
+        both = Bags.from_arrays([*large, *small])
+        fixed = self.kernel.resolve(both)
+        np.testing.assert_allclose(fixed(large, small), fixed(both)[:2, 2:], rtol=1e-9, atol=1e-12)
+
+
+class TestBhattacharyya(BagContract):
+    kernel = Bhattacharyya(eta=0.5)
+    tolerance = 1e-9
+
+    def naive(self, x, y):
+        return naive.bhattacharyya(bag_of(x), bag_of(y), 0.5)
+
+
+class TestGeneralizedVariance(BagContract):
+    kernel = GeneralizedVariance(eta=0.3, unit_norm=False)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        return naive.generalized_variance(bag_of(x), bag_of(y), 0.3)
+
+
+class TestNormalizedVariance(BagContract):
+    kernel = GeneralizedVariance(eta=0.3)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        p, q = bag_of(x), bag_of(y)
+        own = naive.generalized_variance(p, p, 0.3) * naive.generalized_variance(q, q, 0.3)
+        return naive.generalized_variance(p, q, 0.3) / math.sqrt(own)
+
+
+class TestExponentialFamily(BagContract):
+    kernel = ExponentialFamily(eta=0.5, beta=0.7)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        p, q = bag_of(x), bag_of(y)
+
+        def entropy(bag):
+            covariance = naive.bag_moments(*bag)[1]
+            return 0.5 * math.log(np.linalg.det(covariance + 0.5 * np.eye(len(covariance))))
+
+        return math.exp(-2 * 0.7 * (entropy(naive.mixture(p, q)) - (entropy(p) + entropy(q)) / 2))
+
+
+class TestMeanMap(BagContract):
+    kernel = MeanMap(Gaussian(1.5))
+
+    def naive(self, x, y):
+        return naive.mean_map(bag_of(x), bag_of(y), rbf)
+
+
+class TestKernelIGV(BagContract):
+    kernel = KernelIGV(Gaussian(1.5), eta=0.2, unit_norm=False)
+    tolerance = 1e-9
+
+    def naive(self, x, y):
+        return naive.kernel_igv(bag_of(x), bag_of(y), 0.2, rbf)
+
+
+class TestNormalizedKernelIGV(BagContract):
+    kernel = KernelIGV(Gaussian(1.5), eta=0.2)
+    tolerance = 1e-9
+
+    def naive(self, x, y):
+        p, q = bag_of(x), bag_of(y)
+        own = naive.kernel_igv(p, p, 0.2, rbf) * naive.kernel_igv(q, q, 0.2, rbf)
+        return naive.kernel_igv(p, q, 0.2, rbf) / math.sqrt(own)
+
+
+class TestKernelBhattacharyya(BagContract):
+    kernel = KernelBhattacharyya(Linear(), n_components=2, eta=0.4)  # both components of points in the plane
+    tolerance = 1e-8
+
+    def naive(self, x, y):
+        return naive.bhattacharyya(bag_of(x), bag_of(y), 0.4)
+
+
+class TestEntropy(BagContract):
+    kernel = Entropy(beta=1.3)
+    tolerance = 1e-12
+
+    def naive(self, x, y):
+        return naive.entropy_kernel(bag_of(x), bag_of(y), 1.3)
+
+
+# Closed forms against numerical integrals ----------------------------------------------------------------------------
+
+
+def test_bhattacharyya_is_the_integral_of_the_roots_in_one_dimension():
+    bags = Bags.from_arrays([[0.0, 1.0, 4.0], [1.5, 2.0, 2.2, 7.0]], [[1, 2, 1], [1, 1, 3, 1]])
+    for eta in (0.0, 0.3):
+        p, q = (
+            norm(m[0], math.sqrt(S[0, 0] + eta))
+            for m, S in (naive.bag_moments(bags.weights_of(k), bags.points(k)) for k in (0, 1))
+        )
+        integral = quad(lambda x, p=p, q=q: math.sqrt(p.pdf(x) * q.pdf(x)), -40, 40, limit=200)[0]
+        np.testing.assert_allclose(Bhattacharyya(eta)(bags)[0, 1], integral, rtol=1e-9)
+
+
+def test_bhattacharyya_is_the_integral_of_the_roots_in_two_dimensions():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) @ [[2, 0.5], [0, 0.7]] + 0.5])
+    axis = np.linspace(-12, 12, 801)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
+    densities = [multivariate_normal(*naive.bag_moments(bags.weights_of(k), bags.points(k))).pdf(grid) for k in (0, 1)]
+    integral = np.sqrt(densities[0] * densities[1]).sum() * (axis[1] - axis[0]) ** 2
+    np.testing.assert_allclose(Bhattacharyya()(bags)[0, 1], integral, rtol=1e-9)
+
+
+def test_the_smoothed_entropy_kernel_is_the_integral_within_its_standard_error():
+    bags = Bags.from_arrays([[0.0, 1.0], [0.5, 3.0, 3.5]])
+
+    def density(bag, x, width=0.6):
+        return np.mean([norm.pdf(x, place, width) for place in bags.points(bag)[:, 0]], axis=0)
+
+    def phi(t):
+        return -t * np.log(np.maximum(t, 1e-300))
+
+    x = np.linspace(-8, 12, 20001)
+    f, g = density(0, x), density(1, x)
+    divergence = np.sum(phi((f + g) / 2) - (phi(f) + phi(g)) / 2) * (x[1] - x[0])
+    kernel = Entropy(beta=2.0, bandwidth=0.6, draws=20000)
+    error = kernel.standard_error(bags)[0, 1]
+    assert 0 < error < 0.01
+    assert abs(kernel(bags)[0, 1] - math.exp(-2 * divergence)) < 4 * error
+    far = [Entropy(2.0, 0.6, 500, seed)(bags)[0, 1] - math.exp(-2 * divergence) for seed in range(200)]
+    stated = Entropy(2.0, 0.6, 500).standard_error(bags)[0, 1]
+    assert 0.7 < np.std(far) / stated < 1.4
+
+
+@given(bag_rows())
+def test_the_smoothed_entropy_kernel_is_positive_semidefinite_for_any_draws(rows):
+    K = Entropy(bandwidth=0.5, draws=7)(Bags.from_rows(rows))
+    assert np.linalg.eigvalsh(K).min() >= -1e-10 * len(K)
+    assert np.linalg.eigvalsh(Entropy(0.1, 0.5, 7)(Bags.from_rows(rows))).min() >= -1e-10 * len(K)
+
+
+# Identities of the papers --------------------------------------------------------------------------------------------
+
+
+@given(bag_rows(), st.sampled_from([0.05, 0.7]))
+def test_kernelised_forms_on_a_linear_base_are_the_plain_ones(rows, eta):
+    bags = Bags.from_rows(rows)
+    np.testing.assert_allclose(KernelIGV(Linear(), eta)(bags), GeneralizedVariance(eta)(bags), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        KernelBhattacharyya(Linear(), 4, eta)(bags), Bhattacharyya(eta)(bags), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_a_kernel_of_features_is_the_plain_one_on_the_features():
+    rng = np.random.default_rng(0)
+    points = [rng.normal(size=(k, 2)) for k in (4, 6, 5)]
+    squares = [np.stack([x[:, 0] ** 2, x[:, 1] ** 2, math.sqrt(2) * x[:, 0] * x[:, 1]], axis=1) for x in points]
+    bags, features = Bags.from_arrays(points), Bags.from_arrays(squares)
+    np.testing.assert_allclose(KernelIGV(Polynomial(2), 0.5)(bags), GeneralizedVariance(0.5)(features), rtol=1e-9)
+    np.testing.assert_allclose(
+        KernelBhattacharyya(Polynomial(2), 3, 0.5)(bags), Bhattacharyya(0.5)(features), rtol=1e-9
+    )
+
+
+@given(bag_rows())
+def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised_variance(rows):
+    bags = Bags.from_rows(rows)
+    np.testing.assert_allclose(ExponentialFamily(eta=0.5)(bags), GeneralizedVariance(0.5)(bags), rtol=1e-9)
+
+
+@given(bag_rows())
+def test_the_root_of_the_generalised_variance_has_the_determinant_of_bhattacharyya(rows):
+    """√(normalised IGV) = the determinant factor · (1 + Q/4)^(−1/2), where Bhattacharyya has e^(−Q/8)."""
+    bags, eta = Bags.from_rows(rows), 0.4
+    factor, q = np.empty((2, len(bags), len(bags)))
+    moments = [naive.bag_moments(bags.weights_of(k), bags.points(k)) for k in range(len(bags))]
+    for i, (m, S) in enumerate(moments):
+        for j, (n, T) in enumerate(moments):
+            S_, T_ = S + eta * np.eye(len(m)), T + eta * np.eye(len(m))
+            mixed = (S_ + T_) / 2
+            factor[i, j] = (np.linalg.det(S_) * np.linalg.det(T_)) ** 0.25 / math.sqrt(np.linalg.det(mixed))
+            q[i, j] = (m - n) @ np.linalg.solve(mixed, m - n)
+    np.testing.assert_allclose(np.sqrt(GeneralizedVariance(eta)(bags)), factor / np.sqrt(1 + q / 4), rtol=1e-8)
+    np.testing.assert_allclose(Bhattacharyya(eta)(bags), factor * np.exp(-q / 8), rtol=1e-8)
+
+
+def test_entropies_of_histograms_are_those_of_jensen_and_shannon():
+    from scipy.spatial.distance import jensenshannon
+
+    counts = np.random.default_rng(0).integers(0, 4, (5, 8)) + np.eye(5, 8, dtype=int)
+    K = Entropy(beta=0.8)(Bags.from_counts(counts))
+    for i in range(5):
+        for j in range(5):
+            np.testing.assert_allclose(K[i, j], math.exp(-0.8 * jensenshannon(counts[i], counts[j]) ** 2), rtol=1e-10)
+
+
+# Sets of other things ------------------------------------------------------------------------------------------------
+
+
+def test_sets_of_rankings():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([np.argsort(rng.normal(size=(k, 6)), axis=1) for k in (3, 5, 4)])
+    K = KernelIGV(Kendall(), 0.1)(bags)
+    expected = naive.kernel_igv(
+        (bags.weights_of(0), bags.points(0)),
+        (bags.weights_of(1), bags.points(1)),
+        0.1,
+        lambda x, y: Kendall()([x], [y])[0, 0],
+    )
+    own = [
+        naive.kernel_igv(*[(bags.weights_of(k), bags.points(k))] * 2, 0.1, lambda x, y: Kendall()([x], [y])[0, 0])
+        for k in (0, 1)
+    ]
+    np.testing.assert_allclose(K[0, 1], expected / math.sqrt(own[0] * own[1]), rtol=1e-10)
+
+
+def test_sets_of_sets():
+    rng = np.random.default_rng(0)
+    inner = [Bags.from_arrays(list(rng.normal(size=(3, 4, 2)))).rows() for _ in range(5)]
+    K = MeanMap(KernelIGV(Gaussian(1.0), 0.1))(Bags.from_arrays(inner))
+    base = KernelIGV(Gaussian(1.0), 0.1)(np.concatenate(inner))
+    np.testing.assert_allclose(K, base.reshape(5, 3, 5, 3).mean(axis=(1, 3)), rtol=1e-10)
+
+
+def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
+    from distkern.kernels import bags_based
+
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([rng.integers(0, 4, (8, 2)) / 3 for _ in range(20)])
+    for kernel in (KernelIGV(Gaussian(0.3), 0.05), KernelBhattacharyya(Gaussian(0.3), 3, 0.05), MeanMap(Gaussian(0.3))):
+        shared = kernel(bags)
+        with monkeypatch.context() as patched:
+            patched.setattr(bags_based, "TABLE_BYTES", 0)
+            np.testing.assert_array_equal(kernel(bags), shared)
+
+
+# What they refuse ----------------------------------------------------------------------------------------------------
+
+
+def test_a_singular_covariance_is_named():
+    bags = Bags.from_arrays([np.eye(3), [[1.0, 2.0, 3.0], [2.0, 0.0, 1.0]]], ids=["a", "b"])
+    flat = Bags.from_arrays([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 1.0]]], ids=["a", "b"])
+    for kernel in (Bhattacharyya(), GeneralizedVariance(), ExponentialFamily()):
+        with pytest.raises(SampleError, match=r"covariance of bag 'a' is singular \(3 points in 3 dimensions\)"):
+            kernel(bags)
+        with pytest.raises(SampleError, match=r"covariance of bag 'b' is singular \(2 points in 2 dimensions\)"):
+            kernel(flat)
+
+
+def test_a_point_that_the_base_kernel_refuses_is_named():
+    bags = Bags.from_arrays([[[1.0, 2.0]], [[1.0, 2.0], [3.0, 3.0]]], ids=["a", "b"])
+    with pytest.raises(SampleError, match="sample '1 of bag b' is constant"):
+        MeanMap(Kendall("b"))(bags)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Bhattacharyya(-1.0), "eta must be a finite number of 0 or more"),
+        (lambda: KernelIGV(Linear(), 0.0), "eta must be a finite number of more than 0"),
+        (lambda: KernelIGV("rbf"), "base must be a kernel of the points"),
+        (lambda: KernelBhattacharyya(Linear(), 0), "n_components must be a whole number"),
+        (lambda: ExponentialFamily(beta=0), "beta must be a finite number of more than 0"),
+        (lambda: Entropy(bandwidth=-1.0), "bandwidth must be a finite number of more than 0"),
+        (lambda: Entropy(draws=1), "draws must be a whole number of 2 or more"),
+        (lambda: Entropy(center=(0.0,)), "give both center= and spread="),
+    ],
+)
+def test_wrong_parameters_are_refused(make, said):
+    with pytest.raises((InputError, InputTypeError), match=said):
+        make()
+
+
+# Through the engine --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Bhattacharyya(0.1),
+        GeneralizedVariance(0.1),
+        KernelIGV(Gaussian("median"), 0.1),
+        Entropy(bandwidth=0.5, draws=50),
+    ],
+    ids=lambda kernel: kernel.name,
+)
+def test_a_stored_matrix_of_bags_is_the_kernel_and_predicts_for_new_bags(kernel, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 2
+    bags = Bags.from_arrays([rng.normal(size=(rng.integers(2, 7), 2)) * (1 + label) for label in y])
+    new = Bags.from_arrays([rng.normal(size=(k, 2)) * (1 + k % 2) for k in (9, 8, 3, 2)])
+    compute_gram(kernel, bags, store=tmp_path / "k.zarr", tile=7)
+    gram = open_gram(tmp_path / "k.zarr")
+    np.testing.assert_allclose(gram.to_numpy(), kernel(bags), rtol=1e-12)
+    np.testing.assert_allclose(gram.cross(new).to_numpy(), kernel(new, bags), rtol=1e-9)
+    on_gram = KernelSVC().fit(gram, y).decision_function(gram.cross(new))
+    on_bags = KernelSVC(kernel=kernel).fit(bags, y).decision_function(new)
+    np.testing.assert_allclose(on_bags, on_gram, atol=1e-6)
