@@ -12,7 +12,7 @@ from distkern.engine.run import run
 from distkern.gram.plan import bytes_of_preparing
 from distkern.gram.runlog import RunLog
 from distkern.gram.store import GramStore
-from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, prepare_block
+from distkern.gram.tasks import PrepareTask, Receipt, TileTask, compute_tile, let_go, prepare_block
 from distkern.io.source import Source
 
 
@@ -122,15 +122,18 @@ def compute_tiles(
         return f"tile ({task.i}, {task.j}) (rows {top}–{bottom - 1}, columns {left}–{right - 1})"
 
     already = store.grid.count - len(tasks)
-    run(
-        pool,
-        compute_tile,
-        tasks,
-        done,
-        phase="compute tiles",
-        listener=log,
-        done=already,
-        on_failure=lambda failure: log.failed(named(failure.task), failure.error),
-        named=named,
-        go_on=True,
-    )
+    try:
+        run(
+            pool,
+            compute_tile,
+            tasks,
+            done,
+            phase="compute tiles",
+            listener=log,
+            done=already,
+            on_failure=lambda failure: log.failed(named(failure.task), failure.error),
+            named=named,
+            go_on=True,
+        )
+    finally:
+        let_go()  # where the tiles were computed in this process

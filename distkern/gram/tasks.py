@@ -32,6 +32,9 @@ SAMPLE_BYTES = 64
 """Bytes that a feature of a sample takes at most while the layout of prepared samples is found out."""
 
 _warming = threading.Lock()
+_keeping = threading.Lock()
+_kept: dict[tuple[Any, ...], Prepared] = {}
+"""Row samples of the last tile, by what tells them from others; one block at most, whatever the number of threads."""
 _rest_bytes: dict[tuple[str, str], int] = {}
 
 
@@ -83,9 +86,20 @@ class Receipt:
     worker: str
 
 
-@lru_cache(maxsize=4)
 def opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
-    """Open a store once a process; ``store_id`` tells it from one that lay or lies at the same path."""
+    """Open a store once a process, and let go of the samples that are kept for the next tile.
+
+    Parameters
+    ----------
+    store_id
+        Tells the store from one that lay or lies at the same path.
+    """
+    let_go()
+    return _opened(path, store_id)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
     store = GramStore.opened(path)
     if store.meta["id"] != store_id:
         raise StoreMismatchError(
@@ -121,8 +135,8 @@ def prepare_block(task: PrepareTask) -> Receipt:
 def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
-    store, kernel = opened(task.path, task.store_id)
-    A = _read(store.rows, task.i, task.row_marks)
+    store, kernel = _opened(task.path, task.store_id)
+    A = _row(store, task)
     diagonal = store.grid.symmetric and task.i == task.j
     B = A if diagonal else _read(store.cols, task.j, task.col_marks)
     held = store.read_part(task.i, task.j, task.known) if task.known else None
@@ -133,7 +147,7 @@ def compute_tile(task: TileTask) -> Receipt:
         lambda: (_sound(store, few), kernel.tile(few, few), kernel.tile(few, _sound(store, others))),
         A.nbytes + (0 if diagonal else B.nbytes),
     )
-    _sound(store, A)
+    _keep(task, _sound(store, A))
     if not diagonal:
         _sound(store, B)
     values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
@@ -191,6 +205,31 @@ def _read(samples: StoredSamples, block: int, marks: tuple[int, ...] | None = No
     arrays = samples.read(block, marks)
     arrays.pop(DIAGONAL)
     return Prepared(arrays, samples.span(block)[0])
+
+
+def _row(store: GramStore, task: TileTask) -> Prepared:
+    """The row samples of a task, which are those of the last one wherever tiles come in their order."""
+    kept = _kept.get(_row_of(task))
+    if kept is None:
+        let_go()  # so that no more is held than the plan says
+        kept = _read(store.rows, task.i, task.row_marks)
+    return kept
+
+
+def _keep(task: TileTask, rows: Prepared) -> None:
+    with _keeping:
+        _kept.clear()
+        _kept[_row_of(task)] = rows
+
+
+def let_go() -> None:
+    """Let go of the row samples that are kept for the next tile."""
+    with _keeping:
+        _kept.clear()
+
+
+def _row_of(task: TileTask) -> tuple[Any, ...]:
+    return task.path, task.store_id, task.i, task.row_marks
 
 
 def _sound(store: GramStore, block: Prepared) -> Prepared:

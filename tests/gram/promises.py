@@ -54,6 +54,7 @@ def status(field):
 
 def taken(fn, task):
     """Bytes above rest at the peak of a task; its result."""
+    tasks.let_go()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
     Path("/proc/self/clear_refs").write_text("5")

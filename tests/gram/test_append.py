@@ -273,7 +273,7 @@ def test_only_true_entries_with_a_new_sample_are_computed_and_few_blocks_are_rea
         append, "pair_values", lambda kernel, pairs, *more: computed.append(pairs) or pair_values(kernel, pairs, *more)
     )
     monkeypatch.setattr(
-        append, "prepared_block", lambda samples, block: read.append(block) or prepared_block(samples, block)
+        append, "prepared_block", lambda store, side, block: read.append(block) or prepared_block(store, side, block)
     )
     before = true_entries(gram)
     after = true_entries(append_gram(gram, X[33:], executor="serial"))

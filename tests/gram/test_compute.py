@@ -1,6 +1,7 @@
 """compute_gram end to end: the same bits on any road, resumption, refusals."""
 
 import pickle
+from collections import Counter
 from pathlib import Path
 
 import naive
@@ -23,6 +24,8 @@ from distkern import (
     open_gram,
     plan_gram,
 )
+from distkern.gram import tasks
+from distkern.gram.samples import StoredSamples
 
 X = np.random.default_rng(0).integers(0, 50, (23, 40)).astype(float)
 KERNELS = [Kendall(ties="b"), Mallows(2.0, scaled=True), Linear(), Polynomial(3, 1.0), Gaussian("median")]
@@ -47,6 +50,24 @@ def test_the_same_bits_whatever_the_tile_side_and_executor(kernel, tmp_path, cli
     np.testing.assert_array_equal(on_dask.to_numpy(), whole)
     compute_gram(kernel, X, store=tmp_path / "s.zarr", tile=8, executor="serial")
     assert stored_bytes(tmp_path / "d.zarr") == stored_bytes(tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize("cols", [None, X[15:]], ids=["symmetric", "rectangular"])
+def test_prepared_rows_are_read_once_for_all_tiles_of_a_row_and_held_no_longer(tmp_path, monkeypatch, cols):
+    whole, seen = StoredSamples.read, Counter()
+
+    def read(self, block, marks=None, only=None):
+        seen[self.side, block] += only is None
+        return whole(self, block, marks, only)
+
+    monkeypatch.setattr(StoredSamples, "read", read)
+    gram = compute_gram(Kendall(), X, cols, store=tmp_path / "k.zarr", tile=4, executor="serial", progress=False)
+    if cols is None:
+        assert seen == {("rows", block): 1 + block for block in range(6)}  # as rows once, as columns of those above
+    else:
+        assert seen == {("rows", block): 1 for block in range(6)} | {("cols", block): 6 for block in range(2)}
+    assert tasks._kept == {}
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X, cols))
 
 
 def test_a_rectangular_matrix_and_its_diagonals(tmp_path):
