@@ -94,6 +94,7 @@ def all_tasks(kernel, X, folder):
 
 
 def main(folder):
+    gc.freeze()  # what is loaded stays, and need not be looked through before every task
     found = {}
     for name, kernel, X in cases():
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
