@@ -32,7 +32,7 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 	"$(BIN)/distkern" demo --out "$(DEMO)"
 
 .PHONY: test
-test: lint ## lint, then run all tests and doctests
+test: lint ## lint, then run the tests and doctests
 	"$(BIN)/python" -m pytest
 
 .PHONY: test-faults

@@ -121,6 +121,7 @@ def tall(folder):
 
 
 def main(folder):
+    gc.freeze()  # what is loaded stays, and need not be looked through before every task
     found = {"a tall matrix": tall(folder / "tall")}
     for name, kernel, X in cases():
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
