@@ -69,7 +69,7 @@ KERNELS: dict[str, Kernel] = {
     "poly": Polynomial(degree=2, coef0=0.0),
     "rbf": Gaussian("median"),
 }
-"""The kernels, by their names in table 2."""
+"""The kernels, by their names in table 2; `settled` makes a bandwidth of the median."""
 
 CLASSIFIERS = {
     "SVM": make_pipeline(KernelStandardizer(), KernelSVC()),
@@ -170,14 +170,31 @@ def _checked(name: str, samples: Samples) -> Samples:
     return samples
 
 
+def settled(kernel: Kernel, training: Array) -> Kernel:
+    """The kernel with its bandwidth: exp(−‖x − y‖² / M²), M the median distance between training samples.
+
+    The paper says "median trick" and no more. With M² in the place of 2 σ², Fisher's discriminant, which has nothing to
+    choose, agrees with the paper on every cohort; with σ = M it does not on OC.
+
+    Examples
+    --------
+    >>> settled(Gaussian("median"), np.array([[0.0], [3.0]])).sigma
+    2.1213203435596424
+    """
+    resolved = kernel.resolve(as_source(training), 0)
+    return Gaussian(float(resolved.sigma) / 2**0.5) if isinstance(resolved, Gaussian) else resolved
+
+
 @contextmanager
 def _grams(samples: Samples) -> Iterator[dict[str, BaseGram]]:
-    """Gram matrix of each kernel, in stores that are gone afterwards; a median bandwidth is of training samples."""
-    training = as_source(samples.X[samples.train])
+    """Gram matrix of each kernel, in stores that are gone afterwards."""
     with TemporaryDirectory(prefix="distkern-") as folder:
         yield {
             name: compute_gram(
-                kernel.resolve(training, 0), samples.X, store=Path(folder, f"{name}.zarr"), progress=False
+                settled(kernel, samples.X[samples.train]),
+                samples.X,
+                store=Path(folder, f"{name}.zarr"),
+                progress=False,
             )
             for name, kernel in KERNELS.items()
         }

@@ -33,6 +33,10 @@ def simulated(rng, classes, shift=1.0):
     return X, y
 
 
+def median_distance(X):
+    return np.median([np.linalg.norm(a - b) for i, a in enumerate(X) for b in X[:i]])
+
+
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
@@ -62,7 +66,7 @@ def test_every_classifier_with_every_kernel(data):
         ("SVMkdtALL", Kendall("b"), None, cancer_cohorts.GRID),
         (
             "KFDrbfALL",
-            Gaussian("median"),
+            Gaussian(median_distance(samples.X) / np.sqrt(2)),
             cancer_cohorts.make_pipeline(KernelStandardizer(), KernelFisherDiscriminant(threshold=0.0)),
             None,
         ),
@@ -79,8 +83,7 @@ def test_a_given_test_set_is_tested_once_and_trained_on_never(data):
     samples = load("BC1", data)
     assert len(samples.train) == 26
     train, test = samples.train, samples.test
-    sigma = np.median([np.linalg.norm(a - b) for i, a in enumerate(samples.X[train]) for b in samples.X[train][:i]])
-    kernel = Gaussian(sigma)
+    kernel = Gaussian(median_distance(samples.X[train]) / np.sqrt(2))
     scaler = KernelStandardizer()
     fitted = scaler.fit_transform(ArrayGram(kernel(samples.X))[np.ix_(train, train)])
     model = KernelFisherDiscriminant(threshold=0.0).fit(fitted, samples.y[train])
