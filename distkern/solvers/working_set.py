@@ -32,6 +32,11 @@ EARLY = 0.1
 """A round solves the working set up to this share of the largest violation, or half the tolerance if that is more."""
 
 
+def vector_bytes(samples: int, variables: int, problems: int) -> int:
+    """Bytes of what each problem holds for each variable, and of its columns of a product with the matrix."""
+    return 8 * problems * (12 * variables + 3 * samples) + 16 * min(smo.BLOCK, variables) ** 2
+
+
 def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     """Bytes for kernel values out of what may be taken: a share of what the vectors of all problems leave.
 
@@ -41,7 +46,7 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
         If not even the vectors fit, with a small working set where the matrix is not in memory.
     """
     size, variables = len(gram), max(len(state.samples) for state in states)
-    vectors = 8 * len(states) * (12 * variables + 3 * size) + 16 * min(smo.BLOCK, variables) ** 2
+    vectors = vector_bytes(size, variables, len(states))
     room = int(SHARE * max(0, memory - vectors))
     least = 0 if isinstance(gram, ArrayGram) else 4 * min(size, FEWEST) ** 2
     if memory < vectors or room < least:
