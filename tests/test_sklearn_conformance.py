@@ -39,9 +39,7 @@ SEEDS_BY_PLACE = (
     "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_cluster.py)"
 )
 
-TIES = (
-    "the check gives samples whose features are tied, which are no total rankings: the model gives them no probability"
-)
+TIES = "the check gives samples whose features are tied, which are no total rankings and have no probability"
 
 NO_RANKINGS = "the check wants blobs of points found, and a ranking of two items knows only which of them is larger"
 

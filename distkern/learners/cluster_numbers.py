@@ -19,7 +19,7 @@ from distkern.learners.partition import as_training_gram, require_silhouette_mem
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.matrix.lowrank import ArrayFeatures, LowRankGram
-from distkern.solvers.lloyd import Clustering, best_of, lloyd, memory_of_a_start, plus_plus
+from distkern.solvers.lloyd import Clustering, best_of, lloyd, medoids, memory_of_a_start, plus_plus
 from distkern.solvers.partition import silhouettes
 
 Reference = Literal["rankings", "features", "components"]
@@ -39,6 +39,8 @@ class ClusterNumbers:
         The numbers k, ascending.
     labels
         Cluster of each sample for every k, (numbers, m).
+    medoids
+        Position of the sample nearest to each centre, an array (k,) for every k; −1 for a cluster without samples.
     inertia
         Sum of squared distances from the centres; it falls with k, and the elbow of its curve is one way to choose.
     silhouette
@@ -53,6 +55,7 @@ class ClusterNumbers:
 
     n_clusters: Indices
     labels: Indices
+    medoids: tuple[Indices, ...]
     inertia: Floats
     silhouette: Floats
     gap: Floats
@@ -167,8 +170,16 @@ def cluster_numbers(
             logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
         gap = np.mean(logs, axis=0) - _logarithms(inertia)
         gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
-    silhouette = _mean_silhouettes(gram, labels, weights, squared)
-    return ClusterNumbers(np.array(numbers), labels, inertia, silhouette, gap, gap_error, drawn_from)
+    return ClusterNumbers(
+        np.array(numbers),
+        labels,
+        tuple(medoids(run.labels, run.closest, weights, run.n_clusters) for run in found),
+        inertia,
+        _mean_silhouettes(gram, labels, weights, squared),
+        gap,
+        gap_error,
+        drawn_from,
+    )
 
 
 def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
