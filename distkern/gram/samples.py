@@ -74,6 +74,7 @@ class Arrays(Protocol):
     def shape(self, name: str) -> tuple[int, ...]: ...
     def item_bytes(self, name: str) -> int: ...
     def has_changed(self) -> bool: ...
+    def still_there(self) -> None: ...
 
 
 class StoredSamples:
@@ -148,6 +149,7 @@ class StoredSamples:
 
     def mark(self, marks: Array) -> None:
         """Add marks to those that are there, perhaps from another client; ``marks`` is brought up to date."""
+        self._store.still_there()
         merge(marks, self.marks_of_all_generations())
         self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 

@@ -176,6 +176,7 @@ class GramStore(StoredArrays):
 
     def mark(self, marks: Array, row: int) -> None:
         """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
+        self.still_there()
         where = (row, slice(0, self.grid.col_blocks))
         merge(marks[row], self.read("marks", where))
         self.write("marks", where, marks[row])

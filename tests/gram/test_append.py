@@ -179,6 +179,22 @@ def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
     assert chunks(path) == before
 
 
+def test_a_client_does_not_mark_as_done_in_another_store_what_it_computed_for_its_own(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:12], store=path, tile=6, executor="serial")
+    old = GramStore.opened(path)
+    marks, prepared = old.marks().copy(), old.rows.marks()
+    compute_gram(Kendall(), X[12:24], store=path, tile=6, executor="serial", overwrite=True)
+    new = GramStore.opened(path)
+    new.unmark(new.grid.tiles())
+    new.rows.unmark([0, 1])
+    for mark in (lambda: old.mark(marks, 0), lambda: old.rows.mark(prepared)):
+        with pytest.raises(StoreMismatchError, match="replaced by another store"):
+            mark()
+    assert not new.marks(refresh=True).any()
+    assert not new.rows.marks().any()
+
+
 def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
