@@ -72,12 +72,13 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progre
 sep_option = click.option(
     "--sep", metavar="TEXT", help="Separator of a text table's columns; found in its header by default. \\t is a tab."
 )
+samples_option = click.option(
+    "--samples",
+    type=click.Choice(["rows", "columns"]),
+    help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+)
 cohort_options = options(
-    click.option(
-        "--samples",
-        type=click.Choice(["rows", "columns"]),
-        help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
-    ),
+    samples_option,
     click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
     sep_option,
 )
