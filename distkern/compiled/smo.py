@@ -166,10 +166,11 @@ def _local(K: Array, at: Indices, means: Floats, grand: float, scale: Floats, ch
     count = len(chosen)
     values = np.empty((count, count))
     for i in range(count):
-        row = K[at[chosen[i]]]
-        for j in range(count):
-            shift = means[chosen[i]] + means[chosen[j]]
-            values[i, j] = (row[at[chosen[j]]] - shift + grand) / (scale[chosen[i]] * scale[chosen[j]])
+        row, mean, inverse = K[at[chosen[i]]], means[chosen[i]] - grand, 1.0 / scale[chosen[i]]
+        for j in range(i + 1):
+            value = (row[at[chosen[j]]] - mean - means[chosen[j]]) * inverse / scale[chosen[j]]
+            values[i, j] = value
+            values[j, i] = value
     return values
 
 

@@ -24,6 +24,9 @@ from distkern.solvers.working_set import Rounds, along, place, require_finite, r
 NO_LIMIT = 2**62
 """Pairs of coefficients that nobody changes in a lifetime."""
 
+WORTH_THREADS = 2000
+"""Variables in all that threads are worth starting for."""
+
 SYMMETRY_TOLERANCE = 1e-8
 """|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
 
@@ -86,16 +89,18 @@ def solve(
     started = gram.bytes_read()
     room = room_for_values(gram, everything, memory)
     at, dtype = _plan(gram, everything, room)
-    with ThreadPoolExecutor(max(1, min(len(chains), threads or usable_cores()))) as pool:
+    workers = threads or usable_cores() if sum(len(state.samples) for state in everything) >= WORTH_THREADS else 1
+    with ThreadPoolExecutor(max(1, min(len(chains), workers))) as pool:
+        each = pool.map if workers > 1 and len(chains) > 1 else map
         if dtype is None:
-            Rounds(gram, states, room, tol, limit, pool).run(max_passes)
+            Rounds(gram, states, room, tol, limit, each).run(max_passes)
         else:
             K, shift = _read(gram, at, dtype)
             for state in everything:
                 if not state.is_new:
                     v = state.vector(at, len(K))
                     state.receive((K @ v + shift * v.sum())[at[state.samples]])
-            list(pool.map(lambda chain: along(chain, K, at, shift, tol, limit), states))
+            list(each(lambda chain: along(chain, K, at, shift, tol, limit), states))
             for state in everything:
                 state.passes, state.bytes_read = 1, gram.bytes_read() - started
                 state.note()

@@ -10,7 +10,7 @@ precision within the working set costs no accuracy.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor as Pool
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,12 +107,12 @@ def along(chain: list[State], K: Array, at: Indices, shift: float, tol: float, l
 
 
 class Rounds:
-    """Rounds of a working set that chains of problems share, with ``room`` bytes for its kernel values."""
+    """Rounds of a working set that chains of problems share: ``room`` bytes for kernel values, ``each`` like ``map``."""
 
     def __init__(
-        self, gram: BaseGram, chains: list[list[State]], room: int, tol: float, limit: int, pool: Pool
+        self, gram: BaseGram, chains: list[list[State]], room: int, tol: float, limit: int, each: Callable[..., Any]
     ) -> None:
-        self._gram, self._chains, self._tol, self._limit, self._pool = gram, chains, tol, limit, pool
+        self._gram, self._chains, self._tol, self._limit, self._each = gram, chains, tol, limit, each
         self._states = [state for chain in chains for state in chain]
         self._capacity = min(len(gram), int((room // 4) ** 0.5))
         self._started = gram.bytes_read()
@@ -132,7 +132,7 @@ class Rounds:
             self._gather(self._chosen(open_ones))
             going = {id(state) for state in open_ones}
             chains = [[state for state in chain if id(state) in going] for chain in self._chains]
-            list(self._pool.map(self._improve, chains))
+            list(self._each(self._improve, chains))
             self._follow(open_ones)
 
     def _improve(self, chain: list[State]) -> None:
