@@ -219,7 +219,7 @@ class Folder:
         partial = file.with_name(f"{file.name}.{uuid4().hex}.partial")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            partial.write_bytes(value)
+            _write_through(partial, value)
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
@@ -237,7 +237,7 @@ class Folder:
         building = claim.with_name(f"{claim.name}.{uuid4().hex}.partial")
         try:
             building.mkdir(parents=True)
-            (building / ROOT).write_bytes(after)
+            _write_through(building / ROOT, after)
             os.rename(building, claim)
         except OSError:
             if self.get(_replacing(before)) is None:  # else another client was faster
@@ -297,6 +297,14 @@ class Folder:
         while not os.path.exists(lies):
             lies = os.path.dirname(lies)
         return shutil.disk_usage(lies).free
+
+
+def _write_through(file: Path, value: bytes) -> None:
+    """Write a file to the disk itself: else one that is renamed may be empty after a power cut."""
+    with open(file, "wb") as opened:
+        opened.write(value)
+        opened.flush()
+        os.fsync(opened.fileno())
 
 
 def _replacing(root: bytes) -> str:

@@ -10,6 +10,7 @@ import json
 import operator
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -212,22 +213,24 @@ def folder_in(path: str, raw: bytes | None) -> str | None:
 
 
 def run_names_in(path: str, raw: bytes) -> list[str]:
-    """Read the names of the runs."""
-    attributes = parsed(path, "runs/zarr.json", raw).get("attributes")
-    names = attributes.get("runs") if isinstance(attributes, dict) else None
-    if not _list(lambda name: _text(name) and _RUN_NAME.fullmatch(name) is not None)(names):
-        raise damaged(path, "the list of runs is none")
-    assert isinstance(names, list)
-    return names
+    """Read the names of the runs; none where the list cannot be read, which the next run writes anew."""
+    with suppress(StoreError):
+        attributes = parsed(path, "runs/zarr.json", raw).get("attributes")
+        names = attributes.get("runs") if isinstance(attributes, dict) else None
+        if _list(lambda name: _text(name) and _RUN_NAME.fullmatch(name) is not None)(names):
+            assert isinstance(names, list)
+            return names
+    return []
 
 
-def run_in(path: str, name: str, raw: bytes) -> Spec:
-    """Read the log of a run."""
-    run = parsed(path, f"runs/{name}/zarr.json", raw).get("attributes")
-    if not isinstance(run, dict):
-        raise damaged(path, f"the log of run {name} is none")
-    _check(path, run, _RUN)
-    return run
+def run_in(path: str, name: str, raw: bytes) -> Spec | None:
+    """Read the log of a run; None where it cannot be read."""
+    with suppress(StoreError):
+        run = parsed(path, f"runs/{name}/zarr.json", raw).get("attributes")
+        if isinstance(run, dict):
+            _check(path, run, _RUN)
+            return run
+    return None
 
 
 def scratch_in(path: str, name: str, raw: bytes) -> Layout:

@@ -37,7 +37,7 @@ from distkern.gram.layout import (
 )
 from distkern.gram.places import ROOT, Place, at, explained, place
 from distkern.gram.samples import StoredSamples, checksum, generation_of, grown_since, merge, valid, written_whole
-from distkern.gram.schema import array_in, damaged, folder_in, plan_in, run_in, run_names_in
+from distkern.gram.schema import array_in, folder_in, plan_in, run_in, run_names_in
 
 
 class GramStore(StoredArrays):
@@ -264,10 +264,14 @@ class GramStore(StoredArrays):
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def runs(self) -> list[Spec]:
-        """What is known of each run, in the order in which they began: when, on what, how long, how much memory."""
+        """What is known of each run, in the order in which they began: when, on what, how long, how much memory.
+
+        What a crash has made unreadable is left out: nothing depends on it.
+        """
         with explained(self.path, "read the store"):
             found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self.run_names()]
-        return [run_in(self.path, name, raw) for name, raw in found if raw is not None]
+        runs = [run_in(self.path, name, raw) for name, raw in found if raw is not None]
+        return [run for run in runs if run is not None]
 
     def new_run(self) -> str:
         """Name a run, so that those that begin later come after it; no clock is asked."""
@@ -284,12 +288,10 @@ class GramStore(StoredArrays):
                 self._lies.put(self._key(f"runs/{ROOT}"), group_document({"runs": sorted([*names, name])}))
 
     def run_names(self) -> list[str]:
-        """Names of the runs, in the order in which they began."""
+        """Names of the runs, in the order in which they began; none where their list is lost or cannot be read."""
         with explained(self.path, "read the store"):
             raw = self._lies.get(self._key(f"runs/{ROOT}"))
-        if raw is None:
-            raise damaged(self.path, "the list of runs is lost")
-        return run_names_in(self.path, raw)
+        return [] if raw is None else run_names_in(self.path, raw)
 
     def sweep(self) -> None:
         """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger.
