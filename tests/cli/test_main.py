@@ -50,7 +50,8 @@ def test_help_is_light():
     heavy = "{'numpy', 'numba', 'sklearn', 'pandas', 'anndata', 'zarr', 'dask', 'distributed', 'matplotlib'}"
     code = (
         "import sys; from distkern.cli.main import main\n"
-        "helps = [['-h'], *([name, '-h'] for name in ('gram', 'evaluate', 'cluster', 'demo')), ['reproduce', '--list']]\n"
+        "helps = [[name, '-h'] for name in ('gram', 'evaluate', 'cluster', 'demo')]\n"
+        "helps += [['-h'], ['reproduce', '--list']]\n"
         "for words in helps:\n"
         "    main(words, standalone_mode=False)\n"
         f"sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
