@@ -74,7 +74,7 @@ class KernelContract:
 
     @given(st.data())
     def test_what_it_prepared_is_known_as_that_and_damaged_indices_are_not(self, data):
-        X = self.usable(data.draw(any_cohort if self.orderings else finite_cohort))
+        X = self.usable(data.draw(self.cohorts()))
         block = self.kernel.prepare(X)
         assert self.kernel.could_have_prepared(block, X.shape[1])
         assert not self.kernel.could_have_prepared(block, X.shape[1] + 1)

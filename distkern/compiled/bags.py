@@ -60,9 +60,11 @@ def factor(matrix):  # type: ignore[no-untyped-def]
 
 @compiled
 def inverse_form(upper, vector):  # type: ignore[no-untyped-def]
-    """xᵀ (UᵀU)⁻¹ x for U in the upper half; the vector x is overwritten."""
+    """xᵀ (UᵀU)⁻¹ x for U in the upper half, or NaN where `factor` found none; the vector x is overwritten."""
     total = 0.0
     for k in range(len(vector)):
+        if not upper[k, k] > 0:
+            return np.nan
         vector[k] /= upper[k, k]
         total += vector[k] * vector[k]
         for col in range(k + 1, len(vector)):

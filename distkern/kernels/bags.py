@@ -65,8 +65,28 @@ class BagKernel(Kernel):
         points = np.random.default_rng(0).normal(size=(count, max(1, (n - 1) // (1 + d)), d))
         return Bags.from_arrays(list(points)).rows()
 
+    def could_have_prepared(self, A: Prepared, n: int) -> bool:
+        """Whether a block that came out of a file may be one of this kernel, of bags that are rows of n numbers."""
+        if len({array.shape[:1] for array in A.arrays.values()}) > 1:
+            return False
+        known = range(1, n) if self.dimensions is None else (self.dimensions,)
+        for d in (d for d in known if n > 1 + d and (n - 1) % (1 + d) == 0):
+            row = np.concatenate([[d], np.ones((n - 1) // (1 + d)), np.arange(1.0, 1 + d * (n - 1) // (1 + d))])
+            try:
+                if A.layout() == self.prepare(row[None]).layout():
+                    return self.is_sound(A)
+            except InputError:  # it takes no points of d dimensions, or depends on the cohort
+                return False
+        return False
+
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
+
+
+def refuse_other_points(A: Prepared, B: Prepared, name: str) -> None:
+    """Refuse blocks of bags whose points, in an array of that name, have unlike dimensions."""
+    one, other = (Prepared({key: block.arrays[key][:, :1] for key in block.arrays if key == name}) for block in (A, B))
+    one.refuse_unlike(other)
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,20 @@ class _GaussianPairs(BagKernel):
 
     def __post_init__(self) -> None:
         check_number(self.eta, "eta")
+
+    def could_have_prepared(self, A: Prepared, n: int) -> bool:
+        """Whether a block that came out of a file may be one of this kernel, of bags that are rows of n numbers."""
+        if len({array.shape[:1] for array in A.arrays.values()}) > 1:
+            return False
+        known = range(1, n) if self.dimensions is None else (self.dimensions,)
+        for d in (d for d in known if n > 1 + d and (n - 1) % (1 + d) == 0):
+            row = np.concatenate([[d], np.ones((n - 1) // (1 + d)), np.arange(1.0, 1 + d * (n - 1) // (1 + d))])
+            try:
+                if A.layout() == self.prepare(row[None]).layout():
+                    return self.is_sound(A)
+            except InputError:  # it takes no points of d dimensions, or depends on the cohort
+                return False
+        return False
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags whose covariance is singular, where eta is 0."""
@@ -103,6 +137,7 @@ class _GaussianPairs(BagKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         a, b = A.arrays, B.arrays
         mixed, form = mixed_pairs(a["means"], a["covariances"], b["means"], b["covariances"], A is B)
         own = np.add.outer(a["logdets"], b["logdets"])

@@ -19,7 +19,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import as_source
-from distkern.kernels.bags import BagKernel, check_number
+from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.vectors import Gaussian
 
@@ -87,6 +87,7 @@ class _BasedKernel(BagKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        refuse_other_points(A, B, "coordinates")
         meet, out = self._meeting(A, B), np.empty((len(A), len(B)))
         each = 8 * A.arrays["shares"].shape[1] * B.arrays["shares"].shape[1]
         step = max(1, CROSS_BYTES // each)
@@ -137,6 +138,12 @@ class _BasedKernel(BagKernel):
             return values.reshape(length, -1, other).transpose(1, 0, 2)
 
         return computed
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether the base kernel could have prepared the points."""
+        points = A.under(POINTS).arrays.items()
+        flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in points}
+        return self.base.could_have_prepared(Prepared(flat), A.arrays["coordinates"].shape[2])
 
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
         """Bytes of base kernel values between the points of a bag and of several, five times over, and the result."""
@@ -251,7 +258,10 @@ class KernelIGV(_BasedKernel):
         np.subtract(b["own"][js], bordered[:, :size, :size], out=bordered[:, :size, :size])
         bordered[:, :size, size] = bordered[:, size, :size] = roots / np.sqrt(2) - np.matmul(a["leading"][i], crossed)
         bordered[:, size, size] = BORDER
-        pivots = np.linalg.cholesky(bordered)[:, np.arange(size + 1), np.arange(size + 1)]
+        try:
+            pivots = np.linalg.cholesky(bordered)[:, np.arange(size + 1), np.arange(size + 1)]
+        except np.linalg.LinAlgError:  # only of values that nobody prepared
+            return np.full(len(roots), np.nan)
         last = a["halves"][i, 1] + BORDER - pivots[:, size] ** 2
         logdets = a["halves"][i, 0] + 2 * np.log(pivots[:, :size]).sum(axis=1) + np.log(last)
         if self.unit_norm:

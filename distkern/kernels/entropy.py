@@ -13,7 +13,7 @@ from distkern.core.bags import split_rows
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.source import as_source
-from distkern.kernels.bags import BagKernel, check_number
+from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
 from distkern.kernels.base import Kernel, Prepared
 
 WIDER = 1.5
@@ -135,10 +135,19 @@ class Entropy(BagKernel):
         return values
 
     def _divergences(self, A: Prepared, B: Prepared) -> Floats:
+        if self.bandwidth is None:
+            refuse_other_points(A, B, "atoms")
+        else:
+            A.refuse_unlike(B)
         a, b = A.arrays, B.arrays
         if self.bandwidth is None:
             return atom_pairs(a["shares"], a["atoms"], a["counts"], b["shares"], b["atoms"], b["counts"], A is B)
         return density_pairs(a["densities"], a["entropies"], b["densities"], b["entropies"], A is B)
+
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether the number of atoms of each bag is one."""
+        counts = A.arrays.get("counts")
+        return counts is None or bool(((counts >= 0) & (counts <= A.arrays["atoms"].shape[1])).all())
 
     def diagonal(self, A: Prepared) -> Floats:
         """Ones."""

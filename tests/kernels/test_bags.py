@@ -65,6 +65,13 @@ class BagContract(KernelContract):
         with pytest.raises(InputError, match="2 dimensions, and those of the cohort that they meet 1"):
             self.kernel(wide, narrow)
 
+    def test_prepared_blocks_of_other_features_are_refused(self):
+        kernel = self.kernel
+        A, B = (kernel.prepare(Bags.from_arrays([np.eye(3)[:, :d]]).rows()) for d in (1, 2))
+        for first, second in ((A, B), (B, A)):
+            with pytest.raises(InputError, match="prepare both with this kernel, from samples with the same features"):
+                kernel.tile(first, second)
+
     def test_plain_samples_are_refused(self):
         with pytest.raises(InputError, match="the samples are no bags"):
             self.kernel(np.arange(1.0, 9.0).reshape(2, 4))
