@@ -107,7 +107,7 @@ def along(chain: list[State], K: Array, at: Indices, shift: float, tol: float, l
 
 
 class Rounds:
-    """Rounds of a working set that chains of problems share: ``room`` bytes for kernel values, ``each`` like ``map``."""
+    """Rounds of a working set that chains of problems share; ``room`` bytes for kernel values, ``each`` as ``map``."""
 
     def __init__(
         self, gram: BaseGram, chains: list[list[State]], room: int, tol: float, limit: int, each: Callable[..., Any]
