@@ -10,14 +10,14 @@ precision within the working set costs no accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from distkern.compiled import smo
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.core.typing import Array, Indices
+from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.solvers.dual import State
@@ -27,6 +27,9 @@ SHARE = 0.75
 
 FEWEST = 32
 """Samples in a working set at least."""
+
+GATHERED = 3
+"""Times its own bytes that a block takes while it is gathered from stored tiles."""
 
 EARLY = 0.1
 """A round solves the working set up to this share of the largest violation, or half the tolerance if that is more."""
@@ -107,7 +110,7 @@ def along(chain: list[State], K: Array, at: Indices, shift: float, tol: float, l
 
 
 class Rounds:
-    """Rounds of a working set that chains of problems share: ``room`` bytes for values, ``each`` like ``map``."""
+    """Rounds of a working set that chains of problems share; ``room`` bytes for kernel values, ``each`` as ``map``."""
 
     def __init__(
         self, gram: BaseGram, chains: list[list[State]], room: int, tol: float, limit: int, each: Callable[..., Any]
@@ -174,12 +177,23 @@ class Rounds:
         taken = np.zeros(self._capacity, dtype=bool)
         taken[self._at[chosen[self._at[chosen] >= 0]]] = True
         self._at[new] = np.flatnonzero(~taken)[: len(new)]
-        slots, own = self._at[chosen], self._at[new]
-        for rows, cols, block in self._gram[np.ix_(new, chosen)].tiles():
+        is_new = np.zeros(len(self._at), dtype=bool)
+        is_new[new] = True
+        for rows, cols, block in self._read(new, chosen):
             require_finite(block)
             if np.isnan(self._shift):  # what all values share shall take no digits of single precision
                 self._shift = float(block.mean())
-            block = block - self._shift
-            self._K[np.ix_(own[rows], slots[cols])] = block
-            self._K[np.ix_(slots[cols], own[rows])] = block.T
+            where, there = np.flatnonzero(is_new[rows]), np.flatnonzero(self._at[cols] >= 0)
+            values = (block[np.ix_(where, there)] - self._shift).astype(np.float32)
+            own, slots = self._at[rows[where]], self._at[cols[there]]
+            self._K[np.ix_(own, slots)] = values
+            self._K[np.ix_(slots, own)] = values.T
         self._passes += 1
+
+    def _read(self, new: Indices, chosen: Indices) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Kernel values of the new samples with all: gathered at once where they are few, else in a pass over tiles."""
+        spare = self._K.nbytes * (1 - SHARE) / SHARE
+        if GATHERED * 8 * len(new) * len(chosen) <= spare:
+            yield new, chosen, self._gram.block(new, chosen)
+        else:
+            yield from self._gram.tiles()

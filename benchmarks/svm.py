@@ -1,0 +1,207 @@
+"""Support vector machines on a stored Gram matrix, beside scikit-learn's SVC reading the same store.
+
+``python benchmarks/svm.py``: 4,000 and 10,000 samples, and nested cross-validation; tables in docs/benchmarks.md.
+``python benchmarks/svm.py --large``: 40,000 samples in single precision on workers of 1 GiB, too.
+``python benchmarks/svm.py --small``: a few seconds, nothing written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import alternate, machine, medians, publish, table, versions
+from memory import peak, resting
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+
+from distkern import Gaussian, KernelSVC, compute_gram, cross_validate_gram
+from distkern.engine.dask.cluster import local_client
+from distkern.gram.plan import readable_bytes
+from distkern.learners.selection import GRID
+
+PENALTIES = (1.0, 100.0)
+SHARE = 5
+"""The small budget is this part of the matrix."""
+KERNEL = Gaussian(sigma=3.0)
+TILE = 500
+
+
+def cohort(samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that overlap: a fourth of the samples are on the wrong side of the best border."""
+    rng = np.random.default_rng(0)
+    y = np.arange(samples) % 2
+    X = rng.normal(size=(samples, 10))
+    X[:, :3] += 0.4 * (2 * y[:, None] - 1)
+    return X, y
+
+
+def forget(store: Path) -> bool:
+    """Ask the system to drop the pages of a store from its cache; whether it can be asked."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    for path in store.rglob("*"):
+        if path.is_file():
+            file = os.open(path, os.O_RDONLY)
+            os.fsync(file)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(file)
+    return True
+
+
+def cold(store: Path, call: Callable[[], object]) -> Callable[[], object]:
+    """The call on a store that is not in the system's cache."""
+
+    def run() -> object:
+        forget(store)
+        return call()
+
+    return run
+
+
+def above_rest(call: Callable[[], object]) -> int:
+    """Most bytes that this process holds during a call, above those it held before."""
+    before = resting()
+    call()
+    return peak() - before
+
+
+def objective_of(model: SVC, K: np.ndarray) -> float:
+    """Dual objective of libsvm's solution."""
+    c = np.zeros(len(K))
+    c[model.support_] = model.dual_coef_[0]
+    return float(0.5 * c @ K @ c - np.abs(c).sum())
+
+
+def side_by_side(samples: int, rounds: int) -> list[list[str]]:
+    """Seconds of both, with the store not in the system's cache: a budget larger than the matrix, and a small one."""
+    X, y = cohort(samples)
+    whole = 8 * samples**2
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "gram.zarr"
+        gram = compute_gram(KERNEL, X, store=store, tile=min(TILE, samples // 4), progress=False)
+        for C in PENALTIES:
+            models: dict[str, Any] = {}
+
+            def theirs(C: float = C, models: dict[str, Any] = models) -> None:
+                models["theirs"] = SVC(kernel="precomputed", C=C).fit(gram.to_numpy(max_bytes=whole), y)
+
+            def ours(C: float = C, models: dict[str, Any] = models) -> None:
+                models["ours"] = KernelSVC(C=C, memory_limit=3 * whole).fit(gram, y)
+
+            def little(C: float = C, models: dict[str, Any] = models) -> None:
+                models["little"] = KernelSVC(C=C, memory_limit=max(whole // SHARE, 1_000_000)).fit(gram, y)
+
+            calls = {"theirs": cold(store, theirs), "ours": cold(store, ours), "little": cold(store, little)}
+            seconds = medians(alternate(calls, rounds))
+            bytes_above = {name: above_rest(call) for name, call in calls.items()}
+            expected = objective_of(models["theirs"], gram.to_numpy(max_bytes=whole))
+            gaps = [abs(models[name].objective_ / expected - 1) for name in ("ours", "little")]
+            few = models["little"]
+            rows.append(
+                [
+                    f"{samples:,}, C = {C:g}",
+                    f"{seconds['theirs']:.2f} s, {readable_bytes(bytes_above['theirs'])}",
+                    f"{seconds['ours']:.2f} s, {readable_bytes(bytes_above['ours'])}",
+                    f"{seconds['ours'] / seconds['theirs']:.2f}",
+                    f"{seconds['little']:.2f} s, {readable_bytes(bytes_above['little'])}",
+                    f"{seconds['little'] / seconds['theirs']:.2f}",
+                    f"{few.n_passes_} ({seconds['little'] / few.n_passes_:.2f} s)",
+                    f"{max(gaps):.0e}",
+                ]
+            )
+            print(" | ".join(rows[-1]), flush=True)
+    return rows
+
+
+def nested(samples: int, folds: int) -> list[str]:
+    """Seconds of nested cross-validation over a grid of C, on a matrix in memory."""
+    X, y = cohort(samples)
+    K = KERNEL(X)
+    options = {"outer": folds, "inner": folds, "repeats": 1}
+    cross_validate_gram(KernelSVC(), K[:60, :60].copy(), y[:60], **options)
+    began = time.perf_counter()
+    ours = cross_validate_gram(KernelSVC(), K, y, C=GRID, **options).mean()
+    middle = time.perf_counter()
+    inner, outer = (StratifiedKFold(folds, shuffle=True, random_state=seed) for seed in (1, 0))
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": list(GRID)}, cv=inner)
+    theirs = cross_val_score(search, K, y, cv=outer).mean()
+    ended = time.perf_counter()
+    row = [
+        f"{samples:,}, {len(GRID)} values of C, {folds} × {folds} folds",
+        f"{ended - middle:.1f} s ({theirs:.3f})",
+        f"{middle - began:.1f} s ({ours:.3f})",
+        f"{(ended - middle) / (middle - began):.1f}",
+    ]
+    print(" | ".join(row), flush=True)
+    return row
+
+
+def large(samples: int, limit: int) -> list[list[str]]:
+    """A matrix in single precision that no worker could hold, and this process neither."""
+    X, y = cohort(samples)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, local_client(2, 2**30) as client:
+        options: dict[str, Any] = {"dtype": "float32", "tile": min(2 * TILE, samples // 4), "executor": client}
+        gram = compute_gram(KERNEL, X, store=Path(folder) / "gram.zarr", progress=False, **options)
+        for C in PENALTIES:
+            began, before = time.perf_counter(), resting()
+            model = KernelSVC(C=C, memory_limit=limit).fit(gram, y)
+            seconds, above = time.perf_counter() - began, peak() - before
+            rows.append(
+                [
+                    f"{samples:,} ({readable_bytes(4 * samples**2)}), C = {C:g}",
+                    f"{seconds:.0f} s",
+                    f"{model.n_passes_} ({seconds / model.n_passes_:.1f} s)",
+                    readable_bytes(model.bytes_read_),
+                    readable_bytes(above),
+                    f"{model.duality_gap_ / abs(model.objective_):.0e}",
+                ]
+            )
+            print(" | ".join(rows[-1]), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="small sizes, one round, nothing written")
+    parser.add_argument("--large", action="store_true", help="40,000 samples, too")
+    arguments = parser.parse_args()
+    small = arguments.small
+    rows = [row for size in ((400,) if small else (4_000, 10_000)) for row in side_by_side(size, 1 if small else 3)]
+    folds = nested(120 if small else 4_000, 2 if small else 5)
+    many = large(800 if small else 40_000, 3_000_000 if small else 2**30) if small or arguments.large else []
+    if small:
+        return
+    note = f"Measured on {machine()}; {versions('distkern', 'numba', 'numpy', 'scikit-learn', 'zarr')}."
+    pages = "Each run starts with the pages of the store dropped from the system's cache."
+    budget = f"a {SHARE}th of the matrix"
+    header = [
+        "m",
+        "scikit-learn",
+        "distkern",
+        "of its time",
+        budget,
+        "of its time",
+        "passes (each)",
+        "objective off by",
+    ]
+    parts = [
+        table(header, rows) + "\n\nSeconds, and the most memory above rest. " + pages,
+        table(["nested cross-validation", "scikit-learn (accuracy)", "distkern (accuracy)", "times faster"], [folds]),
+    ]
+    if many:
+        header = ["m", "seconds", "passes (each)", "read", "this process above rest", "duality gap"]
+        parts.append(table(header, many) + "\n\nTwo workers of 1 GiB, and 1 GiB for this process.")
+    publish("svm", "\n\n".join([*parts, note]))
+
+
+if __name__ == "__main__":
+    main()
