@@ -11,27 +11,25 @@ NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""
 
 
-def squared_distances(values: Floats, row_diag: Floats, col_diag: Floats) -> Floats:
-    """k(x, x) + k(y, y) − 2 k(x, y) of a block of kernel values.
-
-    Raises
-    ------
-    InputError
-        If a value is not finite, or a distance is negative beyond rounding.
-    """
-    distances = np.add.outer(row_diag, col_diag)
-    distances -= 2 * values
-    if not np.isfinite(distances).all():
-        raise not_finite()
-    return not_negative(distances, max(float(np.abs(row_diag).max()), float(np.abs(col_diag).max())))
+def least_allowed(diagonal: Floats) -> float:
+    """The least squared distance that may be rounding, where k(x, x) of the samples is this."""
+    return -NEGATIVE * float(np.abs(diagonal).max(initial=0.0))
 
 
-def not_negative(distances: Floats, largest: float) -> Floats:
-    """Take away, in place, what rounding leaves below zero; ``largest`` is the largest k(x, x)."""
+def not_negative(distances: Floats, diagonal: Floats) -> Floats:
+    """Take away, in place, what rounding leaves of squared distances below zero."""
     least = float(distances.min())
-    if least < -NEGATIVE * largest:
+    if least < least_allowed(diagonal):
         raise indefinite(f"a squared distance is {least:.3g}")
     return np.maximum(distances, 0.0, out=distances)
+
+
+def refuse_distances(values: Floats, row_diag: Floats, col_diag: Floats) -> None:
+    """Say what is wrong with a tile that has a squared distance which is negative, or no finite number."""
+    distances = np.add.outer(row_diag, col_diag) - 2 * values
+    if not np.isfinite(distances).all():
+        raise not_finite()
+    raise indefinite(f"a squared distance is {distances.min():.3g}")
 
 
 def indefinite(what: str) -> InputError:

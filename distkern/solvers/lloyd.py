@@ -11,6 +11,9 @@ from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
 from distkern.solvers.distances import NEGATIVE, indefinite, not_finite, not_negative
 
+TRIALS = 4
+"""Samples drawn for each next seed. Taking the best of some is worth many starts; scikit-learn draws 2 + ⌊log k⌋."""
+
 ROUNDING = 1e-9
 """Inertias within this fraction of each other are equal."""
 
@@ -88,8 +91,9 @@ def plus_plus(
 ) -> dict[int, list[Start]]:
     """Seeds drawn by k-means++ for several starts side by side: each next one with probability w(x) d²(x, seeds).
 
-    Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007. Only the columns of the seeds
-    are read: those of all starts together, seed by seed. The seeds for fewer clusters are the first ones for more.
+    Of `TRIALS` that are drawn the one that leaves the least inertia is taken. Arthur and Vassilvitskii, "k-means++: the
+    advantages of careful seeding", SODA 2007. Only the columns of the drawn samples are read: those of all starts
+    together, seed by seed. The seeds for fewer clusters are the first ones for more.
 
     Parameters
     ----------
@@ -105,12 +109,16 @@ def plus_plus(
     diagonal, starts = gram.diag(), [Start.unseeded(len(weights)) for _ in generators]
     found: dict[int, list[Start]] = {}
     for number in range(max(n_clusters)):
+        tried = 1 if number == 0 else TRIALS
         chances = [weights if number == 0 else weights * start.closest for start in starts]
-        seeds = np.array([_drawn(g, p, weights) for g, p in zip(generators, chances, strict=True)])
-        columns = _columns(gram, seeds)
-        starts = [_nearer(start, columns[:, r], diagonal, seeds[r]) for r, start in enumerate(starts)]
+        seeds = np.array([_drawn(g, p, weights, tried) for g, p in zip(generators, chances, strict=True)])
+        columns = _columns(gram, seeds.ravel())
+        for place, start in enumerate(starts):
+            own = columns[:, place * tried : (place + 1) * tried]
+            after = [_nearer(start, own[:, trial], diagonal, seed) for trial, seed in enumerate(seeds[place])]
+            starts[place] = min(after, key=lambda start: float(weights @ start.closest))
         if number + 1 in n_clusters:
-            found[number + 1] = starts
+            found[number + 1] = list(starts)
     return found
 
 
@@ -129,19 +137,19 @@ def _columns(gram: BaseGram, samples: Indices) -> Floats:
     return gram[:, distinct].matmat(np.eye(len(distinct)))[:, places]
 
 
-def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats) -> int:
-    """A sample with probability in proportion to ``chances``; by weight alone where all lie on seeds."""
+def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats, count: int) -> Indices:
+    """Samples with probability in proportion to ``chances``; by weight alone where all lie on seeds."""
     if not chances.max() > 0:
         chances = weights
     possible = np.flatnonzero(chances > 0)
     sums = np.cumsum(chances[possible])
-    place = np.searchsorted(sums, generator.random() * sums[-1], side="right")
-    return int(possible[min(place, len(possible) - 1)])
+    places = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
+    return possible[np.minimum(places, len(possible) - 1)]
 
 
 def _nearer(start: Start, column: Floats, diagonal: Floats, seed: int) -> Start:
     """Samples that are nearer to a new seed than to all before it."""
-    distances = not_negative(diagonal - 2 * column + diagonal[seed], np.abs(diagonal).max())
+    distances = not_negative(diagonal - 2 * column + diagonal[seed], diagonal)
     nearer = distances < start.closest
     labels = np.where(nearer, start.n_clusters, start.labels)
     return Start(start.n_clusters + 1, labels, np.where(nearer, distances, start.closest))
@@ -243,7 +251,7 @@ def _assigned(
     norms = np.einsum("ic,ic->c", coefficients, products)
     relative = norms - 2 * products
     labels = relative.argmin(axis=1)
-    closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], np.abs(diagonal).max())
+    closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], diagonal)
     inertia = float(weights @ closest)
     if inertia > run.inertia + NEGATIVE * float(weights @ np.abs(diagonal)):
         raise indefinite("an iteration of k-means raised the sum of the squared distances")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from distkern.compiled.distances import add_distances
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
-from distkern.solvers.distances import not_finite, squared_distances
+from distkern.solvers.distances import least_allowed, not_finite, refuse_distances
 from distkern.solvers.lloyd import medoids, shares
 
 
@@ -43,18 +44,17 @@ def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, s
     squared
         Use the squared distances, which for Kendall's kernel are the numbers of discordant pairs but for a factor.
     """
-    diagonal, samples = gram.diag(), len(weights)
+    diagonal = gram.diag()
     sizes = [int(labels.max()) + 1 for labels in partitions]
     first = np.cumsum([0, *sizes])
-    indicators = np.zeros((samples, first[-1]))
-    for start, labels in zip(first, partitions, strict=False):
-        indicators[np.arange(samples), start + labels] = weights
-    sums = np.zeros_like(indicators)
+    clusters = np.column_stack([start + labels for start, labels in zip(first, partitions, strict=False)])
+    sums = np.zeros((len(weights), first[-1]))
+    floor = least_allowed(diagonal)
     for rows, cols, values in gram.tiles():
-        distances = squared_distances(values, diagonal[rows], diagonal[cols])
-        distances[np.equal.outer(rows, cols)] = 0.0
-        sums[rows] += (distances if squared else np.sqrt(distances)) @ indicators[cols]
-    masses = indicators.sum(axis=0)
+        of_tile = np.ascontiguousarray(values), diagonal[rows], diagonal[cols]
+        if not add_distances(rows, cols, *of_tile, floor, squared, weights, clusters, sums):
+            refuse_distances(*of_tile)
+    masses = np.concatenate([np.bincount(labels, weights) for labels in partitions])
     return [
         _silhouette(sums[:, start : start + size], masses[start : start + size], labels, weights)
         for start, size, labels in zip(first, sizes, partitions, strict=False)

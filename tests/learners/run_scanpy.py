@@ -4,15 +4,14 @@ import sys
 import warnings
 from pathlib import Path
 
+import anndata
 import numpy as np
 
-warnings.simplefilter("ignore")
-import anndata
-import scanpy
-from umap.umap_ import fuzzy_simplicial_set
 
-if __name__ == "__main__":
-    folder = Path(sys.argv[1])
+def main(folder):
+    import scanpy
+    from umap.umap_ import fuzzy_simplicial_set
+
     for path in folder.glob("*.npz"):
         knn = np.load(path)
         graph, _, _ = fuzzy_simplicial_set(
@@ -33,3 +32,8 @@ if __name__ == "__main__":
     scanpy.tl.leiden(blobs, neighbors_key="kendall", flavor="igraph", n_iterations=2, resolution=0.3)
     scanpy.tl.umap(blobs, neighbors_key="kendall", random_state=0, maxiter=20)
     blobs.write_h5ad(folder / "blobs-scanpy.h5ad")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

@@ -9,7 +9,8 @@ from sklearn.cluster import KMeans
 
 from distkern.core.errors import InputError
 from distkern.matrix.array import ArrayGram
-from distkern.solvers.lloyd import at_samples, best_of, lloyd, medoids, plus_plus, repaired
+from distkern.solvers import lloyd as lloyd_module
+from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, repaired
 
 finite = st.floats(-10, 10, allow_subnormal=False, width=16)
 
@@ -106,7 +107,7 @@ def test_all_starts_are_columns_of_one_product_and_finished_ones_drop_out():
     starts = plus_plus(gram, [5], np.ones(120), generators(8))[5]
     assert gram.products == []
     assert len(gram.parts) == 5  # seed by seed, the columns of all starts at once
-    assert all(shape[0] == shape[1] <= 8 for shape in gram.parts)
+    assert all(shape[0] == shape[1] <= 8 * TRIALS for shape in gram.parts)
     found = best_of(lloyd(gram, np.ones(120), starts, max_iter=100, tol=0.0))
     widths = [shape[1] for shape in gram.products]
     assert widths[0] == 8 * 5
@@ -138,22 +139,37 @@ def test_several_numbers_of_clusters_share_seeds_and_passes():
             assert run.inertia == pytest.approx(other.inertia)
 
 
-def test_seeds_are_drawn_by_squared_distance_and_weight():
-    """Three points on a line at 0, 1 and 3 with weights 1, 2, 1: the second seed is drawn with w d²."""
+def test_seeds_are_drawn_by_squared_distance_and_weight_and_the_best_of_some_is_taken():
+    """Three points on a line at 0, 1 and 3 with weights 1, 2, 1: of two possible seeds the better one is drawn first
+    unless all trials, each with probability w d², miss it."""
     X, weights = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 2.0, 1.0])
     gram, count = ArrayGram(X @ X.T), 4000
-    starts = plus_plus(gram, [2], weights, generators(count))[2]
-    # the pairs of seeds show in the labels of the start: which point has distance 0 of each label
-    pairs = {(0, 1): 0, (0, 2): 0, (1, 2): 0}
-    for start in starts:
-        zero = np.flatnonzero(start.closest == 0)
-        pairs[tuple(zero.tolist())] += 1
-    first = weights / weights.sum()
-    square = weights * (X - X.T) ** 2
-    then = square / square.sum(axis=1, keepdims=True)
-    for (a, b), seen in pairs.items():
-        expected = first[a] * then[a, b] + first[b] * then[b, a]
-        assert abs(seen / count - expected) < 5 * np.sqrt(expected * (1 - expected) / count)
+    seen = {(0, 1): 0, (0, 2): 0, (1, 2): 0}
+    for start in plus_plus(gram, [2], weights, generators(count))[2]:
+        seen[tuple(np.flatnonzero(start.closest == 0).tolist())] += 1
+    squares = (X - X.T) ** 2
+    expected = dict.fromkeys(seen, 0.0)
+    for first in range(3):
+        others = [other for other in range(3) if other != first]
+        better, worse = sorted(others, key=lambda o: weights @ np.minimum(squares[first], squares[o]))
+        chance = weights[worse] * squares[first, worse] / (weights @ squares[first])
+        expected[tuple(sorted((first, worse)))] += weights[first] / 4 * chance**TRIALS
+        expected[tuple(sorted((first, better)))] += weights[first] / 4 * (1 - chance**TRIALS)
+    for pair, times in seen.items():
+        spread = np.sqrt(expected[pair] * (1 - expected[pair]) / count)
+        assert abs(times / count - expected[pair]) < 5 * spread + 1e-12
+
+
+def test_taking_the_best_of_some_finds_more_blobs(monkeypatch):
+    blob = np.arange(400) % 20
+    X = np.random.default_rng(0).normal(size=(400, 2)) + 10 * np.column_stack([blob // 5, blob % 5])
+    gram, found = ArrayGram(X @ X.T), []
+    for trials in (1, TRIALS):
+        monkeypatch.setattr(lloyd_module, "TRIALS", trials)
+        starts = plus_plus(gram, [20], np.ones(400), generators(10))[20]
+        found.append(np.mean([len(set(blob[start.closest == 0])) for start in starts]))
+    assert found[1] > found[0] + 1
+    assert found[1] > 18
 
 
 # Empty clusters and bad input ----------------------------------------------------------------------------------------

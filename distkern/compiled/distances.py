@@ -1,4 +1,4 @@
-"""The nearest samples of each row, kept while the tiles of a matrix go by in any order."""
+"""Distances in feature space while the tiles of a matrix go by: the nearest samples of each, and sums by cluster."""
 
 from __future__ import annotations
 
@@ -40,4 +40,27 @@ def keep_nearest(rows, cols, values, row_diag, col_diag, floor, distances, indic
                 place -= 1
             distances[row, place] = distance
             indices[row, place] = col
+    return True
+
+
+@compiled
+def add_distances(rows, cols, values, row_diag, col_diag, floor, squared, weights, clusters, sums):  # type: ignore[no-untyped-def]
+    """Add the distances of a tile to their sums by cluster, in place; return whether all of them could be.
+
+    ``sums`` (m, c) holds, for each sample, the weighted sum of its distances to the samples of each cluster of several
+    partitions, and ``clusters`` (m, partitions) the column of each sample in it. The others are as for `keep_nearest`.
+    """
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for j in range(cols.shape[0]):
+            col = cols[j]
+            if row == col:
+                continue
+            distance = row_diag[i] + col_diag[j] - 2 * values[i, j]
+            if not (distance >= floor and distance < np.inf):
+                return False
+            distance = max(distance, 0.0)
+            distance = weights[col] * (distance if squared else np.sqrt(distance))
+            for partition in range(clusters.shape[1]):
+                sums[row, clusters[col, partition]] += distance
     return True
