@@ -131,7 +131,7 @@ def append_gram(
         if larger is None:  # another client was faster
             return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
         store = larger
-    elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
+    elif not np.array_equal(store.rows.all_digests()[before["samples"][0] :], added.all_digests):
         raise StoreError(
             f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
             "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
@@ -180,7 +180,7 @@ def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
         return False
     first = store.generations[-2]["samples"][0]
     named = source.ids is None or store.rows.ids[first:] == source.ids
-    return named and np.array_equal(_all_digests(store)[first:], added.all_digests)
+    return named and np.array_equal(store.rows.all_digests()[first:], added.all_digests)
 
 
 def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) -> None:
@@ -191,12 +191,6 @@ def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) ->
             f"sample {names[fullest]!r} has {filled[fullest]} values that are not zero, and {store.path!r} has room "
             f"for {min(widths)}: compute the matrix of all samples into another store"
         )
-
-
-def _all_digests(store: GramStore) -> Array:
-    """Digests of all row samples, repeated ones included."""
-    digests, index = store.rows.digests(0, store.grid.rows), store.rows.index
-    return digests if index is None else digests[index]
 
 
 def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
@@ -223,7 +217,7 @@ def _grown(store: GramStore, added: Added) -> Spec:
     item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
     a, b = min(grid.side, rows), min(grid.side, cols)
     prepared = store.rows.bytes_of_sample()
-    every = np.concatenate([_all_digests(store), added.all_digests])
+    every = np.concatenate([store.rows.all_digests(), added.all_digests])
     return {
         "shape": [rows, cols],
         "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],

@@ -25,7 +25,7 @@ def damages(store: GramStore, listener: Listener) -> list[str]:
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
     for samples in (store.samples(side) for side in store.sides):
-        reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index")]
+        reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index"), samples.all_digests]
         prepared = set(range(len(samples.marks()))) - set(samples.missing())
         reads += [partial(samples.read, block) for block in sorted(prepared)]
     for step, read in enumerate(reads, start=1):

@@ -15,6 +15,7 @@ import numpy as np
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
 from distkern.core.typing import Array, Indices, Spec
 from distkern.gram.grid import generations
+from distkern.io.digests import fingerprint
 
 GENERATION = 32
 """Bits of a checksum; those above them in a mark say of which generation of the cohort it is, so that none is 0."""
@@ -134,6 +135,24 @@ class StoredSamples:
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""
         return self._store.read(written_whole(self.side, "digests", self._store.meta), slice(start, stop))
+
+    def all_digests(self) -> Array:
+        """Digests of all samples, repeated ones included, compared with the fingerprint of the cohort.
+
+        Raises
+        ------
+        CorruptTileError
+            If they are damaged.
+        """
+        digests, index, meta = self.digests(0, self.count), self.index, self._store.meta
+        every = digests if index is None else digests[index]
+        known = meta["fingerprint"].get(self.side)  # none of landmarks, which are samples of the rows
+        if known not in (None, fingerprint(every, meta["n_features"])):
+            raise CorruptTileError(
+                f"the digests of the {self.side} of {self._store.path!r} do not match their checksum: bring back a "
+                "copy of them, or compute it with overwrite=True; the matrix can be read as it is, and not grow"
+            )
+        return every
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the one after its last."""
