@@ -125,6 +125,7 @@ def append_gram(
         return opened_gram(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
+        _refuse_lost_samples(store, len(store.generations))
         grown = _grown(store, added)
         _refuse_what_cannot_fit(store, grown, pool, memory_limit)
         larger = store.grow(grown, added.ids, *_whole(store, added))
@@ -140,6 +141,8 @@ def append_gram(
         raise StoreError(
             f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
+    else:
+        _refuse_lost_samples(store, len(store.generations) - 1)
     store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
@@ -190,6 +193,15 @@ def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) ->
         raise InputError(
             f"sample {names[fullest]!r} has {filled[fullest]} values that are not zero, and {store.path!r} has room "
             f"for {min(widths)}: compute the matrix of all samples into another store"
+        )
+
+
+def _refuse_lost_samples(store: GramStore, generation: int) -> None:
+    """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
+    if any(store.samples(side).missing(generation) for side in store.sides):
+        raise StoreError(
+            f"what was prepared of some samples of {store.path!r} is lost: run compute_gram with the same kernel and "
+            f"all {store.meta['samples'][0]:,} samples in it, which prepares them again; then this call"
         )
 
 

@@ -178,9 +178,16 @@ class StoredSamples:
         marks[list(blocks)] = 0
         self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 
-    def missing(self) -> list[int]:
-        """Blocks that are not prepared."""
-        return [int(block) for block in np.flatnonzero((self.marks() == 0).any(axis=1))]
+    def missing(self, generation: int | None = None) -> list[int]:
+        """Blocks that are not prepared; or of which that is not that they held in an earlier generation."""
+        needed = np.array(generations(self._counts[:generation], self.block), dtype=np.uint64)
+        marks = valid(self.marks_of_all_generations()[: len(needed)], needed[:, None])
+        return [int(block) for block in np.flatnonzero((marks == 0).any(axis=1))]
+
+    def prepared(self) -> dict[int, Array]:
+        """Marks of the blocks that are prepared, or were before they had more samples."""
+        marks = self.marks_of_all_generations()
+        return {int(block): marks[block] for block in np.flatnonzero((marks != 0).all(axis=1))}
 
     def write(self, block: int, arrays: Mapping[str, Array], held: Mapping[str, Array]) -> tuple[int, ...]:
         """Write what a kernel prepared of a block, after what is held of it; return the marks of its arrays."""
@@ -226,7 +233,7 @@ class StoredSamples:
             if unheard_of or array is None or checksum(array, generation) != expected[name]:
                 raise CorruptTileError(
                     f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
-                    "then compute_gram with the same data, which prepares them again"
+                    "then compute_gram with the same data (all samples, where some were added), to prepare them again"
                 )
             self._store.bytes_read += array.nbytes
             arrays[name] = array
