@@ -143,6 +143,7 @@ def append_gram(
         )
     else:
         _refuse_lost_samples(store, len(store.generations) - 1)
+        _refuse_what_cannot_fit(store, store.meta, pool, memory_limit)
     store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
@@ -241,12 +242,13 @@ def _grown(store: GramStore, added: Added) -> Spec:
     }
 
 
-def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, memory_limit: int | str | None) -> None:
-    needed = grown["bytes_per_task"]
+def _refuse_what_cannot_fit(store: GramStore, plan: Spec, pool: Executor, memory_limit: int | str | None) -> None:
+    """Compare a plan with the memory, and what it stores beyond the present one with the disk."""
+    needed = plan["bytes_per_task"]
     allowed = pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit))
     if needed > allowed:
         raise MemoryLimitError(
             f"a task on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} and "
             f"may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
         )
-    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)
+    refuse_full_disk(plan["bytes_stored"] - store.meta["bytes_stored"], store.path)

@@ -523,6 +523,19 @@ def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
     assert json.loads((tmp_path / "k.zarr" / "zarr.json").read_text()) == before
 
 
+def test_a_limit_of_memory_holds_when_an_interrupted_call_goes_on(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    with pytest.raises(Stop):
+        append_gram(path, X[25:], executor="serial", progress=stop_after(18))
+    done = np.count_nonzero(GramStore.opened(path).marks())
+    with pytest.raises(MemoryLimitError, match=r"tiles of side 6.* may take 1000 B.*allow more"):
+        append_gram(path, X[25:], executor="serial", memory_limit=1000)
+    assert np.count_nonzero(GramStore.opened(path).marks()) == done
+    append_gram(path, X[25:], executor="serial", memory_limit="1GiB")
+    assert_holds(path, X)
+
+
 def test_compute_gram_says_where_the_store_holds_the_first_of_the_samples(tmp_path):
     compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr")
     with pytest.raises(StoreMismatchError, match=r"holds the first 25 of these 40 samples: add the others"):
