@@ -129,6 +129,7 @@ def append_gram(
         return opened_gram(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
+        _refuse_lost_samples(store, len(store.generations))
         grown = _grown(store, added)
         _refuse_what_cannot_fit(store, grown, pool, memory_limit)
         if "error_sample" in store.meta:
@@ -137,7 +138,7 @@ def append_gram(
         if larger is None:  # another client was faster
             return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
         store = larger
-    elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
+    elif not np.array_equal(store.rows.all_digests()[before["samples"][0] :], added.all_digests):
         raise StoreError(
             f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
             "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
@@ -146,6 +147,9 @@ def append_gram(
         raise StoreError(
             f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
+    else:
+        _refuse_lost_samples(store, len(store.generations) - 1)
+        _refuse_what_cannot_fit(store, store.meta, pool, memory_limit)
     store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
@@ -174,7 +178,7 @@ def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
         return False
     first = store.generations[-2]["samples"][0]
     named = source.ids is None or store.rows.ids[first:] == source.ids
-    return named and np.array_equal(_all_digests(store)[first:], added.all_digests)
+    return named and np.array_equal(store.rows.all_digests()[first:], added.all_digests)
 
 
 def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) -> None:
@@ -187,10 +191,13 @@ def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) ->
         )
 
 
-def _all_digests(store: GramStore) -> Array:
-    """Digests of all row samples, repeated ones included."""
-    digests, index = store.rows.digests(0, store.grid.rows), store.rows.index
-    return digests if index is None else digests[index]
+def _refuse_lost_samples(store: GramStore, generation: int) -> None:
+    """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
+    if any(store.samples(side).missing(generation) for side in store.sides):
+        raise StoreError(
+            f"what was prepared of some samples of {store.path!r} is lost: run compute_gram with the same kernel and "
+            f"all {store.meta['samples'][0]:,} samples in it, which prepares them again; then this call"
+        )
 
 
 def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
@@ -217,7 +224,7 @@ def _grown(store: GramStore, added: Added) -> Spec:
     item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
     a, b = min(grid.side, rows), min(grid.side, cols)
     prepared = store.rows.bytes_of_sample()
-    every = np.concatenate([_all_digests(store), added.all_digests])
+    every = np.concatenate([store.rows.all_digests(), added.all_digests])
     return {
         "shape": [rows, cols],
         "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],
@@ -270,12 +277,13 @@ class _Grown:
         return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
 
 
-def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, memory_limit: int | str | None) -> None:
-    needed = grown["bytes_per_task"]
+def _refuse_what_cannot_fit(store: GramStore, plan: Spec, pool: Executor, memory_limit: int | str | None) -> None:
+    """Compare a plan with the memory, and what it stores beyond the present one with the disk."""
+    needed = plan["bytes_per_task"]
     allowed = pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit))
     if needed > allowed:
         raise MemoryLimitError(
             f"a task on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} and "
             f"may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
         )
-    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)
+    refuse_full_disk(plan["bytes_stored"] - store.meta["bytes_stored"], store.path)

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.events import Listener, Progress
 from distkern.engine.executors import resolve_executor
@@ -25,9 +23,8 @@ def damages(store: GramStore, listener: Listener) -> list[str]:
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
     for samples in (store.samples(side) for side in store.sides):
-        reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index")]
-        prepared = set(range(len(samples.marks()))) - set(samples.missing())
-        reads += [partial(samples.read, block) for block in sorted(prepared)]
+        reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index"), samples.all_digests]
+        reads += [partial(samples.read, block, of_block) for block, of_block in samples.prepared().items()]
     for step, read in enumerate(reads, start=1):
         try:
             read()
@@ -56,7 +53,8 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     if lost:
         raise StoreError(
             f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
-            "compute_gram with the same kernel and data again, which prepares just those, then repair_gram"
+            "compute_gram with the same kernel and data again (all samples, where some were added), which prepares "
+            "just those, then repair_gram"
         )
     marks = opened.marks(refresh=True)
     damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
@@ -77,8 +75,6 @@ def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
 
 
 def _unmark_damaged(samples: StoredSamples) -> bool:
-    marks = samples.marks()
-    prepared = np.flatnonzero((marks != 0).all(axis=1))
-    damaged = [int(block) for block in prepared if _is_damaged(samples.read, int(block))]
+    damaged = [block for block, marks in samples.prepared().items() if _is_damaged(samples.read, block, marks)]
     samples.unmark(damaged)
     return bool(damaged)

@@ -15,6 +15,7 @@ import numpy as np
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
 from distkern.core.typing import Array, Indices, Spec
 from distkern.gram.grid import generations
+from distkern.io.digests import fingerprint
 
 GENERATION = 32
 """Bits of a checksum; those above them in a mark say of which generation of the cohort it is, so that none is 0."""
@@ -135,6 +136,24 @@ class StoredSamples:
         """Digests of the values of some samples."""
         return self._store.read(written_whole(self.side, "digests", self._store.meta), slice(start, stop))
 
+    def all_digests(self) -> Array:
+        """Digests of all samples, repeated ones included, compared with the fingerprint of the cohort.
+
+        Raises
+        ------
+        CorruptTileError
+            If they are damaged.
+        """
+        digests, index, meta = self.digests(0, self.count), self.index, self._store.meta
+        every = digests if index is None else digests[index]
+        known = meta["fingerprint"].get(self.side)  # none of landmarks, which are samples of the rows
+        if known not in (None, fingerprint(every, meta["n_features"])):
+            raise CorruptTileError(
+                f"the digests of the {self.side} of {self._store.path!r} do not match their checksum: bring back a "
+                "copy of them, or compute it with overwrite=True; the matrix can be read as it is, and not grow"
+            )
+        return every
+
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the one after its last."""
         return block * self.block, min((block + 1) * self.block, self.count)
@@ -159,9 +178,16 @@ class StoredSamples:
         marks[list(blocks)] = 0
         self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 
-    def missing(self) -> list[int]:
-        """Blocks that are not prepared."""
-        return [int(block) for block in np.flatnonzero((self.marks() == 0).any(axis=1))]
+    def missing(self, generation: int | None = None) -> list[int]:
+        """Blocks that are not prepared; or of which that is not that they held in an earlier generation."""
+        needed = np.array(generations(self._counts[:generation], self.block), dtype=np.uint64)
+        marks = valid(self.marks_of_all_generations()[: len(needed)], needed[:, None])
+        return [int(block) for block in np.flatnonzero((marks == 0).any(axis=1))]
+
+    def prepared(self) -> dict[int, Array]:
+        """Marks of the blocks that are prepared, or were before they had more samples."""
+        marks = self.marks_of_all_generations()
+        return {int(block): marks[block] for block in np.flatnonzero((marks != 0).all(axis=1))}
 
     def write(self, block: int, arrays: Mapping[str, Array], held: Mapping[str, Array]) -> tuple[int, ...]:
         """Write what a kernel prepared of a block, after what is held of it; return the marks of its arrays."""
@@ -207,7 +233,7 @@ class StoredSamples:
             if unheard_of or array is None or checksum(array, made[name]) != expected[name]:
                 raise CorruptTileError(
                     f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
-                    "then compute_gram with the same data, which prepares them again"
+                    "then compute_gram with the same data (all samples, where some were added), to prepare them again"
                 )
             self._store.bytes_read += array.nbytes
             arrays[name] = array

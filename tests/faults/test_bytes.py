@@ -75,6 +75,23 @@ def test_damaged_prepared_samples_are_noticed_and_prepared_again_from_the_data(s
     assert gram.verify() == []
 
 
+@pytest.mark.parametrize("samples", [SMALL, SMALL[[0, 1, 2, 1, 0, 0, 2, 2]]])
+def test_damaged_digests_are_noticed_and_nothing_is_added_on_their_strength(store, samples):
+    compute_gram(Kendall(), samples, store=store, tile=6, overwrite=True)
+    append_gram(store, SMALL[:2] + 1, executor="serial")
+    assert open_gram(store).verify() == []
+    (digests,) = store.glob("rows/digests.*/c/0/0")
+    flip_a_byte(digests)
+    before, root = stored(store), (store / "zarr.json").read_bytes()
+    (wrong,) = open_gram(store).verify()
+    assert "the digests of the rows" in wrong
+    for samples in (SMALL[:2] + 1, SMALL[:2] + 2):
+        with pytest.raises(CorruptTileError, match=r"the digests of the rows .* do not match their checksum"):
+            append_gram(store, samples, executor="serial")
+    assert (stored(store), (store / "zarr.json").read_bytes()) == (before, root)
+    assert np.isfinite(open_gram(store).to_numpy()).all()
+
+
 def test_a_store_of_another_version_is_refused(store):
     description = json.loads((store / "zarr.json").read_text())
     description["attributes"]["distkern"] |= {"format": 99, "version": "7.0"}

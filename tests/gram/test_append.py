@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from distkern import (
+    CorruptTileError,
     Gaussian,
     InputError,
     Kendall,
@@ -28,6 +29,7 @@ from distkern import (
     append_gram,
     compute_gram,
     open_gram,
+    repair_gram,
 )
 from distkern.gram import append, tasks
 from distkern.gram.layout import plan_checksum
@@ -202,6 +204,48 @@ def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
     file.write_bytes(b"short")
     grown = append_gram(path, X[25:], executor="serial")
     np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
+
+
+def test_nothing_is_added_while_what_was_prepared_of_stored_samples_is_lost(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    append_gram(path, X[25:30], executor="serial")
+    GramStore.opened(path).rows.unmark([0])
+    before = (path / "zarr.json").read_bytes()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 30 samples"):
+            append_gram(path, X[30:], executor="serial")
+    assert (path / "zarr.json").read_bytes() == before
+    compute_gram(Kendall(), X[:30], store=path, executor="serial")
+    append_gram(path, X[30:], executor="serial")
+    assert_holds(path, X)
+
+
+@pytest.mark.parametrize("file", ["rows/prepared/diagonal/c/4", "rows/prepared/codes/c/4/0"])
+def test_half_a_block_of_prepared_samples_that_was_damaged_while_others_were_added_is_prepared_again(tmp_path, file):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+
+    def interrupt(event):
+        raise Stop
+
+    with pytest.raises(Stop):
+        append_gram(path, X[25:], executor="serial", progress=interrupt)
+    damaged = bytearray((path / file).read_bytes())
+    damaged[0] ^= 1  # of sample 24, which is alone in its block
+    (path / file).write_bytes(damaged)
+    (wrong,) = open_gram(path).verify()
+    assert "prepared rows 24–29" in wrong
+    with pytest.raises(CorruptTileError, match=r"prepared rows 24–29 .* run repair_gram"):
+        append_gram(path, X[25:], executor="serial")
+    with pytest.raises(StoreError, match="have been unmarked: run compute_gram with the same kernel and data again"):
+        repair_gram(path)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 40 samples"):
+            append_gram(path, X[25:], executor="serial")
+    compute_gram(Kendall(), X, store=path, executor="serial")
+    assert_holds(path, X)
+    assert append_gram(path, X[25:]).shape == (40, 40)
 
 
 def test_equal_samples_are_still_computed_once(tmp_path):
@@ -548,6 +592,19 @@ def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
     with pytest.raises(SampleError, match="'20'"):
         append_gram(gram, np.full((1, 30), np.nan))
     assert json.loads((tmp_path / "k.zarr" / "zarr.json").read_text()) == before
+
+
+def test_a_limit_of_memory_holds_when_an_interrupted_call_goes_on(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
+    with pytest.raises(Stop):
+        append_gram(path, X[25:], executor="serial", progress=stop_after(18))
+    done = np.count_nonzero(GramStore.opened(path).marks())
+    with pytest.raises(MemoryLimitError, match=r"tiles of side 6.* may take 1000 B.*allow more"):
+        append_gram(path, X[25:], executor="serial", memory_limit=1000)
+    assert np.count_nonzero(GramStore.opened(path).marks()) == done
+    append_gram(path, X[25:], executor="serial", memory_limit="1GiB")
+    assert_holds(path, X)
 
 
 def test_compute_gram_says_where_the_store_holds_the_first_of_the_samples(tmp_path):
