@@ -69,6 +69,12 @@ class BagKernel(Kernel):
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
 
 
+def refuse_other_points(A: Prepared, B: Prepared, *names: str) -> None:
+    """Refuse bags of points in another number of dimensions; arrays (k, L, …) hold the points, and L may differ."""
+    first, other = (Prepared({name: block.arrays[name][:, 0] for name in names}) for block in (A, B))
+    first.refuse_unlike(other)
+
+
 @dataclass(frozen=True)
 class _GaussianPairs(BagKernel):
     """A kernel of the means and covariances of two bags, through S = (Σ + Σ')/2 and δ = μ − μ'."""
@@ -103,6 +109,7 @@ class _GaussianPairs(BagKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        A.refuse_unlike(B)
         a, b = A.arrays, B.arrays
         mixed, form = mixed_pairs(a["means"], a["covariances"], b["means"], b["covariances"], A is B)
         own = np.add.outer(a["logdets"], b["logdets"])

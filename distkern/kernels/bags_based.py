@@ -19,7 +19,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import as_source
-from distkern.kernels.bags import BagKernel, check_number
+from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.vectors import Gaussian
 
@@ -77,6 +77,11 @@ class _BasedKernel(BagKernel):
         own = [self._of_one(arrays["shares"][i], meet(i, slice(i, i + 1))[0]) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether the base kernel can compute with the points."""
+        points = {name: array.reshape(-1, *array.shape[2:]) for name, array in A.under(POINTS).arrays.items()}
+        return self.base.is_sound(Prepared(points))
+
     @abstractmethod
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         """What one bag needs of the base kernel between its own points (L, L): arrays by name."""
@@ -87,6 +92,7 @@ class _BasedKernel(BagKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        refuse_other_points(A, B, *(name for name in A.arrays if name.startswith((POINTS, "coordinates"))))
         meet, out = self._meeting(A, B), np.empty((len(A), len(B)))
         each = 8 * A.arrays["shares"].shape[1] * B.arrays["shares"].shape[1]
         step = max(1, CROSS_BYTES // each)

@@ -13,7 +13,7 @@ from distkern.core.bags import split_rows
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.source import as_source
-from distkern.kernels.bags import BagKernel, check_number
+from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
 from distkern.kernels.base import Kernel, Prepared
 
 WIDER = 1.5
@@ -127,6 +127,13 @@ class Entropy(BagKernel):
             out[first : first + step] = np.exp(-0.5 * (apart**2).sum(axis=2)) @ shares
         return out / (2 * np.pi * width**2) ** (d / 2)
 
+    def is_sound(self, A: Prepared) -> bool:
+        """Whether no bag has more atoms than there is room for."""
+        if self.bandwidth is not None:
+            return True
+        counts = A.arrays["counts"]
+        return bool(((counts >= 0) & (counts <= A.arrays["shares"].shape[1])).all())
+
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         values = np.exp(-self.beta * self._divergences(A, B))
@@ -137,7 +144,9 @@ class Entropy(BagKernel):
     def _divergences(self, A: Prepared, B: Prepared) -> Floats:
         a, b = A.arrays, B.arrays
         if self.bandwidth is None:
+            refuse_other_points(A, B, "atoms")
             return atom_pairs(a["shares"], a["atoms"], a["counts"], b["shares"], b["atoms"], b["counts"], A is B)
+        A.refuse_unlike(B)
         return density_pairs(a["densities"], a["entropies"], b["densities"], b["entropies"], A is B)
 
     def diagonal(self, A: Prepared) -> Floats:

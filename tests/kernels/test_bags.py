@@ -65,6 +65,18 @@ class BagContract(KernelContract):
         with pytest.raises(InputError, match="2 dimensions, and those of the cohort that they meet 1"):
             self.kernel(wide, narrow)
 
+    features_tell = False  # of bags it is the dimension of their points that does
+
+    def test_prepared_blocks_of_other_features_are_refused(self):
+        points = np.random.default_rng(0).normal(size=(3, 4, 2))
+        A, B = (
+            self.kernel.resolve(rows).prepare(rows)
+            for rows in (Bags.from_arrays(list(some)).rows() for some in (points, points[:, :, :1]))
+        )
+        for first, second in ((A, B), (B, A)):
+            with pytest.raises(InputError, match="prepare both with this kernel, from samples with the same features"):
+                self.kernel.tile(first, second)
+
     def test_plain_samples_are_refused(self):
         with pytest.raises(InputError, match="the samples are no bags"):
             self.kernel(np.arange(1.0, 9.0).reshape(2, 4))
