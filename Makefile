@@ -32,8 +32,8 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 	"$(BIN)/distkern" demo --out "$(DEMO)"
 
 .PHONY: test
-test: lint ## lint, then run all tests and doctests
-	"$(BIN)/python" -m pytest
+test: lint ## lint, then run the tests and doctests, two files at a time
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 .PHONY: test-faults
 test-faults: $(FOR_DEVELOPERS) ## kill, stop, cut off and fill up all that can be; as root on Linux, or most of it is skipped

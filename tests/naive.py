@@ -332,3 +332,11 @@ def ranking_error(y, f):
     pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
     lost = [(y[i] - y[j]) * ((f[i] < f[j]) + 0.5 * (f[i] == f[j])) for i, j in pairs]
     return math.fsum(lost) / len(pairs)
+
+
+def losing_pairs(y, f, groups, loss):
+    """The mean of loss(1 − (f_i − f_j)), where positive, over pairs of one group with y_i > y_j; their number."""
+    m = len(y)
+    pairs = [(i, j) for i in range(m) for j in range(m) if y[i] > y[j] and groups[i] == groups[j]]
+    total = math.fsum(loss(1 - (f[i] - f[j])) for i, j in pairs if 1 - (f[i] - f[j]) > 0)
+    return total / len(pairs), len(pairs)

@@ -6,11 +6,14 @@ from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.mixture import MallowsMixture
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 NEEDS_DIAGONAL = (
     "the check transforms other rows than the training matrix as a bare array, which does not hold k(x, x) of its "
@@ -36,6 +39,10 @@ SEEDS_BY_PLACE = (
     "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_cluster.py)"
 )
 
+TIES = "the check gives samples whose features are tied, which are no total rankings and have no probability"
+
+NO_RANKINGS = "the check wants blobs of points found, and a ranking of two items knows only which of them is larger"
+
 ESTIMATORS = [
     KernelSVC(),
     KernelSVC(kernel=Linear()),
@@ -46,6 +53,10 @@ ESTIMATORS = [
     KernelPCA(n_components=1, kernel=Linear(), eigen_solver="lanczos"),
     KernelKMeans(3),
     KernelKMeans(3, kernel=Linear(), n_init=2),
+    MallowsMixture(2, n_init=2),
+    KernelSVC(multi_class="ovr"),
+    KernelSVR(),
+    KernelSVR(kernel=Gaussian(sigma=1.0), tol=1e-9),
     KernelStandardizer(),
     KernelStandardizer(unit_norm=False),
     KernelStandardizer(kernel=Linear()),
@@ -55,6 +66,10 @@ ESTIMATORS = [
     LSRRanker(kernel=Linear()),
     MLSRRanker(),
     MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
+    RankSVM(),
+    RankSVM(kernel=Gaussian(sigma=1.0)),
+    RankSVM(kernel=Linear(), loss="squared_hinge"),
+    SGDRanker(kernel=Gaussian(sigma=1.0)),
     MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
 ]
 
@@ -78,6 +93,15 @@ def expected_failures(estimator):
         if isinstance(estimator, KernelRidge):
             names.append("check_positive_only_tag_during_fit")
         return dict.fromkeys(names, NOT_A_GRAM_MATRIX)
+    if isinstance(estimator, MallowsMixture):
+        return {
+            "check_estimators_dtypes": TIES,
+            "check_sample_weights_pandas_series": TIES,
+            "check_sample_weights_not_an_array": TIES,
+            "check_sample_weights_shape": TIES,
+            "check_sample_weights_not_overwritten": TIES,
+            "check_clustering": NO_RANKINGS,
+        }
     if isinstance(estimator, KernelKMeans):
         if estimator.kernel == Linear():
             return {

@@ -19,7 +19,7 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
-    say,
+    say_what_was_computed,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -54,7 +54,7 @@ def append(
     from distkern.gram.append import append_gram
 
     gram = open_store(store)
-    before, runs = gram.shape[0], len(gram.info()["runs"])
+    runs = len(gram.info()["runs"])
     X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
     with executor_of(**execution) as executor:
         on_interruption("what had finished is stored, and the same command goes on from there")
@@ -66,9 +66,5 @@ def append(
         print_json(info)
         return
     rows, cols = grown.shape
-    click.echo(f"{store}: {rows - before:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
-    if len(info["runs"]) > runs:
-        run = info["runs"][-1]
-        say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
-    else:
-        say("nothing was computed", quiet)
+    click.echo(f"{store}: {len(X):,} samples added, {rows:,} × {cols:,} Gram matrix complete")
+    say_what_was_computed(info["runs"], runs, quiet, "nothing was computed: they were there before")

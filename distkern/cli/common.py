@@ -72,12 +72,13 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progre
 sep_option = click.option(
     "--sep", metavar="TEXT", help="Separator of a text table's columns; found in its header by default. \\t is a tab."
 )
+samples_option = click.option(
+    "--samples",
+    type=click.Choice(["rows", "columns"]),
+    help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+)
 cohort_options = options(
-    click.option(
-        "--samples",
-        type=click.Choice(["rows", "columns"]),
-        help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
-    ),
+    samples_option,
     click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
     sep_option,
 )
@@ -113,6 +114,17 @@ execution_options = options(
 )
 
 
+def refuse_several_executors(
+    *, scheduler: str | None, scheduler_file: Path | None, workers: int | None, threads: int | None, **others: Any
+) -> list[str]:
+    """Refuse more than one choice of who runs the tasks; return the options that chose."""
+    given = {"--scheduler": scheduler, "--scheduler-file": scheduler_file, "--workers": workers, "--threads": threads}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other: choose one")
+    return chosen
+
+
 @contextmanager
 def executor_of(
     *,
@@ -130,10 +142,9 @@ def executor_of(
     Nothing chosen means the cluster that Dask's configuration names, such as ``DASK_SCHEDULER_ADDRESS``, else a local
     cluster of ``fallback`` processes, else threads.
     """
-    given = {"--scheduler": scheduler, "--scheduler-file": scheduler_file, "--workers": workers, "--threads": threads}
-    chosen = [name for name, value in given.items() if value is not None]
-    if len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(chosen)} exclude each other: choose one")
+    chosen = refuse_several_executors(
+        scheduler=scheduler, scheduler_file=scheduler_file, workers=workers, threads=threads
+    )
     if tls and workers is None and (chosen or fallback is None):
         raise click.UsageError(
             "--tls encrypts the cluster that --workers starts; to join one give --tls-ca-file, --tls-cert and --tls-key"
@@ -284,3 +295,15 @@ def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
     refuse_unwritable(path.parent)
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into: make it first")
+
+
+def say_what_was_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
+    """Say what this process computed, of all the runs that a store knows, ``before`` of which had ended earlier."""
+    from distkern.gram.runlog import this_client
+
+    own = [run for run in runs[before:] if run["client"] == this_client()]
+    if own:
+        run = own[-1]
+        say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
+    else:
+        say(nothing, quiet)

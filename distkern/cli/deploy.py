@@ -103,12 +103,15 @@ def local(
             if scheduler_file is None
             else ["--scheduler-file", str(scheduler_file)]
         )
-        options = shlex.join([*joins, *(used.options() if used else []), *(["--insecure"] if insecure else [])])
+        keys = used.options() if used else []
+        joining = shlex.join([*(joins if scheduler_file else joins[1:]), *keys])
+        options = shlex.join([*joins, *keys, *(["--insecure"] if insecure else [])])
         print_table(
             [
                 ("scheduler", cluster.scheduler_address),
                 ("workers", f"{number}, one thread each"),
                 ("dashboard", cluster.dashboard_link),
+                ("join it", f"dask worker {joining} --nthreads 1 --dashboard-address 127.0.0.1:0"),
                 ("use it", f"distkern gram cohort.npy cohort.zarr --kernel kendall {options}"),
                 ("stop it", "Ctrl-C"),
             ]
@@ -147,7 +150,7 @@ def slurm(out: Path | None, **given: Any) -> None:
     _print_or_write(recipes.slurm(**given), out)
 
 
-@deploy.command(context_settings={"ignore_unknown_options": True})
+@deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("folder", type=Place(), metavar="DIR")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
@@ -169,7 +172,7 @@ def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None
         )
 
 
-@deploy.command(context_settings={"ignore_unknown_options": True})
+@deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--name", default="distkern", help="Name of all that is made.")
 @click.option("--image", default="distkern:latest", help="Image made from deploy/Dockerfile.")
 @click.option("--workers", type=click.IntRange(1), default=4, help="Workers of one thread.")

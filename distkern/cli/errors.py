@@ -37,6 +37,8 @@ _IN_CLI_WORDS = [
     (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
     (r"\bsep=(?=[:;,. ]|$)", "--sep"),
     (r", or give others with ids=", ""),
+    (r"\bgive the new ones other ids=", "name the new ones otherwise in their file"),
+    (r"\ballow more by memory_limit=, or fewer threads", "give a larger --memory-limit or fewer --threads"),
     (r"\bmax_bytes= to to_numpy\(\)", "--memory-limit"),
     (r", or raise memory_limit=$", ""),
     (r"\bevaluation=(?=[:;,. ]|$)", "--evaluation FILE"),
@@ -47,6 +49,8 @@ _IN_CLI_WORDS = [
     (r"\brepair_gram\b", "`distkern verify --repair`"),
     (r"compute_gram\(kernel, new, Y=old, store=\.\.\.\)", "`distkern gram NEW STORE --against OLD`"),
     (r"\bcompute_gram\b", "`distkern gram`"),
+    (r"\bcall append_gram as before\b", "run the same `distkern append` again"),
+    (r"\bappend_gram\b", "`distkern append`"),
     (r"read text tables with distkern\.read_expression first", "text tables end in .csv, .tsv, .txt or .tab"),
 ]
 """What the library says to those who write Python, as those say it who type options."""
@@ -70,7 +74,7 @@ def in_cli_words(message: str) -> str:
     """
     for pattern, words in _IN_CLI_WORDS:
         message = re.sub(pattern, words, message)
-    return message
+    return re.sub(r"\bthe same (?:call|command)\b", _the_same_command(), message)
 
 
 def failure_of(error: Exception) -> Failure:
@@ -125,7 +129,18 @@ def one_line_ends(debug: bool = False) -> Iterator[None]:
 def _what_interruption_means() -> str:
     context = click.get_current_context(silent=True)
     advice = context.meta.get("distkern.interrupted") if context else None
-    return "interrupted: " + (advice or "run the same command again")
+    return "interrupted: " + in_cli_words(advice or "run the same command again")
+
+
+def go_on_without(*options: str) -> None:
+    """State which options the user has to leave out, so that the same command goes on instead of beginning anew."""
+    click.get_current_context().meta["distkern.without"] = options
+
+
+def _the_same_command() -> str:
+    context = click.get_current_context(silent=True)
+    options = context.meta.get("distkern.without", ()) if context else ()
+    return "the same command" + (f" without {' and '.join(options)}" if options else "")
 
 
 def on_interruption(advice: str) -> None:

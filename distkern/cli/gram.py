@@ -22,11 +22,12 @@ from distkern.cli.common import (
     print_table,
     progress_of,
     quiet_option,
+    refuse_several_executors,
     refuse_unwritable,
-    say,
+    say_what_was_computed,
     separator_of,
 )
-from distkern.cli.errors import on_interruption
+from distkern.cli.errors import go_on_without, on_interruption
 from distkern.cli.kernels import kernel_of, kernel_options
 from distkern.core.errors import StoreMismatchError
 
@@ -109,6 +110,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
     kernel, X, Y = read_arguments(**given)
+    go_on_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
         on_interruption(f"what had finished is in {str(store)!r}, and the same command goes on from there")
         matrix = compute_gram(
@@ -135,11 +137,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
     if error:
         click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
-    if len(info["runs"]) > len(runs):
-        run = info["runs"][-1]
-        say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)
-    else:
-        say("it was complete before: nothing was computed", quiet)
+    say_what_was_computed(info["runs"], len(runs), quiet, "it was complete before: nothing was computed")
 
 
 def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -182,6 +180,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
     wanted = given["workers"]  # a plan for so many is made without starting them
+    refuse_several_executors(**given)
     with nullcontext() if wanted else executor_of(**given) as executor:
         pool = resolve_executor(executor)
         plan = plan_gram(

@@ -33,7 +33,8 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
 
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")
-    state = "complete" if found["complete"] else "incomplete: the same `distkern gram` goes on where it stopped"
+    verb = "append" if gram.status()["grown"] else "gram"
+    state = "complete" if found["complete"] else f"incomplete: the same `distkern {verb}` goes on where it stopped"
     table = [
         ("store", found["path"]),
         ("kernel", repr(gram.kernel)),

@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkern.cli.common import options
+from distkern.cli.common import F, options
 from distkern.core.errors import DistkernError
 
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
 
-kernel_options = options(
-    click.option(
-        "--kernel",
-        metavar="NAME|JSON",
-        required=True,
-        help="kendall, mallows, linear, polynomial, gaussian, ... or a JSON spec such as "
-        '\'{"kernel": "mallows", "lam": 2}\', which can join kernels.',
-    ),
-    click.option("--ties", metavar="WORD", help="Short for --param ties=WORD; for kendall: zero or b (tau-b)."),
-    click.option(
-        "--param",
-        "params",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="A parameter of the kernel, such as lam=2 or scaled=true; may be repeated.",
-    ),
-)
+
+def kernel_choice(*, required: bool) -> Callable[[F], F]:
+    """Options that name a kernel and its parameters."""
+    return options(
+        click.option(
+            "--kernel",
+            metavar="NAME|JSON",
+            required=required,
+            help="kendall, mallows, linear, polynomial, gaussian, ... or a JSON spec such as "
+            '\'{"kernel": "mallows", "lam": 2}\', which can join kernels.',
+        ),
+        click.option("--ties", metavar="WORD", help="Short for --param ties=WORD; for kendall: zero or b (tau-b)."),
+        click.option(
+            "--param",
+            "params",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="A parameter of the kernel, such as lam=2 or scaled=true; may be repeated.",
+        ),
+    )
+
+
+kernel_options = kernel_choice(required=True)
 
 
 def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:

@@ -8,6 +8,7 @@ import click
 
 from distkern._version import __version__
 from distkern.cli.append import append
+from distkern.cli.cluster import cluster
 from distkern.cli.demo import demo
 from distkern.cli.deploy import deploy
 from distkern.cli.errors import EXIT_CODES, one_line_ends
@@ -16,6 +17,7 @@ from distkern.cli.gram import gram
 from distkern.cli.info import info
 from distkern.cli.plan import plan
 from distkern.cli.report import report
+from distkern.cli.reproduce import reproduce
 from distkern.cli.status import status
 from distkern.cli.verify import verify
 
@@ -56,5 +58,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, append, status, info, verify, evaluate, report, deploy):
+for _command in (demo, plan, gram, append, status, info, verify, evaluate, cluster, report, reproduce, deploy):
     main.add_command(_command)

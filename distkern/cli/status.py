@@ -23,7 +23,8 @@ Examples:
   distkern status cohort.zarr --json | jq .seconds_left
 
 A run tells of itself every few seconds by one small write into the store. One that is not heard of for a minute has
-been killed, or cannot reach the store any more; the same `distkern gram` goes on from what is done. A tile that failed
+been killed, or cannot reach the store any more; the same `distkern gram` or
+`distkern append` goes on from what is done. A tile that failed
 is named here, and in `distkern info` later."""
 
 
@@ -96,7 +97,7 @@ def _memory(run: dict[str, Any], promised: int) -> str:
 
 
 def _state(found: dict[str, Any]) -> str:
-    on = "the same `distkern gram` goes on where it stopped"
+    on = f"the same `distkern {'append' if found['grown'] else 'gram'}` goes on where it stopped"
     run = found["run"]
     if found["state"] == "running":
         return f"running: {run['note'] or run['phase'] or 'about to begin'}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from distkern.cli.common import StorePlace, json_option, open_store, print_json, progress_of, quiet_option, say
-from distkern.cli.errors import on_interruption
+from distkern.cli.errors import in_cli_words, on_interruption
 from distkern.core.errors import StoreError
 
 EPILOG = """\b
@@ -28,7 +28,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     from distkern.gram.repair import repair_gram
 
     gram = open_store(store)
-    damage = [found.partition("checksum: ")[0] + "checksum" for found in gram.verify(progress=progress_of(quiet))]
+    damage = [_shortly(found) for found in gram.verify(progress=progress_of(quiet))]
     on_interruption("run the same command again")
     repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
     left = gram.verify(progress=False) if repaired else damage
@@ -47,6 +47,15 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
             )
     if left:
         number = f"{len(left):,} damaged part{'s' if len(left) > 1 else ''}"
-        raise StoreError(f"{str(store)!r} has {number}: run `distkern verify --repair {store}`")
+        raise StoreError(
+            f"{str(store)!r} has {number}" + ("" if repair else f": run `distkern verify --repair {store}`")
+        )
     if not info["complete"]:
-        say("the matrix is not complete: the same `distkern gram` goes on where it stopped", quiet)
+        verb = "append" if gram.status()["grown"] else "gram"
+        say(f"the matrix is not complete: the same `distkern {verb}` goes on where it stopped", quiet)
+
+
+def _shortly(found: str) -> str:
+    """What is damaged, without the advice that follows where `--repair` will do."""
+    what, mark, _ = found.partition("checksum: ")
+    return in_cli_words(what + "checksum" if mark else found)

@@ -84,3 +84,42 @@ def sums_of_overtaken(levels, order, scores, thresholds, values, out):  # type: 
             for column in range(columns):
                 out[j, column] += tree[node, column]
             node -= node & -node
+
+
+@compiled
+def simplex_ascent(linear, quadratic, start):  # type: ignore[no-untyped-def]
+    """Maximise bᵀα − ½ αᵀQα over α ≥ 0 with sum 1, from a start in it, by moving weight between two entries at a time.
+
+    Parameters
+    ----------
+    linear, quadratic
+        b, (n,), and Q, positive semidefinite (n, n).
+    start
+        A point of the simplex, (n,).
+    """
+    n = linear.shape[0]
+    alpha = start.copy()
+    gradient = linear - quadratic @ alpha
+    scale = np.abs(linear).max() + np.abs(quadratic).max()
+    for _ in range(1000 * n):
+        up, down = 0, -1
+        for k in range(n):
+            if gradient[k] > gradient[up]:
+                up = k
+            if alpha[k] > 0 and (down < 0 or gradient[k] < gradient[down]):
+                down = k
+        violation = gradient[up] - gradient[down]
+        if violation <= 1e-12 * scale:
+            break
+        bend = quadratic[up, up] + quadratic[down, down] - 2 * quadratic[up, down]
+        move = alpha[down]
+        if bend * move > violation:
+            move = violation / bend
+        alpha[up] += move
+        if move == alpha[down]:
+            alpha[down] = 0.0
+        else:
+            alpha[down] -= move
+        for k in range(n):
+            gradient[k] -= move * (quadratic[k, up] - quadratic[k, down])
+    return alpha

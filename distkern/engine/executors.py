@@ -99,7 +99,9 @@ class Threads:
 def failed(task: Any, error: Exception) -> Failure:
     """Record what a task raised, and let go of the arrays that its traceback holds."""
     raised: BaseException | None = error
-    while raised is not None:
+    seen: set[int] = set()  # an error may be its own cause
+    while raised is not None and id(raised) not in seen:
+        seen.add(id(raised))
         if raised.__traceback__ is not None:
             clear_frames(raised.__traceback__.tb_next)  # the first is that of whoever caught it
         raised = raised.__cause__ or raised.__context__

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError, MemoryLimitError, StoreError
+from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Executor, Indices, Spec
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
@@ -19,12 +20,14 @@ from distkern.gram.fill import fill
 from distkern.gram.grid import Grid
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import distinct, look
+from distkern.gram.landmarks import ENTRIES, as_sample, drawn_pairs, pair_values, sample_in
 from distkern.gram.nystrom import NystromGram, opened_gram
 from distkern.gram.plan import bytes_in_store, bytes_of_task, readable_bytes, refuse_full_disk
 from distkern.gram.store import GramStore
+from distkern.gram.tasks import prepared_block
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel
+from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.matrix.array import name_samples
 
@@ -67,13 +70,15 @@ def append_gram(
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
     same call goes on from there, and when it has ended the same call changes nothing: samples that were the last to be
-    added are not added again, unless they come under other names.
+    added are not added again, unless they come under other names. Of two clients that add samples at once one comes
+    first: with the same samples both complete them, with others the second adds its own once the first has ended, and
+    is refused before.
 
     Parameters
     ----------
     gram
         A stored Gram matrix, or the folder of its store, complete. To a rectangular one rows are added, and to an
-        approximation by landmarks too, whose landmarks and sample of true entries stay as they are.
+        approximation by landmarks too: its landmarks stay, and its true entries become a sample of all pairs.
     X
         The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
         samples, as a median bandwidth, stay as they are.
@@ -91,10 +96,12 @@ def append_gram(
     ------
     InputError
         If a sample cannot be used, its name is taken, or features differ.
+    StoreMismatchError
+        If the store does not hold what the handle's kernel is made of any more.
     MemoryLimitError
         If the work cannot fit the memory or disk; before any of it starts.
     StoreError
-        If the store is not complete, and not by an interrupted call with the same samples.
+        If the store is not complete, and not because these same samples are being added to it.
 
     Examples
     --------
@@ -109,6 +116,8 @@ def append_gram(
     """
     store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
     kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
+    if kernel.stored().spec() != store.meta["stored"]:
+        raise StoreMismatchError(f"{store.path!r} was replaced by a store of another kernel: open it with open_gram")
     pool, listener = resolve_executor(executor), progress_listener(progress)
     await_workers(pool, listener)
     known = known_features(store)
@@ -122,16 +131,22 @@ def append_gram(
         _refuse_taken_names(store, added)
         grown = _grown(store, added)
         _refuse_what_cannot_fit(store, grown, pool, memory_limit)
-        store = store.grow(grown, added.ids, added.digests, added.index)
+        if "error_sample" in store.meta:
+            grown["error_sample"] = _more_true_entries(store, added)
+        larger = store.grow(grown, added.ids, *_whole(store, added))
+        if larger is None:  # another client was faster
+            return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
+        store = larger
     elif not np.array_equal(_all_digests(store)[before["samples"][0] :], added.all_digests):
         raise StoreError(
-            f"{store.path!r} is not complete, and samples are added to a complete one: run the call again that was "
-            "interrupted, it goes on where it stopped"
+            f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
+            "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
         )
     elif source.ids is not None and store.rows.ids != added.ids:
         raise StoreError(
             f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
+    store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
     return opened_gram(store, kernel, None if executor is None else pool)
@@ -178,6 +193,13 @@ def _all_digests(store: GramStore) -> Array:
     return digests if index is None else digests[index]
 
 
+def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
+    """Digests of all computed row samples, stored and added, and where samples repeat which of them each equals."""
+    digests = np.concatenate([store.rows.digests(0, store.grid.rows), added.digests])
+    known = store.rows.index
+    return digests, None if known is None or added.index is None else np.concatenate([known, added.index])
+
+
 def _refuse_taken_names(store: GramStore, added: Added) -> None:
     known: set[str] = set()
     for name in added.ids:
@@ -205,6 +227,47 @@ def _grown(store: GramStore, added: Added) -> Spec:
         "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], prepared, item),
         "seconds": meta["seconds"] * larger.entries / grid.entries,
     }
+
+
+def _more_true_entries(store: GramStore, added: Added) -> Spec:
+    """The true entries of the grown cohort: those whose draw moves to a pair with a new sample are computed."""
+    samples, index = store.meta["samples"][0], store.rows.index
+    every = samples + len(added.all_digests)
+    computed = np.arange(every) if index is None or added.index is None else np.concatenate([index, added.index])
+    known, held = sample_in(store.path, store.meta["error_sample"])
+    entries = len(held) or ENTRIES  # one sample has no pair
+    pairs, values = drawn_pairs(store.meta["landmarks"].get("seed", 0), every, entries), np.empty(entries)
+    kept, moved = (np.flatnonzero(some) for some in (pairs[1] < samples, pairs[1] >= samples))
+    pairs[:, kept], values[kept] = known[:, kept], held[kept]
+    moved = moved[np.argsort(computed[pairs[0, moved]], kind="stable")]  # so that few stored blocks are read twice
+    grown = _Grown(store, added.source)
+    values[moved] = pair_values(grown.kernel, pairs[:, moved], moved, lambda some: grown.prepared(computed[some]))
+    return as_sample(pairs, values)
+
+
+class _Grown:
+    """The computed samples of a store and, numbered after them, those that are added; holds four blocks at most."""
+
+    def __init__(self, store: GramStore, source: Source) -> None:
+        self.kernel = from_spec(store.meta["stored"])
+        self._samples = store.rows
+        self._read = source.read_sparse if store.meta["sparse"] else source.read
+        self._block = lru_cache(maxsize=4)(partial(prepared_block, store, "rows"))
+
+    def prepared(self, places: Indices) -> Prepared:
+        """Some of them, prepared."""
+        samples, blocks = self._samples, places // self._samples.block
+        blocks[places >= samples.count] = -1
+        order, parts = np.argsort(blocks, kind="stable"), []
+        for block in np.unique(blocks):
+            some = places[blocks == block]
+            if block < 0:
+                parts.append(self.kernel.prepare(self._read(some - samples.count)))
+            else:
+                parts.append(self._block(int(block)).take(some - block * samples.block))
+        back = np.argsort(order)
+        whole = {name: [samples.widened(name, part.arrays[name]) for part in parts] for name in parts[0].arrays}
+        return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
 
 
 def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, memory_limit: int | str | None) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 from distkern.core.errors import InputError
+from distkern.core.events import silent
 from distkern.core.random import uniforms
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.executors import Threads, usable_cores
+from distkern.engine.run import run
 from distkern.kernels.base import Kernel, Prepared
 
 CANDIDATES = 10
@@ -87,8 +89,7 @@ class Pool:
             rows = slice(block * BLOCK, min((block + 1) * BLOCK, size))
             out[rows] = self._kernel.tile(self._blocks[block], right)[: rows.stop - rows.start]
 
-        for _ in Threads().map(fill, range(-(-size // BLOCK))):
-            pass
+        run(Threads(), fill, range(-(-size // BLOCK)), lambda _: None, phase="choose landmarks", listener=silent)
         return _finite(out)
 
     def uniforms(self, count: int) -> Floats:

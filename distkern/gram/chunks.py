@@ -22,6 +22,9 @@ STRIP_ENTRIES = 2**14
 STRIP_ROWS = 16
 """Rows that are multiplied at a time, at least."""
 
+BESIDE_BYTES = 2**21
+"""Bytes that a worker takes for a task beside its arrays: messages, documents of the store, what is freed later."""
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -93,4 +96,5 @@ def task_bytes(grid: Grid, item: int, vectors: int) -> int:
     longest = max(grid.rows, grid.cols)
     span = min(_tiles_across(grid) * grid.side, longest)
     multiplying, reading = 5 * span, 2 * span + min(2 * SCRATCH_ROWS, longest)  # two chunks of Zarr have what is needed
-    return 3 * item * height * width + 48 * strip + 8 * (max(multiplying, reading) * vectors + 2 * span)
+    arrays = 3 * item * height * width + 48 * strip + 8 * (max(multiplying, reading) * vectors + 2 * span)
+    return BESIDE_BYTES + arrays

@@ -268,9 +268,14 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
 
 
 def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
-    """Say so where the store holds the first ones of the samples that are given."""
+    """Say so where the store holds the first ones of these samples, or these are the first ones that it holds."""
     held, given = store.rows.digests(0, store.grid.rows), job.sides["rows"].digests
     cols = store.meta["fingerprint"].get("cols") == plan.fingerprint.get("cols")
+    if cols and len(store.generations) > 1 and np.array_equal(held[: len(given)], given):
+        raise StoreMismatchError(
+            f"{store.path!r} holds these {job.samples[0]:,} samples and others that were added to them: open it, or, "
+            "if adding was interrupted, call append_gram as before, which goes on from there"
+        )
     if cols and np.array_equal(given[: len(held)], held):
         raise StoreMismatchError(
             f"{store.path!r} holds the first {store.meta['samples'][0]:,} of these {job.samples[0]:,} samples: add the "

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.errors import CorruptTileError, InputError, MemoryLimitError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.gram.choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
 from distkern.gram.inspect import Job, Side
 from distkern.gram.plan import GramPlan, readable_bytes
 from distkern.gram.samples import checksum
-from distkern.kernels.base import Prepared
+from distkern.kernels.base import Kernel, Prepared
 from distkern.matrix.indexing import as_indices
 
 ENTRIES = 1000
@@ -209,27 +210,100 @@ def stand_ins(asked: Landmarks) -> Indices:
 
 
 def true_entries(job: Job, seed: int) -> Spec:
-    """Values of the stored kernel at uniformly drawn pairs of different samples, JSON-ready and with a checksum."""
-    m = job.samples[0]
-    entries = ENTRIES if m > 1 else 0
-    key = _key(seed, "true entries")
-    first = (uniforms(key, 0, entries) * m).astype(np.intp)
-    second = (uniforms(key, 1, entries) * (m - 1)).astype(np.intp)
-    second += second >= first
-    values: Floats = np.empty(entries)
-    kernel, rows = job.kernel.stored(), job.sides["rows"]
-    for start in range(0, entries, TOGETHER):
-        some = slice(start, start + TOGETHER)
-        pairs = np.concatenate([_computed(rows, first[some]), _computed(rows, second[some])])
-        read = _prepared(job, kernel, pairs)
-        half = np.arange(len(pairs) // 2)
-        values[some] = kernel.tile(read.take(half), read.take(half + len(half))).diagonal()
+    """Values of the stored kernel at some pairs of different samples, JSON-ready and with a checksum."""
+    rows, kernel = job.sides["rows"], job.kernel.stored()
+    pairs = drawn_pairs(seed, job.samples[0], ENTRIES)
+    draws = np.arange(pairs.shape[1])
+    return as_sample(
+        pairs, pair_values(kernel, pairs, draws, lambda some: _prepared(job, kernel, _computed(rows, some)))
+    )
+
+
+def drawn_pairs(seed: int, samples: int, entries: int) -> Indices:
+    """Pairs (2, entries) of different samples, the first one before the second, each uniform and independent.
+
+    Pairs are numbered as a growing cohort brings them, {i, j} with i < j as j (j − 1) / 2 + i, and a draw is a jump
+    consistent hash: when the cohort grows, it stays or moves to a pair with a new sample, with the probability that
+    keeps it uniform. So the draws of a cohort that has grown are those of one that was there at once.
+
+    Source: Lamping & Veach, *A fast, minimal memory, consistent hash algorithm* (2014).
+
+    Examples
+    --------
+    >>> drawn_pairs(0, 60, 4).tolist()
+    [[9, 21, 18, 45], [59, 54, 48, 56]]
+    >>> drawn_pairs(0, 90, 4).tolist()
+    [[2, 12, 18, 45], [79, 71, 48, 56]]
+    """
+    key, count = _key(seed, "true entries"), samples * (samples - 1) // 2
+    if count == 0:
+        return np.empty((2, 0), dtype=np.intp)
+    number, following = np.zeros(entries), np.zeros(entries)
+    step = 0
+    while (moving := following < count).any():
+        number[moving] = following[moving]  # at the size at which it moves, a draw moves to the pair that is added
+        following[moving] = np.floor((number[moving] + 1) / (1 - uniforms(key, step, entries)[moving]))
+        step += 1
+    second = [(1 + math.isqrt(1 + 8 * int(one))) // 2 for one in number]
+    first = [int(one) - j * (j - 1) // 2 for one, j in zip(number, second, strict=True)]
+    return np.array([first, second], dtype=np.intp)
+
+
+def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callable[[Indices], Prepared]) -> Floats:
+    """Kernel values at pairs (2, entries) of samples: the diagonals of small tiles.
+
+    Parameters
+    ----------
+    draws
+        Number of each pair among all that were drawn. It fixes the pair's place in its tile, and by that its bits,
+        whichever others are computed.
+    prepared
+        Reads some samples.
+
+    Raises
+    ------
+    InputError
+        If a value is not finite.
+    """
+    values: Floats = np.empty(len(draws))
+    places = draws % TOGETHER
+    order = np.argsort(places, kind="stable")
+    turns = np.empty_like(draws)
+    turns[order] = np.arange(len(draws)) - np.searchsorted(places[order], places[order])
+    for turn in range(turns.max(initial=-1) + 1):
+        some = np.flatnonzero(turns == turn)
+        tile = np.full(places[some].max() + 1, some[0])
+        tile[places[some]] = some
+        read = prepared(pairs[:, tile].ravel())
+        values[some] = kernel.tile(read.take(slice(len(tile))), read.take(slice(len(tile), None))).diagonal()[
+            places[some]
+        ]
     if not np.isfinite(values).all():
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise InputError(
-            f"k(x, y) is {values[wrong]} for samples number {first[wrong]} and {second[wrong]}: scale the data down"
+        first, second = pairs[:, wrong]
+        raise InputError(f"k(x, y) is {values[wrong]} for samples number {first} and {second}: scale the data down")
+    return values
+
+
+def sample_in(path: str, sample: Spec) -> tuple[Indices, Floats]:
+    """Read the true entries in the plan of the store at a path: pairs (2, entries), and values of the stored kernel.
+
+    Raises
+    ------
+    CorruptTileError
+        If the values do not match their checksum.
+    """
+    pairs, values = np.array(sample["pairs"], dtype=np.intp).reshape(2, -1), np.array(sample["values"], dtype=float)
+    if checksum(values) != sample["checksum"]:
+        raise CorruptTileError(
+            f"the true entries in {path!r} do not match their checksum: compute it with overwrite=True"
         )
-    return {"pairs": [first.tolist(), second.tolist()], "values": values.tolist(), "checksum": checksum(values)}
+    return pairs, values
+
+
+def as_sample(pairs: Indices, values: Floats) -> Spec:
+    """True entries as the plan of a store holds them."""
+    return {"pairs": pairs.tolist(), "values": values.tolist(), "checksum": checksum(values)}
 
 
 def _prepared(job: Job, kernel: Any, places: Indices) -> Prepared:

@@ -17,8 +17,9 @@
       scratch/...           vectors on their way to workers that multiply; nothing to read
 
 A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
-longer, and the names of the samples go to ``rows/ids.g``. A mark of generation g is of what the tile held then: a tile
-that has more samples since is not done, but what it holds is kept and only the rest is computed.
+longer. Names, digests and index go to arrays that end in the id of the new plan, as ``rows/ids.<id>``, so that a client
+whose plan comes too late has written nothing that another one reads. A mark of generation g is of what the tile held
+then: a tile that has more samples since is not done, but what it holds is kept and only the rest is computed.
 
 On object storage all of this lies in a folder that the plan in ``cohort.zarr/zarr.json`` names.
 """
@@ -39,7 +40,7 @@ from distkern.core.typing import Array, Spec
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Side
 from distkern.gram.places import ROOT
-from distkern.gram.samples import DIAGONAL, checksum, ids_array
+from distkern.gram.samples import DIAGONAL, checksum, written_whole
 
 FORMAT = 1
 """Version of the layout; a store of another version is refused."""
@@ -117,11 +118,12 @@ def arrays_of(meta: Spec) -> dict[str, Layout]:
     sides |= {} if grid.symmetric else {"cols": (1, grid.col_blocks, laid_out.col_blocks)}
     for name, (axis, blocks, first_blocks) in sides.items():
         computed, arrays = meta["shape"][axis], len(meta["prepared"]) + 1
-        layouts[ids_array(name, len(meta["generations"]))] = Layout((0,), (0,), "uint8")
-        layouts[f"{name}/digests"] = Layout((computed, 16), (first["shape"][axis], 16), "uint8")
+        layouts[written_whole(name, "ids", meta)] = Layout((0,), (0,), "uint8")
+        layouts[written_whole(name, "digests", meta)] = Layout((computed, 16), (computed, 16), "uint8")
         layouts[f"{name}/marks"] = Layout((blocks, arrays), (first_blocks, arrays), "uint64")
         if name in meta["index"]:
-            layouts[f"{name}/index"] = Layout((meta["samples"][axis],), (first["samples"][axis],), "int32")
+            samples = (meta["samples"][axis],)
+            layouts[written_whole(name, "index", meta)] = Layout(samples, samples, "int32")
         layouts[f"{name}/prepared/{DIAGONAL}"] = Layout((computed,), (grid.side,), "float64", 0.0)
         for array, (kind, row) in meta["prepared"].items():
             fill = np.zeros((), kind).item()
@@ -131,7 +133,14 @@ def arrays_of(meta: Spec) -> dict[str, Layout]:
 
 def holds_names(name: str) -> bool:
     """Whether an array holds the names of samples, of whatever generation of the cohort."""
-    return name.rpartition("/")[2].partition(".")[0] == "ids"
+    return name.partition("/")[2].partition(".")[0] == "ids"
+
+
+def growing_axes(name: str) -> int:
+    """Number of leading axes along which an array becomes longer as a cohort grows."""
+    if name.partition("/")[2].partition(".")[0] in ("ids", "digests", "index"):
+        return 0
+    return 2 if name in ("gram", "marks") else 1
 
 
 def document_of(meta: Spec) -> bytes:

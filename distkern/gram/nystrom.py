@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import CorruptTileError, StoreError
+from distkern.core.errors import StoreError
 from distkern.core.typing import Executor, Floats, Indices, Spec
 from distkern.gram.handle import Gram, _among
-from distkern.gram.samples import checksum
+from distkern.gram.landmarks import sample_in
 from distkern.gram.store import GramStore, same_store
 from distkern.kernels.base import Kernel
 from distkern.matrix.lowrank import ArrayFeatures, Features, LowRankGram
@@ -246,8 +246,8 @@ class NystromGram(LowRankGram):
     def error(self) -> NystromError:
         """Compare with true entries, which were computed beside the part; no samples are needed.
 
-        The trace is exact. The sampled entries are those of the cohort that the store was made for; samples that were
-        added since are in the trace only.
+        The trace is exact. The sampled entries are a uniform sample of all pairs, also where samples have been added
+        since the store was made.
 
         Raises
         ------
@@ -277,12 +277,7 @@ class NystromGram(LowRankGram):
 
     def _true_entries(self) -> tuple[Indices, Floats]:
         """Positions (2, entries) of the sampled pairs, and the kernel's values there."""
-        sample = self.part._store.meta["error_sample"]
-        pairs, stored = np.array(sample["pairs"], dtype=np.intp).reshape(2, -1), np.array(sample["values"], dtype=float)
-        if checksum(stored) != sample["checksum"]:
-            raise CorruptTileError(
-                f"the true entries in {self.path!r} do not match their checksum: compute it with overwrite=True"
-            )
+        pairs, stored = sample_in(self.path, self.part._store.meta["error_sample"])
         if not self.kernel.summary:
             return pairs, stored
         computed = _among(self.part._store.rows, pairs.ravel()).reshape(pairs.shape)

@@ -242,7 +242,7 @@ def _vectors_together(store: GramStore, cut: list[Chunk], pool: Executor, vector
         fewest, fitting = min(vectors, PANEL), largest(fits, PANEL)
         remedy = f"multiply by {fitting} at a time" if fitting else "give the workers more memory, or fewer threads"
         raise MemoryLimitError(
-            f"a task that multiplies tiles of side {store.grid.side} by {fewest} vectors takes "
+            f"a task that multiplies tiles of side {store.grid.side} by {fewest} vector{'s' * (fewest > 1)} takes "
             f"{readable_bytes(task_bytes(store.grid, item, fewest))} and may take {readable_bytes(allowed)}: {remedy}"
         )
     busy = min(len(cut), ROUND * pool.workers)  # tasks whose sums the client should have room for

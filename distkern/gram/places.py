@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from uuid import uuid4
@@ -43,6 +44,9 @@ OPTIONS: dict[str, Any] = {}
 PARSED = 32
 """Memory that a byte of JSON may take when it is read: each ``[]`` becomes an object."""
 
+ALWAYS_FITS = 2**20
+"""Bytes for which nobody asks the system how many there are: the answer would take longer than reading them."""
+
 _FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
 """Begins the keys that belong to one store of those that lie or lay at a prefix."""
 
@@ -63,6 +67,12 @@ class Place(Protocol):
 
     def put(self, key: str, value: bytes) -> None:
         """Write one key, whole or not at all."""
+
+    def root(self) -> bytes | None:
+        """Read the root as it is now; None where there is none."""
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Write another root in the place of the one that was read; False where another client has done so before."""
 
     def remove(self, folder: str) -> None:
         """Delete all keys below a folder."""
@@ -174,7 +184,7 @@ def refuse_beyond_memory(path: str, what: str, needed: int, error: type[Distkern
     StoreError
         Before any memory is taken; another error where the store is known to be sound so far.
     """
-    if needed > share_of(None, 1):
+    if needed > ALWAYS_FITS and needed > share_of(None, 1):
         raise error(
             f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: give this process more if "
             "the store is yours; if it is not, it may claim what it does not hold"
@@ -209,10 +219,35 @@ class Folder:
         partial = file.with_name(f"{file.name}.{uuid4().hex}.partial")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            partial.write_bytes(value)
+            _write_through(partial, value)
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
+
+    def root(self) -> bytes | None:
+        """Read the root, or what replaced it where a client was killed before it had written it there."""
+        found = self.get(ROOT)
+        while found is not None and (newer := self.get(_replacing(found))) is not None:
+            found = newer
+        return found
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Rename a folder that holds the new root to a name made from the old one, as only one can; then write it."""
+        claim = Path(self.path, _replacing(before)).parent
+        building = claim.with_name(f"{claim.name}.{uuid4().hex}.partial")
+        try:
+            building.mkdir(parents=True)
+            _write_through(building / ROOT, after)
+            os.rename(building, claim)
+        except OSError:
+            if self.get(_replacing(before)) is None:  # else another client was faster
+                raise
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        if self.get(_replacing(before)) != after:
+            return False
+        self.put(ROOT, after)
+        return True
 
     def remove(self, folder: str) -> None:
         """Delete a folder."""
@@ -243,7 +278,10 @@ class Folder:
             shutil.rmtree(building, ignore_errors=True)
 
     def sweep(self, folder: str) -> None:
-        """Delete unfinished files in the store, and unfinished stores beside it."""
+        """Delete unfinished files in the store, and unfinished stores beside it; finish replacing the root."""
+        newest = self.root()
+        if newest is not None and newest != self.get(ROOT):
+            self.put(ROOT, newest)
         now, store = time.time(), Path(self.path)
         ours = re.compile(re.escape(store.name) + r"\.[0-9a-f]{32}\.(new|old)")
         building = [*store.rglob("*.partial"), *(one for one in store.parent.iterdir() if ours.fullmatch(one.name))]
@@ -259,6 +297,19 @@ class Folder:
         while not os.path.exists(lies):
             lies = os.path.dirname(lies)
         return shutil.disk_usage(lies).free
+
+
+def _write_through(file: Path, value: bytes) -> None:
+    """Write a file to the disk itself: else one that is renamed may be empty after a power cut."""
+    with open(file, "wb") as opened:
+        opened.write(value)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def _replacing(root: bytes) -> str:
+    """Key of the root that replaced this one in a folder."""
+    return f"grown/{blake2b(root, digest_size=16).hexdigest()}/{ROOT}"
 
 
 class Objects:
@@ -301,6 +352,22 @@ class Objects:
     def put(self, key: str, value: bytes) -> None:
         """Write one object."""
         self._obs.put(self.target, key, value)
+
+    def root(self) -> bytes | None:
+        """Read the root."""
+        return self.get(ROOT)
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Write the root on the condition that it is still the one that was read."""
+        found = self._obs.get(self.target, ROOT)
+        if bytes(found.bytes()) != before:
+            return False
+        version: Any = {key: found.meta[key] for key in ("e_tag", "version") if found.meta[key] is not None}
+        try:
+            self._obs.put(self.target, ROOT, after, mode=version)
+        except self._obs.exceptions.PreconditionError:
+            return self.get(ROOT) == after  # it is this one's own, whose answer was lost on the way
+        return True
 
     def remove(self, folder: str) -> None:
         """Delete all objects below a prefix."""

@@ -32,6 +32,11 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def this_client() -> str:
+    """Name of this process in the log of a run."""
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
 class RunLog:
     """What a run has done so far. Used in a ``with`` block, and given to `run` as the listener.
 
@@ -130,7 +135,7 @@ class RunLog:
             "phase": self._phase,
             "note": self._note,
             "executor": self._executor,
-            "client": f"{os.uname().nodename}:{os.getpid()}",
+            "client": this_client(),
             "seconds": round(clock - self._began, 3),
             **self._tallies,
             "task_seconds": round(self._task_seconds, 3),

@@ -50,9 +50,10 @@ def valid(marks: Array, needed: Array) -> Array:
     return np.where(marks >> GENERATION >= needed, marks, 0).astype(np.uint64)
 
 
-def ids_array(side: str, generation: int) -> str:
-    """Name of the array that holds the names of the samples; rows that have grown have another one."""
-    return f"{side}/ids" if generation == 1 or side == "cols" else f"{side}/ids.{generation}"
+def written_whole(side: str, what: str, meta: Spec) -> str:
+    """Name of the array of all ``ids``, ``digests`` or ``index`` of a side; of rows that grew each plan has its own."""
+    grown = side == "rows" and len(meta["generations"]) > 1
+    return f"{side}/{what}.{meta['id']}" if grown else f"{side}/{what}"
 
 
 def grown_since(path: str) -> StoreError:
@@ -73,6 +74,7 @@ class Arrays(Protocol):
     def shape(self, name: str) -> tuple[int, ...]: ...
     def item_bytes(self, name: str) -> int: ...
     def has_changed(self) -> bool: ...
+    def still_there(self) -> None: ...
 
 
 class StoredSamples:
@@ -105,7 +107,7 @@ class StoredSamples:
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of all samples, repeated ones included."""
-        text, meta = self._store.read(ids_array(self.side, len(self._counts))), self._store.meta
+        text, meta = self._store.read(written_whole(self.side, "ids", self._store.meta)), self._store.meta
         names: Any = None
         if checksum(text) == meta["ids"][self.side]:
             with suppress(ValueError, RecursionError):
@@ -122,7 +124,7 @@ class StoredSamples:
         """Which of the computed samples each sample equals; None where each is computed."""
         if self.side not in self._store.meta["index"]:
             return None
-        index = self._store.read(f"{self.side}/index")
+        index = self._store.read(written_whole(self.side, "index", self._store.meta))
         if checksum(index) != self._store.meta["index"][self.side] or index.min() < 0 or index.max() >= self.count:
             raise CorruptTileError(
                 f"which {self.side} of {self._store.path!r} are equal is damaged: compute it with overwrite=True"
@@ -131,7 +133,7 @@ class StoredSamples:
 
     def digests(self, start: int, stop: int) -> Array:
         """Digests of the values of some samples."""
-        return self._store.read(f"{self.side}/digests", slice(start, stop))
+        return self._store.read(written_whole(self.side, "digests", self._store.meta), slice(start, stop))
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the one after its last."""
@@ -147,6 +149,7 @@ class StoredSamples:
 
     def mark(self, marks: Array) -> None:
         """Add marks to those that are there, perhaps from another client; ``marks`` is brought up to date."""
+        self._store.still_there()
         merge(marks, self.marks_of_all_generations())
         self._store.write(f"{self.side}/marks", slice(0, len(marks)), marks)
 
@@ -162,14 +165,14 @@ class StoredSamples:
 
     def write(self, block: int, arrays: Mapping[str, Array], held: Mapping[str, Array]) -> tuple[int, ...]:
         """Write what a kernel prepared of a block, after what is held of it; return the marks of its arrays."""
-        whole = {name: self._widened(name, array) for name, array in arrays.items()}
+        whole = {name: self.widened(name, array) for name, array in arrays.items()}
         for name in self.names:
             if name in held:
                 whole[name] = np.concatenate([held[name], whole[name]])
             self._store.write(f"{self.side}/prepared/{name}", slice(*self.span(block)), whole[name])
         return tuple(checksum(whole[name], len(self._counts)) for name in self.names)
 
-    def _widened(self, name: str, array: Array) -> Array:
+    def widened(self, name: str, array: Array) -> Array:
         """Fill up with zeros what is narrower than the fullest sample of the cohort."""
         wanted = self._store.shape(f"{self.side}/prepared/{name}")[1:]
         if array.shape[1:] == wanted:

@@ -10,6 +10,7 @@ import json
 import operator
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -18,7 +19,7 @@ from typing import Any
 from distkern._version import __version__
 from distkern.core.errors import DistkernError, StoreError
 from distkern.core.typing import Spec
-from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, holds_names, plan_checksum
+from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, growing_axes, holds_names, plan_checksum
 from distkern.gram.places import ROOT, refuse_beyond_memory
 from distkern.kernels.registry import from_spec
 
@@ -212,22 +213,24 @@ def folder_in(path: str, raw: bytes | None) -> str | None:
 
 
 def run_names_in(path: str, raw: bytes) -> list[str]:
-    """Read the names of the runs."""
-    attributes = parsed(path, "runs/zarr.json", raw).get("attributes")
-    names = attributes.get("runs") if isinstance(attributes, dict) else None
-    if not _list(lambda name: _text(name) and _RUN_NAME.fullmatch(name) is not None)(names):
-        raise damaged(path, "the list of runs is none")
-    assert isinstance(names, list)
-    return names
+    """Read the names of the runs; none where the list cannot be read, which the next run writes anew."""
+    with suppress(StoreError):
+        attributes = parsed(path, "runs/zarr.json", raw).get("attributes")
+        names = attributes.get("runs") if isinstance(attributes, dict) else None
+        if _list(lambda name: _text(name) and _RUN_NAME.fullmatch(name) is not None)(names):
+            assert isinstance(names, list)
+            return names
+    return []
 
 
-def run_in(path: str, name: str, raw: bytes) -> Spec:
-    """Read the log of a run."""
-    run = parsed(path, f"runs/{name}/zarr.json", raw).get("attributes")
-    if not isinstance(run, dict):
-        raise damaged(path, f"the log of run {name} is none")
-    _check(path, run, _RUN)
-    return run
+def run_in(path: str, name: str, raw: bytes) -> Spec | None:
+    """Read the log of a run; None where it cannot be read."""
+    with suppress(StoreError):
+        run = parsed(path, f"runs/{name}/zarr.json", raw).get("attributes")
+        if isinstance(run, dict):
+            _check(path, run, _RUN)
+            return run
+    return None
 
 
 def scratch_in(path: str, name: str, raw: bytes) -> Layout:
@@ -324,7 +327,10 @@ def _check_memory(path: str, meta: Spec) -> None:
 
 
 def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Layout:
-    """Read the document of an array, which must be the one that the plan lays out, or a longer one of its kind.
+    """Read the document of an array, which must be the one that the plan lays out, or of another length that it had.
+
+    The layout is at least as long as the plan says: a client may have been killed before it wrote the longer document,
+    or after it had, for samples that never came.
 
     Raises
     ------
@@ -342,11 +348,12 @@ def array_in(path: str, name: str, raw: bytes, meta: Spec) -> Layout:
         if shape[0] > ID_BYTES * meta["samples"][side] + 2:
             raise damaged(path, f"the names of {name!r} cannot take {shape[0]:,} bytes")
         planned = Layout((shape[0],), (shape[0],), "uint8")
-    grown = len(shape) if name in ("gram", "marks") else 1  # axes along which a cohort may have begun to grow
-    if any(map(operator.lt, shape, planned.shape)) or tuple(shape[grown:]) != planned.shape[grown:]:
+    axes, first = growing_axes(name), meta["generations"][0]
+    least = arrays_of({**meta, **first, "generations": [first]})[name].shape if axes else ()
+    if any(map(operator.lt, shape, least)) or tuple(shape[axes:]) != planned.shape[axes:]:
         raise damaged(path, f"{name!r} is of shape {tuple(shape)} and should be of {planned.shape}")
-    found = replace(planned, shape=tuple(shape))
-    for key, value in found.document().items():
+    found = replace(planned, shape=(*map(max, shape[:axes], planned.shape), *planned.shape[axes:]))
+    for key, value in replace(planned, shape=tuple(shape)).document().items():
         if not _same(document.get(key, value), value):
             raise damaged(path, f"{key!r} of {name!r} cannot be {_short(document.get(key))}")
     return found

@@ -55,6 +55,7 @@ def store_status(store: GramStore, now: datetime | None = None) -> Spec:
         "tasks_side_by_side": sum(one["tasks_side_by_side"] for one in alive),
         "runs_alive": len(alive),
         "bytes_per_task": store.meta["bytes_per_task"],
+        "grown": len(store.generations) > 1,
         "last_heard_seconds": None if run is None else _silence(run, now),
         "run": run,
     }

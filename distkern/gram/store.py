@@ -33,11 +33,11 @@ from distkern.gram.layout import (
     empty_store,
     grid_of,
     group_document,
-    holds_names,
+    growing_axes,
 )
 from distkern.gram.places import ROOT, Place, at, explained, place
-from distkern.gram.samples import StoredSamples, checksum, generation_of, grown_since, ids_array, merge, valid
-from distkern.gram.schema import damaged, folder_in, plan_in, run_in, run_names_in
+from distkern.gram.samples import StoredSamples, checksum, generation_of, grown_since, merge, valid, written_whole
+from distkern.gram.schema import array_in, folder_in, plan_in, run_in, run_names_in
 
 
 class GramStore(StoredArrays):
@@ -176,6 +176,7 @@ class GramStore(StoredArrays):
 
     def mark(self, marks: Array, row: int) -> None:
         """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
+        self.still_there()
         where = (row, slice(0, self.grid.col_blocks))
         merge(marks[row], self.read("marks", where))
         self.write("marks", where, marks[row])
@@ -214,10 +215,11 @@ class GramStore(StoredArrays):
 
     # Growing -------------------------------------------------------------------------------------------------
 
-    def grow(self, meta: Spec, ids: Iterable[str], digests: Array, index: Array | None) -> GramStore:
+    def grow(self, meta: Spec, ids: Iterable[str], digests: Array, index: Array | None) -> GramStore | None:
         """Make room for more row samples (and columns, where they are the same); all at once, when the plan changes.
 
-        What is stored stays valid throughout: arrays only become longer, and marks tell of which generation they are.
+        What is stored stays valid throughout: what is written before the plan is this client's own, and arrays only
+        become longer, in which marks tell of which generation they are.
 
         Parameters
         ----------
@@ -226,38 +228,50 @@ class GramStore(StoredArrays):
         ids
             Names of all row samples.
         digests
-            Of the computed ones that are added.
+            Of all that are computed.
         index
-            Where samples repeat: which computed sample each added one equals.
+            Where samples repeat: which computed sample each equals.
+
+        Returns
+        -------
+        GramStore
+            The grown store; None where another client has made it grow, or replaced it, since it was opened.
         """
-        self.still_there()  # another client may have added samples since this one looked
+        if self.has_changed():
+            return None
+        before = self._root
+        assert before is not None
         text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
         generations = [*self.generations, {"shape": meta["shape"], "samples": meta["samples"]}]
         plan: Spec = {**self.meta, **meta, "id": uuid4().hex, "generations": generations}
         plan["ids"] = plan["ids"] | {"rows": checksum(text)}
-        grown, names = GramStore(self._lies, plan), ids_array("rows", len(generations))
+        whole = {"ids": text, "digests": digests}
+        if index is not None:
+            whole["index"] = index.astype("<i4")
+            plan["index"] = plan["index"] | {"rows": checksum(whole["index"])}
+        own = {self._key(written_whole("rows", what, plan)): array for what, array in whole.items()}
         with explained(self.path, "write to the store"):
-            layouts = arrays_of(plan) | {names: Layout(text.shape, text.shape, "uint8")}
-            for name, layout in layouts.items():
-                if layout != arrays_of(self.meta).get(name) and (name == names or not holds_names(name)):
-                    self._lies.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
-            self._lies.put(self._key(f"{names}/c/0"), text.tobytes())
-            grown.write("rows/digests", slice(self.grid.rows, grown.grid.rows), digests)
-            if index is not None:
-                whole = np.concatenate([self.read("rows/index"), index]).astype("<i4")
-                grown.write("rows/index", slice(0, len(whole)), whole)
-                plan["index"] = plan["index"] | {"rows": checksum(whole)}
-            self.still_there()
-            self._lies.put(ROOT, document_of(plan))
-        return GramStore.opened(self.path)
+            for key, array in own.items():
+                layout = Layout(array.shape, array.shape, array.dtype.name)
+                self._lies.put(f"{key}/{ROOT}", as_json(layout.document()))
+                self._lies.put(f"{key}/c/{'/'.join('0' * array.ndim)}", array.tobytes())
+            if self._lies.replace_root(before, document_of(plan)):
+                return GramStore(self._lies, plan)
+            for key in own:
+                self._lies.remove(key)
+        return None
 
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def runs(self) -> list[Spec]:
-        """What is known of each run, in the order in which they began: when, on what, how long, how much memory."""
+        """What is known of each run, in the order in which they began: when, on what, how long, how much memory.
+
+        What a crash has made unreadable is left out: nothing depends on it.
+        """
         with explained(self.path, "read the store"):
             found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self.run_names()]
-        return [run_in(self.path, name, raw) for name, raw in found if raw is not None]
+        runs = [run_in(self.path, name, raw) for name, raw in found if raw is not None]
+        return [run for run in runs if run is not None]
 
     def new_run(self) -> str:
         """Name a run, so that those that begin later come after it; no clock is asked."""
@@ -274,17 +288,24 @@ class GramStore(StoredArrays):
                 self._lies.put(self._key(f"runs/{ROOT}"), group_document({"runs": sorted([*names, name])}))
 
     def run_names(self) -> list[str]:
-        """Names of the runs, in the order in which they began."""
+        """Names of the runs, in the order in which they began; none where their list is lost or cannot be read."""
         with explained(self.path, "read the store"):
             raw = self._lies.get(self._key(f"runs/{ROOT}"))
-        if raw is None:
-            raise damaged(self.path, "the list of runs is lost")
-        return run_names_in(self.path, raw)
+        return [] if raw is None else run_names_in(self.path, raw)
 
     def sweep(self) -> None:
-        """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger."""
+        """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger.
+
+        Where a cohort has grown, write how long the arrays are by now: other readers go by that, distkern by the plan.
+        """
         self.still_there()  # else its folder would be another one than the one that is kept
         with explained(self.path, "clean the store"):
+            for name in arrays_of(self.meta) if len(self.generations) > 1 else ():
+                key = self._key(f"{name}/{ROOT}")
+                if growing_axes(name) and (raw := self._lies.get(key)) is not None:
+                    longest = as_json(array_in(self.path, name, raw, self.meta).document())
+                    if raw != longest:
+                        self._lies.put(key, longest)
             self._lies.sweep(self.meta["folder"])
 
     def still_there(self) -> None:
@@ -295,7 +316,7 @@ class GramStore(StoredArrays):
     def has_changed(self) -> bool:
         """Say whether this store has grown, or been replaced, since it was opened."""
         with explained(self.path, "open the store"):
-            raw = self._lies.get(ROOT)
+            raw = self._lies.root()
         if raw is not None and raw == self._root:  # it is long where features have names
             return False
         now = None if raw is None else plan_in(self.path, raw)
@@ -321,7 +342,7 @@ def same_store(path: str, store_id: str) -> GramStore:
 
 def _plan_at(lies: Place) -> Spec | None:
     """The plan of the store that lies somewhere; None where something else does, or nothing."""
-    raw = lies.get(ROOT)
+    raw = lies.root()
     return None if raw is None else plan_in(lies.path, raw)
 
 

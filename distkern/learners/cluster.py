@@ -32,6 +32,12 @@ from distkern.solvers.lloyd import (
 )
 
 
+def generators_of(random_state: Any, count: int) -> list[np.random.Generator]:
+    """Make a generator for each start; the first ones are the same whatever their number."""
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=count)
+    return [np.random.default_rng(seed) for seed in seeds]
+
+
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
     r"""Partition that minimises the squared distances from the centres of its clusters in feature space.
 
@@ -161,7 +167,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.objective_ = self.inertia_
         self.medoid_indices_ = medoids(found.labels, found.closest, weights, self.n_clusters)
         self.center_labels_, self.center_norms_ = found.members, found.norms
-        self.center_weights_ = shares(found.members, weights, self.n_clusters)
+        self.center_weights_ = shares(found.members, weights)
         self.n_passes_, self.bytes_read_ = found.passes, gram.bytes_read() - before
         self._warn(found)
         return self
@@ -212,7 +218,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """Improve all starts, as many side by side as fit."""
         found: list[Clustering] = []
         for starts in self._starts(gram, weights, side_by_side):
-            found.append(lloyd(gram, self.n_clusters, weights, starts, max_iter=self.max_iter, tol=self.tol))
+            found.append(best_of(lloyd(gram, weights, starts, max_iter=self.max_iter, tol=self.tol)))
         return replace(best_of(found), passes=sum(clustering.passes for clustering in found))
 
     def _starts(self, gram: BaseGram, weights: Floats, side_by_side: int) -> Iterator[list[Start]]:
@@ -221,10 +227,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             return
         if self.init != "k-means++":
             raise InputError(f"init must be 'k-means++' or the positions of n_clusters samples; got {self.init!r}")
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
-        generators = [np.random.default_rng(seed) for seed in seeds]
+        generators = generators_of(self.random_state, self.n_init)
         for first in range(0, self.n_init, side_by_side):
-            yield plus_plus(gram, self.n_clusters, weights, generators[first : first + side_by_side])
+            part = generators[first : first + side_by_side]
+            yield plus_plus(gram, [self.n_clusters], weights, part)[self.n_clusters]
 
     def _positions(self, samples: int) -> Indices:
         positions = np.asarray(self.init)

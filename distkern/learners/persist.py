@@ -27,12 +27,15 @@ from distkern.kernels.registry import from_spec
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.mixture import MallowsMixture
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 
 FORMAT = 1
 """Number of the file format; a file with a larger one was written by a later distkern."""
@@ -47,10 +50,14 @@ ESTIMATORS: dict[str, Any] = {
         KernelPCA,
         KernelRidge,
         KernelSVC,
+        KernelSVR,
         KernelStandardizer,
         LSRRanker,
         MLSRRanker,
         MLSRRankerCV,
+        MallowsMixture,
+        RankSVM,
+        SGDRanker,
     )
 }
 """The estimators that a file may hold, besides pipelines of them."""

@@ -154,7 +154,7 @@ class MLSRRankerCV(BaseEstimator):
         best = min(tried, key=lambda one: (one[3], len(one[0]), -one[2]))
         names = ("kernels", "weights", "lam", "score")
         self.cv_results_ = {name: list(column) for name, column in zip(names, zip(*tried, strict=True), strict=True)}
-        self.best_params_ = dict(zip(names[:3], best[:3], strict=True))
+        self.best_params_: dict[str, Any] = dict(zip(names[:3], best[:3], strict=True))
         self.best_score_ = best[3]
         chosen, weights, lam = best[:3]
         precomputed = self._is_precomputed()

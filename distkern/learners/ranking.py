@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
+from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import require_square, require_symmetric, targets_and_weights
 from distkern.learners.metrics import ranking_error
 from distkern.learners.systems import SystemLearner, positive
@@ -19,7 +20,7 @@ from distkern.matrix.base import BaseGram
 from distkern.matrix.sums import SumGram
 
 
-class Ranker(SystemLearner):
+class PairRanker(KernelEstimator):
     """A learner of scores: ``predict`` gives them, and ``score`` says how well they rank."""
 
     dual_coef_: Floats
@@ -63,7 +64,7 @@ def ranking_targets(y: Any, samples: int) -> Floats:
     return targets
 
 
-class LSRRanker(Ranker):
+class LSRRanker(PairRanker, SystemLearner):
     r"""Least squares ranking: a function whose differences are those of the targets.
 
     .. math::

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats
 from distkern.learners.checks import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
+from distkern.learners.folds import Folds, Split
+from distkern.learners.nested import Together, nested, parts_of
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.matrix.array import ArrayGram
@@ -30,8 +31,6 @@ GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
 
 TIE = 1e-12
 """Mean inner accuracies closer than this are equal: what differs is the rounding of the mean."""
-
-Split = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +154,10 @@ def cross_validate_gram(
     ``repeats`` times ``outer`` stratified folds; on each training part ``inner`` stratified folds choose C by mean
     accuracy, the smallest among equals; everything, centring included, is fitted on training samples only.
 
+    A `KernelSVC`, alone or behind a `KernelStandardizer`, is fitted on all inner folds, values of C and pairs of
+    classes together: they share the matrix in memory, on all cores, or each pass over one that does not fit. Any other
+    estimator is fitted fold by fold.
+
     Parameters
     ----------
     estimator
@@ -196,17 +199,18 @@ def cross_validate_gram(
     if not hasattr(model, "decision_function"):
         raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
     grid = _grid(model, C)
-    plan = _Folds(labels, None if groups is None else np.asarray(groups), inner if len(grid) > 1 else 0, seed)
+    plan = Folds(labels, None if groups is None else np.asarray(groups), inner if len(grid) > 1 else 0, seed)
     splits = list(plan.outer(outer, repeats))
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
+    evaluated = _together(model, matrix, labels, splits, grid) or _one_by_one(
+        model, matrix, labels, splits, grid, in_memory
+    )
     rows = []
-    for done, (train, test, inner_splits) in enumerate(splits, start=1):
-        part, known = matrix[np.ix_(train, train)], labels[train]
-        chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
-        fitted = _with_C(model, chosen).fit(part, known)
-        rows.append((len(test), *_scores(fitted, matrix[np.ix_(test, train)], labels[test]), chosen))
+    for done, (outcome, chosen) in enumerate(evaluated, start=1):
+        test = splits[done - 1][1]
+        rows.append((len(test), *outcome.metrics(labels[test]), chosen))
         on_event(Progress("evaluate", done, len(splits)))
     n_test, accuracy, balanced, auc, chosen_C = (np.array(column) for column in zip(*rows, strict=True))
     number = np.arange(len(rows))
@@ -225,6 +229,68 @@ def cross_validate_gram(
     return Evaluation(
         number // outer, number % outer, n_test, accuracy, balanced, auc, chosen_C, classes, settings, spent
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What a fitted model says of the test samples of an outer fold."""
+
+    classes: Array
+    predicted: Array
+    scores: Floats
+
+    def metrics(self, labels: Array) -> tuple[float, float, float]:
+        """Accuracy, balanced accuracy and area under the curve."""
+        right = self.predicted == labels
+        recalls = [right[labels == label].mean() for label in np.unique(labels)]
+        scores, classes = self.scores, self.classes
+        if len(classes) == 2:
+            scores, classes = scores[:, None], classes[1:]
+        areas = [
+            roc_auc_score(labels == label, scores[:, column])
+            for column, label in enumerate(classes)
+            if 0 < (labels == label).sum() < len(labels)
+        ]
+        return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
+
+
+def _together(
+    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float]
+) -> Iterator[tuple[_Outcome, float]] | None:
+    """Evaluate all outer folds on the one matrix; None for a model that `nested` does not know."""
+    parts = parts_of(model)
+    if parts is None:
+        return None
+    head, classifier = parts
+    classes, codes = np.unique(labels, return_inverse=True)
+    together = Together(head, classifier, gram, codes, classes)
+    values = [float(classifier.C)] if np.isnan(grid[0]) else grid
+    found = nested(together, codes, splits, values, _best)
+    machines = together.machines
+    return (
+        (
+            _Outcome(classes, classes[machines.decide(scores)], machines.by_class(scores)),
+            chosen if values is grid else np.nan,
+        )
+        for scores, chosen in found
+    )
+
+
+def _one_by_one(
+    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float], in_memory: bool
+) -> Iterator[tuple[_Outcome, float]]:
+    """Evaluate the outer folds one after the other, each on its part of the matrix."""
+    for train, test, inner_splits in splits:
+        part, known = gram[np.ix_(train, train)], labels[train]
+        chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
+        fitted, new = _with_C(model, chosen).fit(part, known), gram[np.ix_(test, train)]
+        yield _Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new)), chosen
+
+
+def _best(accuracy: Floats) -> int:
+    """First of the values whose mean accuracy over the splits, (values, splits), is best."""
+    means = accuracy.mean(axis=1)
+    return int(np.argmax(means >= means.max() - TIE))
 
 
 def best_C(
@@ -268,66 +334,7 @@ def best_C(
         for row, value in enumerate(grid):
             fitted = clone(tail).set_params(C=value).fit(train_part, y[train])
             accuracy[row, column] = np.mean(fitted.predict(test_part) == y[test])
-    means = accuracy.mean(axis=1)
-    return float(grid[int(np.argmax(means >= means.max() - TIE))])
-
-
-# Folds -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Folds:
-    """All splits, made and checked before anything is fitted."""
-
-    labels: Array
-    groups: Array | None
-    inner: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.groups is not None and self.groups.shape != self.labels.shape:
-            raise InputError(f"groups has shape {self.groups.shape} for {len(self.labels)} samples: give one for each")
-
-    def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
-        if repeats < 1:
-            raise InputError(f"repeats must be 1 or more, not {repeats}")
-        every = np.arange(len(self.labels))
-        for repeat in range(repeats):
-            for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):
-                seed = self.seed + repeat * count + fold
-                yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner else []
-
-    def _split(self, samples: Indices, count: int, seed: int, which: str) -> Iterator[Split]:
-        labels = self.labels[samples]
-        self._check(samples, count, which)
-        options = {"n_splits": count, "shuffle": True, "random_state": seed}
-        if self.groups is None:
-            yield from StratifiedKFold(**options).split(labels, labels)
-            return
-        for train, test in StratifiedGroupKFold(**options).split(labels, labels, self.groups[samples]):
-            absent = np.setdiff1d(labels, labels[train])
-            if len(absent):
-                raise InputError(
-                    f"one of the {count} {which} folds of groups takes all samples of class {absent.item(0)!r}: "
-                    "use fewer folds, another seed or smaller groups"
-                )
-            yield train, test
-
-    def _check(self, samples: Indices, count: int, which: str) -> None:
-        if count < 2:
-            raise InputError(f"there must be 2 {which} folds or more, not {count}")
-        labels = self.labels[samples]
-        where = "" if which == "outer" else " of the training part of an outer fold"
-        for label in np.unique(labels):
-            of_class = labels == label
-            units, size = "samples", int(of_class.sum())
-            if self.groups is not None:
-                units, size = "groups", len(np.unique(self.groups[samples][of_class]))
-            if size < count:
-                raise InputError(
-                    f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: "
-                    "use fewer folds, or leave the class out"
-                )
+    return float(grid[_best(accuracy)])
 
 
 # Pieces ------------------------------------------------------------------------------------------------------------
@@ -364,21 +371,6 @@ def _with_C(estimator: Any, value: float) -> Any:
 
 def _values(part: Any) -> Any:
     return read_matrix(part) if isinstance(part, BaseGram) else part
-
-
-def _scores(model: Any, part: BaseGram, labels: Array) -> tuple[float, float, float]:
-    """Accuracy, balanced accuracy and area under the curve on the test part."""
-    right = model.predict(part) == labels
-    recalls = [right[labels == label].mean() for label in np.unique(labels)]
-    scores, classes = model.decision_function(part), model.classes_
-    if len(classes) == 2:
-        scores, classes = scores[:, None], classes[1:]
-    areas = [
-        roc_auc_score(labels == label, scores[:, column])
-        for column, label in enumerate(classes)
-        if 0 < (labels == label).sum() < len(labels)
-    ]
-    return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
 
 
 def _mean(values: Floats) -> float:

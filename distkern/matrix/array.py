@@ -95,6 +95,11 @@ class ArrayGram(BaseGram):
         """Names of the column samples."""
         return self._col_ids
 
+    @property
+    def values(self) -> Floats:
+        """The array itself: not to be written to."""
+        return self._values
+
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._values[np.ix_(rows, cols)]
 

@@ -3,5 +3,49 @@
 from __future__ import annotations
 
 from distkern.reproduce.kendall_accuracy import citation, published, published_average
+from distkern.reproduce.tables import Table
 
-__all__ = ["citation", "published", "published_average"]
+__all__ = ["TABLES", "citation", "published", "published_average"]
+
+TABLES = {
+    table.name: table
+    for table in (
+        Table(
+            "kendall-accuracy",
+            "distkern.reproduce.cancer_cohorts:accuracies",
+            "Jiao & Vert (2015), table 2",
+            "accuracy of two classifiers with four kernels on cancer cohorts",
+        ),
+        Table(
+            "kendall-sensitivity",
+            "distkern.reproduce.cancer_cohorts:sensitivities",
+            "Jiao & Vert (2015), figure 2, middle",
+            "accuracy of the support vector machine against C",
+        ),
+        Table(
+            "smoothing",
+            "distkern.reproduce.smoothing:rows",
+            "Jiao & Vert (2015), figure 3",
+            "accuracy of the smoothed Kendall kernel against the width of the noise",
+        ),
+        Table(
+            "mlsrrank",
+            "distkern.reproduce.mlsrrank:rows",
+            "Zhou et al. (2016), tables I and II",
+            "ranking compounds by their activity, one kernel and several",
+        ),
+        Table(
+            "mlsrrank-curve",
+            "distkern.reproduce.mlsrrank:curve_rows",
+            "Zhou et al. (2016), figure 1",
+            "ranking compounds with more and more training compounds",
+        ),
+        Table(
+            "jester",
+            "distkern.reproduce.mlsrrank_jester:rows",
+            "Zhou et al. (2016), table III",
+            "differences between one reader's ratings of jokes",
+        ),
+    )
+}
+"""The tables that `distkern reproduce` computes, by name."""

@@ -8,24 +8,17 @@ folds. The folds are ours, stratified by class, so numbers differ by what folds 
 
 The whole figure, ten minutes on one core::
 
-    python -m distkern.reproduce.smoothing docs/figures/smoothing-medulloblastoma.csv
+    distkern reproduce smoothing --out docs/figures/smoothing-medulloblastoma.csv --overwrite
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import platform
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from distkern._version import __version__
 from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats
@@ -34,8 +27,7 @@ from distkern.io.digests import sample_digests
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.smoothed import SmoothedKendall
 from distkern.learners.selection import cross_validate_gram
-
-SOURCE = "Jiao & Vert, The Kendall and Mallows kernels for permutations, ICML 2015 (PMLR 37:1935-1944), figure 3"
+from distkern.reproduce.tables import REPEATED, Row, read_rows
 
 BEST_WINDOW = 10204
 """The width a of the highest accuracy in the figure, rounded, as its legend has it. The paper does not print the
@@ -89,6 +81,12 @@ class Point:
     def accuracy(self) -> float:
         """Mean over the repetitions, in per cent."""
         return float(np.mean(self.repeats))
+
+    def row(self) -> Row:
+        """The point as a row of the table."""
+        repeats = {f"{REPEATED}{number}": value for number, value in enumerate(self.repeats, start=1)}
+        about = {"curve": self.curve, "window": self.window, "draws": self.draws}
+        return {**about, "accuracy": self.accuracy, "std": self.std, **repeats}
 
     @property
     def std(self) -> float:
@@ -279,68 +277,18 @@ def _point(curve: str, window: float, draws: int, gram: Floats, y: Array, repeat
 # The table ---------------------------------------------------------------------------------------------------------
 
 
-def write_points(path: str | Path, points: Sequence[Point], comments: Sequence[str] = ()) -> None:
-    """Write points as a CSV table, one line each: mean, standard deviation, and the accuracy of every repetition.
-
-    Parameters
-    ----------
-    path
-        File to write.
-    points
-        With equally many repetitions each.
-    comments
-        Lines to open the file with, behind a ``#``.
-    """
-    count = len(points[0].repeats)
-    with Path(path).open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(f"# {line}\n" for line in comments)
-        out = csv.writer(stream, lineterminator="\n")
-        out.writerow(["curve", "window", "draws", "accuracy", "std", *(f"repeat_{r}" for r in range(1, count + 1))])
-        for point in points:
-            numbers = (f"{value:.4f}" for value in (point.accuracy, point.std, *point.repeats))
-            out.writerow([point.curve, f"{point.window:.6g}", point.draws, *numbers])
+def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False) -> Iterator[Row]:
+    """Compute the figure as rows of a table; see `figure_3`."""
+    X, y = load_medulloblastoma(return_X_y=True)
+    for point in figure_3(X, y, repeats=repeats, seed=seed, quick=quick):
+        yield point.row()
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """Read the points of a table that `write_points` wrote."""
-    with Path(path).open(encoding="utf-8", newline="") as stream:
-        rows = csv.DictReader(line for line in stream if not line.startswith("#"))
-        return [_from_row(row) for row in rows]
+    """Read the points of the table that ``distkern reproduce smoothing --out`` wrote."""
+    return [_from_row(row) for row in read_rows(Path(path))]
 
 
-def _from_row(row: dict[str, Any]) -> Point:
-    repeats = tuple(float(value) for name, value in row.items() if name.startswith("repeat_"))
+def _from_row(row: dict[str, str]) -> Point:
+    repeats = tuple(float(value) for name, value in row.items() if name.startswith(REPEATED))
     return Point(row["curve"], float(row["window"]), int(row["draws"]), repeats)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute the figure's points and write them, with the command and versions that made them."""
-    parser = argparse.ArgumentParser(prog="python -m distkern.reproduce.smoothing", description=SOURCE)
-    parser.add_argument("out", type=Path, help="CSV file to write")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="repetitions of the outer folds (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the folds and of the jitter (%(default)s)")
-    parser.add_argument(
-        "--quick", action="store_true", help=f"every {QUICK_STEP}th feature, and fewer points: half a minute"
-    )
-    options = parser.parse_args(arguments)
-    X, y = load_medulloblastoma(return_X_y=True)
-    points = []
-    for point in figure_3(X, y, repeats=options.repeats, seed=options.seed, quick=options.quick):
-        points.append(point)
-        place = f"a = {point.window:,.0f}" + (f", D = {point.draws}" if point.draws else "")
-        print(f"{point.curve:12} {place:24} {point.accuracy:.2f} %", file=sys.stderr, flush=True)
-    said = f"--repeats {options.repeats} --seed {options.seed}" + (" --quick" if options.quick else "")
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
-    write_points(
-        options.out,
-        points,
-        [
-            f"python -m distkern.reproduce.smoothing {options.out.name} {said}",
-            f"distkern {__version__}, Python {platform.python_version()}, {used}",
-            f"accuracies in per cent; {SOURCE}",
-        ],
-    )
-
-
-if __name__ == "__main__":
-    main()

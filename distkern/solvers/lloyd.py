@@ -39,9 +39,9 @@ class Clustering:
     history
         The inertia after each of its passes.
     passes
-        Passes over the matrix, of all starts together; seeding reads single columns beside.
+        Passes over the matrix, of all starts together.
     bytes_read
-        Bytes read from storage, seeding included.
+        Bytes that those passes read from storage.
     """
 
     labels: Indices
@@ -55,13 +55,24 @@ class Clustering:
     passes: int = 0
     bytes_read: int = 0
 
+    @property
+    def n_clusters(self) -> int:
+        """Number of centres, k."""
+        return len(self.norms)
+
 
 @dataclass(frozen=True)
 class Start:
     """A partition to begin with, and the squared distance of each sample from the seed that it is nearest to."""
 
+    n_clusters: int
     labels: Indices
     closest: Floats
+
+    @classmethod
+    def unseeded(cls, samples: int) -> Start:
+        """No seed yet, and every sample infinitely far."""
+        return cls(0, np.zeros(samples, np.intp), np.full(samples, np.inf))
 
 
 def memory_of_a_start(samples: int, n_clusters: int) -> int:
@@ -73,39 +84,42 @@ def memory_of_a_start(samples: int, n_clusters: int) -> int:
 
 
 def plus_plus(
-    gram: BaseGram, n_clusters: int, weights: Floats, generators: Sequence[np.random.Generator]
-) -> list[Start]:
+    gram: BaseGram, n_clusters: Sequence[int], weights: Floats, generators: Sequence[np.random.Generator]
+) -> dict[int, list[Start]]:
     """Seeds drawn by k-means++ for several starts side by side: each next one with probability w(x) d²(x, seeds).
 
     Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007. Only the columns of the seeds
-    are read: those of all starts together, seed by seed.
+    are read: those of all starts together, seed by seed. The seeds for fewer clusters are the first ones for more.
 
     Parameters
     ----------
     gram
         Kernel values between the m samples.
+    n_clusters
+        Numbers of clusters, for each of which the starts are returned.
     weights
         Weight of each sample, (m,).
     generators
         One for each start, so that the number of starts changes none of them.
     """
-    diagonal, chosen = gram.diag(), [np.empty(0, dtype=np.intp) for _ in generators]
-    starts = [Start(np.zeros(len(weights), np.intp), np.full(len(weights), np.inf)) for _ in generators]
-    for number in range(n_clusters):
+    diagonal, starts = gram.diag(), [Start.unseeded(len(weights)) for _ in generators]
+    found: dict[int, list[Start]] = {}
+    for number in range(max(n_clusters)):
         chances = [weights if number == 0 else weights * start.closest for start in starts]
         seeds = np.array([_drawn(g, p, weights) for g, p in zip(generators, chances, strict=True)])
-        chosen = [np.append(before, seed) for before, seed in zip(chosen, seeds, strict=True)]
         columns = _columns(gram, seeds)
-        starts = [_nearer(s, number, columns[:, r], diagonal, seeds[r]) for r, s in enumerate(starts)]
-    return starts
+        starts = [_nearer(start, columns[:, r], diagonal, seeds[r]) for r, start in enumerate(starts)]
+        if number + 1 in n_clusters:
+            found[number + 1] = starts
+    return found
 
 
 def at_samples(gram: BaseGram, seeds: Indices) -> Start:
     """Begin at given samples (k,)."""
     diagonal, columns = gram.diag(), _columns(gram, seeds)
-    start = Start(np.zeros(len(diagonal), np.intp), np.full(len(diagonal), np.inf))
-    for number, seed in enumerate(seeds):
-        start = _nearer(start, number, columns[:, number], diagonal, seed)
+    start = Start.unseeded(len(diagonal))
+    for column, seed in zip(columns.T, seeds, strict=True):
+        start = _nearer(start, column, diagonal, seed)
     return start
 
 
@@ -125,20 +139,19 @@ def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats) -> 
     return int(possible[min(place, len(possible) - 1)])
 
 
-def _nearer(start: Start, number: int, column: Floats, diagonal: Floats, seed: int) -> Start:
+def _nearer(start: Start, column: Floats, diagonal: Floats, seed: int) -> Start:
     """Samples that are nearer to a new seed than to all before it."""
     distances = not_negative(diagonal - 2 * column + diagonal[seed], np.abs(diagonal).max())
     nearer = distances < start.closest
-    return Start(np.where(nearer, number, start.labels), np.where(nearer, distances, start.closest))
+    labels = np.where(nearer, start.n_clusters, start.labels)
+    return Start(start.n_clusters + 1, labels, np.where(nearer, distances, start.closest))
 
 
 # Lloyd's iterations ------------------------------------------------------------------------------------------------
 
 
-def lloyd(
-    gram: BaseGram, n_clusters: int, weights: Floats, starts: Sequence[Start], *, max_iter: int, tol: float
-) -> Clustering:
-    """Improve several starts side by side and return the best: Lloyd's iterations with one product a pass.
+def lloyd(gram: BaseGram, weights: Floats, starts: Sequence[Start], *, max_iter: int, tol: float) -> list[Clustering]:
+    """Improve several starts side by side: Lloyd's iterations with one product a pass, whatever their clusters.
 
     A centre is μ_c = Σ_i a_ic φ(x_i) with a_ic = w_i / W_c for the members of c. So the centres of all starts that
     still go on are columns of A, and K A gives every squared distance k(x, x) − 2 (K A)_xc + a_cᵀ K a_c. An empty
@@ -157,29 +170,35 @@ def lloyd(
     tol
         A start ends when a pass lowers its inertia by no more than this fraction, or its labels stay as they are.
 
+    Returns
+    -------
+    list
+        Where each start ended, in their order.
+
     Raises
     ------
     InputError
         If the matrix holds values that are not finite, or is not positive semidefinite as far as can be seen.
     """
     before, diagonal, samples = gram.bytes_read(), gram.diag(), np.arange(len(weights))
-    runs = [_begun(start, weights, n_clusters) for start in starts]
+    runs = [_begun(start, weights) for start in starts]
     going, passes = list(range(len(runs))), 0
     while going:
-        coefficients = np.zeros((len(weights), len(going) * n_clusters))
-        for place, number in enumerate(going):
+        ends = np.cumsum([runs[number].n_clusters for number in going])
+        parts = [slice(end - runs[number].n_clusters, end) for number, end in zip(going, ends, strict=True)]
+        coefficients = np.zeros((len(weights), ends[-1]))
+        for number, part in zip(going, parts, strict=True):
             members = runs[number].members
-            coefficients[samples, place * n_clusters + members] = shares(members, weights, n_clusters)
+            coefficients[samples, part.start + members] = shares(members, weights)
         products = gram.matmat(coefficients)
         passes += 1
-        for place, number in enumerate(going):
-            part = slice(place * n_clusters, (place + 1) * n_clusters)
+        for number, part in zip(going, parts, strict=True):
             runs[number] = _assigned(runs[number], coefficients[:, part], products[:, part], diagonal, weights, tol)
         going = [number for number in going if not runs[number].converged and runs[number].n_iter < max_iter]
         for number in going:
-            members = repaired(runs[number].labels, runs[number].closest, weights, n_clusters)
+            members = repaired(runs[number].labels, runs[number].closest, weights, runs[number].n_clusters)
             runs[number] = replace(runs[number], members=members)
-    return replace(best_of(runs), passes=passes, bytes_read=gram.bytes_read() - before)
+    return [replace(run, passes=passes, bytes_read=gram.bytes_read() - before) for run in runs]
 
 
 def best_of(runs: Sequence[Clustering]) -> Clustering:
@@ -188,9 +207,9 @@ def best_of(runs: Sequence[Clustering]) -> Clustering:
     return next(run for run in runs if run.inertia <= least * (1 + ROUNDING))
 
 
-def shares(members: Indices, weights: Floats, n_clusters: int) -> Floats:
+def shares(members: Indices, weights: Floats) -> Floats:
     """Share of each sample in the centre that it belongs to, (m,): its weight over that of all members."""
-    masses = np.bincount(members, weights, minlength=n_clusters)
+    masses = np.bincount(members, weights)
     return weights / np.where(masses > 0, masses, 1.0)[members]
 
 
@@ -210,9 +229,9 @@ def repaired(labels: Indices, closest: Floats, weights: Floats, n_clusters: int)
     return members
 
 
-def _begun(start: Start, weights: Floats, n_clusters: int) -> Clustering:
-    members = repaired(start.labels, start.closest, weights, n_clusters)
-    return Clustering(start.labels, members, np.inf, start.closest, np.zeros(n_clusters), 0, False, ())
+def _begun(start: Start, weights: Floats) -> Clustering:
+    members = repaired(start.labels, start.closest, weights, start.n_clusters)
+    return Clustering(start.labels, members, np.inf, start.closest, np.zeros(start.n_clusters), 0, False, ())
 
 
 def _assigned(

@@ -17,7 +17,7 @@ def partition_medoids(gram: BaseGram, labels: Indices, weights: Floats, n_cluste
     """
     samples = np.arange(len(labels))
     coefficients = np.zeros((len(labels), n_clusters))
-    coefficients[samples, labels] = shares(labels, weights, n_clusters)
+    coefficients[samples, labels] = shares(labels, weights)
     products = gram.matmat(coefficients)
     if not np.isfinite(products).all():
         raise not_finite()

@@ -62,3 +62,28 @@ def test_interrupted_workers_say_nothing(tmp_path):
     _, said = working.communicate(timeout=60)
     assert working.returncode == 5
     assert said == f"Error: interrupted: what had finished is in '{store}', and the same command goes on from there\n"
+
+
+@pytest.mark.parametrize("option", ["--overwrite", "--no-resume"])
+def test_what_would_delete_the_work_is_not_advised(tmp_path, option):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(120, 400)))
+    store = tmp_path / "x.zarr"
+    words = [
+        "gram",
+        str(tmp_path / "X.npy"),
+        str(store),
+        "--kernel",
+        "kendall",
+        "--tile",
+        "3",
+        "--threads",
+        "1",
+        option,
+    ]
+    working = subprocess.Popen([sys.executable, "-c", _START, *words], stderr=subprocess.PIPE, text=True)
+    while working.poll() is None and not (store.exists() and open_gram(store).info()["tiles_done"] > 2):
+        time.sleep(0.05)
+    working.send_signal(signal.SIGINT)
+    _, said = working.communicate(timeout=60)
+    assert working.returncode == 5
+    assert f"the same command without {option} goes on from there" in said

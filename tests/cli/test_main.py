@@ -13,7 +13,20 @@ from distkern.cli.errors import in_cli_words
 from distkern.cli.main import main
 from distkern.core.errors import MemoryLimitError, MissingExtraError, StoreError, TaskError
 
-COMMANDS = ("demo", "plan", "gram", "append", "status", "info", "verify", "evaluate", "report", "deploy")
+COMMANDS = (
+    "demo",
+    "plan",
+    "gram",
+    "append",
+    "status",
+    "info",
+    "verify",
+    "evaluate",
+    "cluster",
+    "report",
+    "reproduce",
+    "deploy",
+)
 
 
 def test_help_names_all_commands_and_exit_codes(run):
@@ -37,7 +50,9 @@ def test_help_is_light():
     heavy = "{'numpy', 'numba', 'sklearn', 'pandas', 'anndata', 'zarr', 'dask', 'distributed', 'matplotlib'}"
     code = (
         "import sys; from distkern.cli.main import main\n"
-        "for words in (['-h'], ['gram', '-h'], ['evaluate', '-h'], ['demo', '-h']):\n"
+        "helps = [[name, '-h'] for name in ('gram', 'evaluate', 'cluster', 'demo')]\n"
+        "helps += [['-h'], ['reproduce', '--list']]\n"
+        "for words in helps:\n"
         "    main(words, standalone_mode=False)\n"
         f"sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
     )

@@ -119,6 +119,26 @@ def text_as_cohort(gram, folder, monkeypatch):
     dk.compute_gram(dk.Kendall(), table(folder, "id,a\ns,1\n"), store=folder / "t.zarr")
 
 
+def same_name_twice(gram, folder, monkeypatch):
+    np.savez(folder / "a.npz", X=X, samples=list("abcdef"))
+    dk.compute_gram(dk.Kendall(), folder / "a.npz", store=folder / "a.zarr")
+    np.savez(folder / "b.npz", X=X[:1] + 1, samples=["c"])
+    dk.append_gram(folder / "a.zarr", folder / "b.npz")
+
+
+def small_limit(gram, folder, monkeypatch):
+    dk.compute_gram(dk.Linear(), X, store=folder / "l.zarr", memory_limit=100)
+
+
+def added_to(gram, folder, monkeypatch):
+    dk.append_gram(gram.path, X + 1.5 * X[::-1])
+    dk.compute_gram(dk.Kendall(), X, store=gram.path)
+
+
+def grown_cohort(gram, folder, monkeypatch):
+    dk.compute_gram(dk.Kendall(), np.vstack([X, X[::-1] * [1, -1, 1, -1, 2]]), store=gram.path)
+
+
 MESSAGES = {
     r"\bpass resume=True": (
         existing_store,
@@ -131,6 +151,11 @@ MESSAGES = {
     r"\blabel=(?=[:;,. ]|$)": (several_labels, "name one with --label COLUMN"),
     r"\bsep=(?=[:;,. ]|$)": (no_separator, "state its separator with --sep"),
     r", or give others with ids=": (repeated_ids, "make the ids unique"),
+    r"\bgive the new ones other ids=": (same_name_twice, "name the new ones otherwise in their file"),
+    r"\ballow more by memory_limit=, or fewer threads": (
+        small_limit,
+        "give a larger --memory-limit or fewer --threads",
+    ),
     r"\bmax_bytes= to to_numpy\(\)": (large_array, "or pass --memory-limit"),
     r", or raise memory_limit=$": (little_memory, "use fewer samples or a machine with more memory"),
     r"\bevaluation=(?=[:;,. ]|$)": (reference_alone, "pass --evaluation FILE"),
@@ -144,6 +169,8 @@ MESSAGES = {
         "use `distkern gram NEW STORE --against OLD`",
     ),
     r"\bcompute_gram\b": (no_store, "or make one with `distkern gram`"),
+    r"\bcall append_gram as before\b": (added_to, "run the same `distkern append` again, which goes on from there"),
+    r"\bappend_gram\b": (grown_cohort, "add the others with `distkern append`"),
     r"read text tables with distkern\.read_expression first": (text_as_cohort, "text tables end in .csv, .tsv,"),
 }
 
@@ -162,3 +189,52 @@ def test_a_message_of_the_library_is_translated(made, monkeypatch, pattern):
     said = in_cli_words(message)
     assert words in said
     assert not re.search(r"\w=(True|False|'|\"|$|[,.:;) ])|_gram\b", said.replace(made[0].path, "")), said
+
+
+def test_a_plan_refuses_several_ways_to_run_as_the_computation_does(run, tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    for command in ("plan", "gram"):
+        done = run(
+            command, tmp_path / "X.npy", tmp_path / "x.zarr", "--kernel", "linear", "--workers", "4", "--threads", "2"
+        )
+        assert done.exit_code == 2
+        assert "--workers and --threads exclude each other" in done.stderr
+
+
+def test_after_an_interrupted_append_append_is_advised(run, tmp_path):
+    from distkern import Linear, compute_gram
+    from distkern.gram.append import append_gram
+
+    X = np.random.default_rng(0).normal(size=(12, 5))
+    np.save(tmp_path / "old.npy", X[:8])
+    store = tmp_path / "x.zarr"
+    compute_gram(Linear(), X[:8], store=store, tile=2)
+
+    def interrupt(event):
+        if event.phase == "compute tiles" and event.done > 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        append_gram(store, X[8:], executor="serial", progress=interrupt)
+    for command in ("status", "info", "verify"):
+        assert "the same `distkern append` goes on" in (done := run(command, store)).stdout + done.stderr, command
+    again = run("gram", tmp_path / "old.npy", store, "--kernel", "linear", "--tile", "2")
+    assert again.exit_code == 3
+    assert "run the same `distkern append` again" in again.stderr
+    assert "--overwrite" not in again.stderr
+
+
+def test_damaged_names_are_told_in_whole_sentences(run, tmp_path):
+    from distkern import Linear, compute_gram
+
+    store = tmp_path / "x.zarr"
+    compute_gram(Linear(), np.eye(4), store=store)
+    (chunk,) = [path for path in (store / "rows" / "ids").rglob("*") if path.is_file() and path.name != "zarr.json"]
+    held = bytearray(chunk.read_bytes())
+    held[-1] ^= 1
+    chunk.write_bytes(held)
+    done = run("verify", store)
+    assert done.exit_code == 3
+    assert "names of the rows" in done.stdout
+    assert "Truechecksum" not in done.stdout
+    assert "overwrite=True" not in done.stdout

@@ -12,7 +12,7 @@ from distkern.compiled import bitplanes, blocks, concordance, inversions, levels
 from distkern.compiled.inversions import rank
 
 FEW = 2 if config.DISABLE_JIT else None
-"""Samples of an example: in plain Python a pair takes the blocks, which always walk 2,048 items: 0.1 s."""
+"""Samples of an example: in plain Python the blocks, which always walk 2,048 items, take a tenth of a second a pair."""
 
 NAMES = ("order", "codes", "tied", "untied")
 

@@ -161,10 +161,14 @@ def test_the_image_copies_what_is_there_and_what_is_not_left_out():
 
 def test_every_package_of_the_image_is_pinned_to_a_version_that_will_do():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = re.search(r"'\.\[(.*)\]'", (DEPLOY / "Dockerfile").read_text())[1].split(",")
+    extras, others = re.search(r"'\.\[(.*)\]'(.*)", (DEPLOY / "Dockerfile").read_text()).groups()
+    assert "bokeh" in others.split()  # without it the dashboard is one page that says so
+    assert "cloud" in extras.split(",")
     lines = (DEPLOY / "constraints.txt").read_text().splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
-    wanted = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
+    optional = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(line for extra in extras.split(",") for line in optional[extra])]
+    wanted += others.split()
     for requirement in map(Requirement, wanted):
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 
@@ -225,3 +229,22 @@ def test_every_recipe_is_described_with_what_it_needs_and_what_proves_it():
         if title != "What was run where":
             assert "**Needs**" in part, title
             assert "**Proof**" in part, title
+
+
+def test_options_of_the_command_within_belong_to_it(run, tmp_path):
+    """As in the README: what stands behind the command's name is not taken by `deploy kubernetes`."""
+    printed = run(
+        "deploy", "kubernetes", "--image", "own:1", "gram", "--out", "/data/demo", "--workers", "3", "--name", "zz"
+    )
+    assert printed.exit_code == 0
+    (job,) = [part for part in yaml.safe_load_all(printed.stdout) if part["kind"] == "DaskJob"]
+    assert job["spec"]["job"]["spec"]["containers"][0]["args"][-6:] == [
+        "--out",
+        "/data/demo",
+        "--workers",
+        "3",
+        "--name",
+        "zz",
+    ]
+    assert job["metadata"]["name"] == "distkern"
+    assert job["spec"]["job"]["spec"]["restartPolicy"] == "Never"

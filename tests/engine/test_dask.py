@@ -9,13 +9,14 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import contracts
 import numpy as np
 import pytest
 from contracts import nap, square
 
-from distkern import Dask, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
+from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
 from distkern.core.typing import Failure, Waiting
 from distkern.engine.dask import flow, worker
 from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
@@ -352,3 +353,36 @@ def test_libraries_keep_to_one_thread_for_each_task_and_the_bytes_are_the_same(t
         assert 0 < logged["rest_bytes"] < logged["peak_bytes"]
     alone = compute_gram(Kendall(), X, store=tmp_path / "alone.zarr", tile=16, executor="serial")
     np.testing.assert_array_equal(gram._store.read("marks"), alone._store.read("marks"))
+
+
+# Ends that are nobody's fault ---------------------------------------------------------------------------------------
+
+
+def test_a_cluster_that_gives_up_waiting_for_workers_ends_the_run_at_once_and_blames_no_task(monkeypatch):
+    import dask
+
+    with dask.config.set({"distributed.scheduler.no-workers-timeout": "500 ms"}), cluster_of(1, 1) as (cluster, client):
+        receipts, failures = [], []
+
+        def leave(event):
+            if event.done == 5:
+                cluster.scale(0)
+
+        with pytest.raises(TaskError, match="the cluster has had no worker for"):
+            run(
+                Dask(client),
+                nap,
+                range(500),
+                receipts.append,
+                phase="work",
+                listener=leave,
+                on_failure=failures.append,
+                go_on=True,
+            )
+    assert len(receipts) >= 5
+    assert failures == []
+
+
+def test_an_asynchronous_client_is_refused():
+    with pytest.raises(InputTypeError, match="the client is asynchronous"):
+        Dask(SimpleNamespace(asynchronous=True))

@@ -80,3 +80,15 @@ class TestChoice:
     def test_no_threads_are_refused(self):
         with pytest.raises(InputError, match="1 or more"):
             Threads(0)
+
+
+def caused_by_itself(number):
+    error = ValueError(number)
+    error.__cause__ = error
+    raise error
+
+
+@pytest.mark.timeout(20)
+def test_an_error_that_is_its_own_cause_is_handed_over():
+    (failure,) = Serial().map(caused_by_itself, [3])
+    assert failure.task == 3

@@ -14,6 +14,7 @@ from distkern import (
     IncompleteGramError,
     Kendall,
     StoreError,
+    append_gram,
     compute_gram,
     open_gram,
     repair_gram,
@@ -184,6 +185,49 @@ def test_a_damaged_mark_of_prepared_samples_costs_no_tile(store, position):
     compute_gram(Kendall(), SMALL, store=store, executor="serial")
     assert [(run["blocks_prepared"], run["tiles_computed"]) for run in open_gram(store).info()["runs"][1:]] == [(1, 0)]
     assert stored(store) == before
+
+
+def empty(file):
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [empty, half, lose, flip_a_byte])
+@pytest.mark.parametrize("what", ["the log of a run", "the list of runs"])
+def test_no_damage_to_what_is_told_of_runs_matters(store, what, damage):
+    (name,) = GramStore.opened(store).run_names()
+    damage(store / "runs" / name / "zarr.json" if what == "the log of a run" else store / "runs" / "zarr.json")
+    gram = open_gram(store)
+    assert gram.info()["runs"] == []
+    assert gram.status()["state"] == "complete"
+    GramStore.opened(store).unmark([(1, 2)])
+    grown = append_gram(compute_gram(Kendall(), SMALL, store=store), SMALL[:2] + 1)
+    assert [run["state"] for run in grown.info()["runs"]] == ["finished", "finished"]
+    assert grown.verify() == []
+
+
+def test_metadata_are_on_the_disk_before_they_are_renamed(store, monkeypatch):
+    """Else a power cut leaves an empty file where a good one was."""
+    synced, moves = set(), []
+    sync, replace, rename = os.fsync, os.replace, os.rename
+
+    def noted(opened):
+        synced.add(os.fstat(opened).st_ino)
+        sync(opened)
+
+    def replaced(source, target):
+        if os.path.basename(target) == "zarr.json":  # else it is a chunk, which has a mark once it is written
+            moves.append(os.stat(source).st_ino)
+        replace(source, target)
+
+    def renamed(source, target):
+        moves.append(os.stat(source / "zarr.json").st_ino)
+        rename(source, target)
+
+    for name, instead in {"fsync": noted, "replace": replaced, "rename": renamed}.items():
+        monkeypatch.setattr(os, name, instead)
+    append_gram(store, SMALL[:2] + 1, executor="serial")
+    assert len(moves) > 5
+    assert set(moves) <= synced
 
 
 METADATA = ["gram", "marks", "rows", "rows/marks", "rows/ids", "rows/prepared/codes", "runs"]

@@ -6,15 +6,19 @@ import subprocess
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
-from disturbed import TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
+from disturbed import SIDE, TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
 from hosts import skip_unless_ci
-from processes import started, surroundings, wait_for
+from processes import distkern, started, surroundings, wait_for
 
 from distkern import IncompleteGramError, Kendall, compute_gram, open_gram
 from distkern.engine.dask.executor import WINDOW
 
 SERIAL = ("--threads", "1")
+
+FIRST, SECOND = 18, 30
+"""Samples of a store before some are added, and after; then all of them."""
 
 
 def finish(*words, **given):
@@ -77,6 +81,56 @@ def test_of_two_clients_one_is_killed_and_the_other_ends(cohort, store, expected
         assert other.wait(120) == 0
     assert last_run(store)["tiles_computed"] <= TILES
     assert_undisturbed(store, expected)
+
+
+@pytest.fixture
+def batches(X, store, tmp_path):
+    """The command that adds the second half of the cohort to a store of the first, and that which adds the third."""
+    compute_gram(Kendall(), X[:FIRST], store=store, tile=SIDE, executor=2)
+    words = []
+    for number, batch in enumerate((X[FIRST:SECOND], X[SECOND:])):
+        np.save(tmp_path / f"{number}.npy", batch)
+        words.append(distkern("append", tmp_path / f"{number}.npy", store, "--quiet", *SERIAL))
+    return words
+
+
+@pytest.mark.faults
+def test_two_clients_that_add_the_same_samples_both_end_right(X, store, batches):
+    with started(batches[0], batches[0]) as clients:
+        assert [client.wait(120) for client in clients] == [0, 0]
+    assert_grown(store, X[:SECOND], generations=2)
+
+
+@pytest.mark.faults
+def test_of_two_clients_that_add_other_samples_the_second_ends_right_or_is_refused(X, store, batches):
+    with started(*batches) as clients:
+        codes = [client.wait(120) for client in clients]
+    assert sorted(codes) in ([0, 0], [0, 3])
+    for words, code in zip(batches, codes, strict=True):
+        if code:
+            finish(*words)
+    first = open_gram(store).info()["generations"][1]["shape"][0]  # whose samples came first
+    swapped = np.concatenate([X[:FIRST], X[SECOND:], X[FIRST:SECOND]])
+    assert_grown(store, X if first == SECOND else swapped, generations=3)
+
+
+@pytest.mark.faults
+def test_a_client_killed_as_soon_as_the_store_has_grown_costs_nothing_but_the_call(X, store, batches):
+    with started(batches[0]) as (client,):
+        wait_for(lambda: [*store.glob("grown/*/zarr.json")], "no new plan", client)
+        kill(client)
+    assert open_gram(store).shape == (SECOND, SECOND)
+    finish(*batches[0])
+    finish(*batches[1])
+    assert_grown(store, X, generations=3)
+
+
+def assert_grown(store, samples, generations):
+    gram = open_gram(store)
+    assert gram.verify() == []
+    assert len(gram.info()["generations"]) == generations
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(samples))
+    assert not [*store.rglob("*.partial")]
 
 
 def libfaketime():

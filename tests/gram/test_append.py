@@ -3,8 +3,10 @@
 import json
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -27,8 +29,9 @@ from distkern import (
     compute_gram,
     open_gram,
 )
-from distkern.gram import store as store_module
-from distkern.gram import tasks
+from distkern.gram import append, tasks
+from distkern.gram.layout import plan_checksum
+from distkern.gram.places import Folder, at
 from distkern.gram.store import GramStore
 from distkern.kernels.kendall import Concordance
 
@@ -136,11 +139,11 @@ def test_a_crash_before_the_plan_changes_leaves_the_store_as_it_was(tmp_path, mo
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
 
-    def crash(array, generation=1):
+    def crash(self, before, after):
         raise Stop
 
     with monkeypatch.context() as patched:
-        patched.setattr(store_module, "checksum", crash)  # of the names: everything is lengthened by then
+        patched.setattr(Folder, "replace_root", crash)
         with pytest.raises(Stop):
             append_gram(path, X[25:], executor="serial")
     gram = open_gram(path)
@@ -174,6 +177,22 @@ def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
     with pytest.raises(StoreMismatchError, match="replaced by another store, or grew"):
         tasks.compute_tile(stale)
     assert chunks(path) == before
+
+
+def test_a_client_does_not_mark_as_done_in_another_store_what_it_computed_for_its_own(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:12], store=path, tile=6, executor="serial")
+    old = GramStore.opened(path)
+    marks, prepared = old.marks().copy(), old.rows.marks()
+    compute_gram(Kendall(), X[12:24], store=path, tile=6, executor="serial", overwrite=True)
+    new = GramStore.opened(path)
+    new.unmark(new.grid.tiles())
+    new.rows.unmark([0, 1])
+    for mark in (lambda: old.mark(marks, 0), lambda: old.rows.mark(prepared)):
+        with pytest.raises(StoreMismatchError, match="replaced by another store"):
+            mark()
+    assert not new.marks(refresh=True).any()
+    assert not new.rows.marks().any()
 
 
 def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
@@ -216,14 +235,84 @@ def test_rows_of_a_rectangular_matrix(tmp_path):
     np.testing.assert_array_equal(grown.row_diag(), whole.row_diag())
 
 
-def test_an_approximation_by_landmarks_keeps_its_landmarks(tmp_path):
-    gram = compute_gram(Gaussian(2.0), X[:25], store=tmp_path / "k.zarr", landmarks=[0, 3, 7, 11])
-    grown = append_gram(gram, X[25:])
-    assert grown.shape == (40, 40)
-    whole = compute_gram(Gaussian(2.0), X, store=tmp_path / "whole.zarr", landmarks=[0, 3, 7, 11])
-    np.testing.assert_array_equal(grown.part.to_numpy(), whole.part.to_numpy())
-    np.testing.assert_allclose(grown.to_numpy(), whole.to_numpy(), atol=1e-12)
-    assert grown.error().trace == pytest.approx(whole.error().trace)
+def by_landmarks(kernel, samples, path, **options):
+    return compute_gram(kernel, samples, store=path, landmarks=[0, 3, 7, 11], tile=6, executor="serial", **options)
+
+
+def true_entries(gram):
+    return GramStore.opened(gram.path).meta["error_sample"]
+
+
+def test_an_approximation_by_landmarks_grows_into_the_one_of_all_samples(tmp_path):
+    for number, kernel in enumerate((Gaussian(2.0), Kendall(ties="b"), Linear() + 0.5 * Kendall())):
+        grown = by_landmarks(kernel, X[:15], tmp_path / f"{number}.zarr")
+        for start, stop in ((15, 16), (16, 40)):
+            before, grown = true_entries(grown), append_gram(grown, X[start:stop], executor="serial")
+            assert true_entries(grown) != before
+        whole = by_landmarks(kernel, X, tmp_path / f"{number}-whole.zarr")
+        assert chunks(grown.path, ("gram", "rows/prepared")) == chunks(whole.path, ("gram", "rows/prepared"))
+        assert true_entries(grown) == true_entries(whole)
+        assert grown.error() == whole.error()
+        (first, second), values = true_entries(grown)["pairs"], true_entries(grown)["values"]
+        assert max(second) == 39
+        np.testing.assert_allclose(values, kernel.stored()(X)[first, second], rtol=1e-12, atol=1e-12)
+        view = grown.with_kernel(Kendall()) if number == 1 else grown
+        assert view.error().rms > 0
+
+
+def test_true_entries_of_equal_sparse_and_single_samples(tmp_path):
+    few = np.random.default_rng(5).permuted(np.tile(np.arange(12.0), (14, 1)), axis=1)
+    many = few[np.random.default_rng(4).integers(0, 14, 60)]
+    many[:14] = few
+    grown = append_gram(by_landmarks(Kendall(), many[:35], tmp_path / "e.zarr"), many[35:], executor="serial")
+    assert grown.info()["samples_computed"] == [14, 4]
+    assert true_entries(grown) == true_entries(by_landmarks(Kendall(), many, tmp_path / "all-e.zarr"))
+
+    thin = np.random.default_rng(1).poisson(0.1, size=(40, 200)).astype(float)
+    thin[0, :60] = 1.0
+    grown = by_landmarks(Kendall(), sparse.csr_array(thin[:20]), tmp_path / "s.zarr")
+    grown = append_gram(grown, sparse.csr_array(thin[20:]), executor="serial")
+    assert grown.info()["sparse"]
+    assert true_entries(grown) == true_entries(by_landmarks(Kendall(), sparse.csr_array(thin), tmp_path / "all-s.zarr"))
+
+    one = compute_gram(Linear(), X[:1], store=tmp_path / "o.zarr", landmarks=[0], executor="serial")
+    assert true_entries(one)["values"] == []
+    whole = compute_gram(Linear(), X, store=tmp_path / "all-o.zarr", landmarks=[0], executor="serial")
+    assert true_entries(append_gram(one, X[1:], executor="serial")) == true_entries(whole)
+
+
+def test_only_true_entries_with_a_new_sample_are_computed_and_few_blocks_are_read_twice(tmp_path, monkeypatch):
+    gram = by_landmarks(Kendall(), X[:33], tmp_path / "k.zarr")
+    computed, read = [], []
+    pair_values, prepared_block = append.pair_values, append.prepared_block
+    monkeypatch.setattr(
+        append, "pair_values", lambda kernel, pairs, *more: computed.append(pairs) or pair_values(kernel, pairs, *more)
+    )
+    monkeypatch.setattr(
+        append, "prepared_block", lambda store, side, block: read.append(block) or prepared_block(store, side, block)
+    )
+    before = true_entries(gram)
+    after = true_entries(append_gram(gram, X[33:], executor="serial"))
+    (pairs,) = computed
+    assert (pairs[1] >= 33).all()
+    kept = [pair for pair in zip(*after["pairs"], strict=True) if pair[1] < 33]
+    assert len(kept) + pairs.shape[1] == len(after["values"]) == 1000
+    assert abs(len(kept) - 1000 * 33 * 32 / (40 * 39)) < 60  # four standard deviations
+    assert {*kept} <= {*zip(*before["pairs"], strict=True)}
+    assert sorted({*read}) == [0, 1, 2, 3, 4, 5]
+    assert len(read) < 3 * 6
+
+
+def test_damaged_true_entries_are_not_taken_over(tmp_path):
+    gram = by_landmarks(Linear(), X[:33], tmp_path / "k.zarr")
+    file = tmp_path / "k.zarr" / "zarr.json"
+    whole = json.loads(file.read_text())
+    whole["attributes"]["distkern"]["error_sample"]["values"][0] += 1
+    whole["attributes"]["checksum"] = plan_checksum(whole["attributes"]["distkern"])
+    file.write_text(json.dumps(whole))
+    with pytest.raises(StoreError, match=r"true entries .* do not match"):
+        append_gram(gram, X[33:])
+    assert open_gram(gram.path).shape == (33, 33)
 
 
 def test_sparse_samples_with_room_and_without(tmp_path):
@@ -272,23 +361,135 @@ def test_a_repeated_call_adds_nothing_twice(tmp_path):
     assert append_gram(again, X[25:], ids=[f"twin {k}" for k in range(15)]).shape == (55, 55)
 
 
-def test_another_client_that_adds_samples_meanwhile_is_noticed(tmp_path, monkeypatch):
+@pytest.fixture(params=["disk", "s3"])
+def shared(request, tmp_path):
+    """A store of 20 samples that other clients reach too."""
+    path = str(tmp_path / "k.zarr") if request.param == "disk" else request.getfixturevalue("s3").url
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    return path
+
+
+def just_before(owner, name, monkeypatch, do):
+    """Let another client do something at the last moment before this one does what has a name."""
+    original = getattr(owner, name)
+
+    def late(*args):
+        monkeypatch.setattr(owner, name, original)
+        do()
+        return original(*args)
+
+    monkeypatch.setattr(owner, name, late)
+
+
+def overtaken(path, monkeypatch, do):
+    """Let another client do something when this one has written all but the plan."""
+    just_before(type(at(path)), "replace_root", monkeypatch, do)
+
+
+def assert_holds(path, samples):
+    gram = open_gram(path)
+    assert gram.is_complete
+    assert gram.verify() == []
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(samples))
+
+
+def test_of_two_clients_that_add_other_samples_at_once_both_end_right(shared, monkeypatch):
+    overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:33], executor="serial"))
+    append_gram(shared, X[33:], executor="serial")
+    assert_holds(shared, X)
+    assert len(open_gram(shared).info()["generations"]) == 3
+
+
+def test_of_two_clients_that_add_the_same_samples_at_once_both_end_right(shared, monkeypatch):
+    overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:], executor="serial"))
+    assert append_gram(shared, X[20:], executor="serial").shape == (40, 40)
+    assert_holds(shared, X)
+    assert len(open_gram(shared).info()["runs"]) == 2
+
+
+def test_a_client_that_comes_second_completes_the_same_samples_and_is_refused_with_others(shared, monkeypatch):
+    def interrupted():
+        with pytest.raises(Stop):
+            append_gram(shared, X[20:33], executor="serial", progress=stop_after(15))
+
+    overtaken(shared, monkeypatch, interrupted)
+    with pytest.raises(StoreError, match=r"not complete.* let the call end that fills it, or run it again"):
+        append_gram(shared, X[33:], executor="serial")
+    append_gram(shared, X[20:33], executor="serial")
+    append_gram(shared, X[33:35], executor="serial")
+    assert_holds(shared, X[:35])
+
+
+def test_a_client_that_was_overtaken_leaves_nothing_behind(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
-    compute_gram(Kendall(), X[:20], store=path, tile=6)
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    overtaken(str(path), monkeypatch, lambda: append_gram(path, X[20:], executor="serial"))
+    append_gram(path, X[20:], executor="serial")
+    names = {f"{what}{of}" for what in ("ids", "digests") for of in ("", f".{open_gram(path).info()['id']}")}
+    assert {entry.name for entry in (path / "rows").iterdir()} == names | {"marks", "prepared", "zarr.json"}
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_first(shared, monkeypatch):
     from distkern.gram import append
 
-    look = append.look
+    just_before(append, "look", monkeypatch, lambda: append_gram(shared, X[20:26], executor="serial"))
+    append_gram(shared, X[26:], executor="serial")
+    assert_holds(shared, X)
 
-    def overtaken(*args):
-        monkeypatch.undo()
-        append_gram(path, X[20:26])
-        return look(*args)
 
-    monkeypatch.setattr(append, "look", overtaken)
-    with pytest.raises(StoreMismatchError, match="or grew"):
-        append_gram(path, X[30:])
-    np.testing.assert_array_equal(open_gram(path).to_numpy(), Kendall()(X[:26]))
-    assert open_gram(path).verify() == []
+def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
+    place = at(str(tmp_path))
+    place.put("zarr.json", b"0")
+    roots = [bytes([k]) * 1000 for k in range(1, 9)]
+    together = Barrier(len(roots))
+
+    def replace(root):
+        together.wait()
+        return place.replace_root(b"0", root)
+
+    with ThreadPoolExecutor(len(roots)) as pool:
+        won = list(pool.map(replace, roots))
+    assert sum(won) == 1
+    assert place.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
+
+
+def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_made_the_store_grow(tmp_path, monkeypatch):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    old = (path / "zarr.json").read_bytes()
+    put = Folder.put
+
+    def killed(self, key, value):
+        if key == "zarr.json":
+            raise Stop
+        put(self, key, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "put", killed)
+        with pytest.raises(Stop):
+            append_gram(path, X[20:33], executor="serial")
+    assert (path / "zarr.json").read_bytes() == old
+    assert open_gram(path).shape == (33, 33)
+    with pytest.raises(StoreError, match="not complete"):
+        append_gram(path, X[33:], executor="serial")
+    append_gram(path, X[20:33], executor="serial")
+    assert_holds(path, X[:33])
+    assert (path / "zarr.json").read_bytes() != old
+
+
+def test_what_a_slow_client_writes_late_takes_no_samples_away(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
+    names = ("zarr.json", "gram/zarr.json", "marks/zarr.json", "rows/marks/zarr.json", "rows/prepared/untied/zarr.json")
+    old = {name: (path / name).read_bytes() for name in names}
+    append_gram(path, X[20:33], executor="serial")
+    new = {name: (path / name).read_bytes() for name in names}
+    for name, document in old.items():
+        (path / name).write_bytes(document)
+    assert_holds(path, X[:33])
+    compute_gram(Kendall(), X[:33], store=path, executor="serial")
+    assert {name: (path / name).read_bytes() for name in names} == new
 
 
 def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
@@ -297,6 +498,14 @@ def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
         append_gram(tmp_path / "k.zarr", X[25:], executor="serial", progress=stop_after(18))
     with pytest.raises(StoreError, match="other names"):
         append_gram(tmp_path / "k.zarr", X[25:], ids=[f"q{k}" for k in range(15)])
+
+
+def test_a_handle_of_a_store_that_another_kernel_has_replaced_adds_nothing(tmp_path):
+    gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr")
+    compute_gram(Linear(), X[:20], store=tmp_path / "k.zarr", overwrite=True)
+    with pytest.raises(StoreMismatchError, match="replaced by a store of another kernel"):
+        append_gram(gram, X[20:])
+    assert append_gram(tmp_path / "k.zarr", X[20:]).kernel == Linear()
 
 
 def test_a_view_refuses_samples_that_the_store_is_not_defined_for(tmp_path):
@@ -329,8 +538,6 @@ def test_names(tmp_path):
     assert grown.ids == tuple(frame.index)
     assert append_gram(grown, X[:2]).ids[-2:] == ("40", "41")
     assert append_gram(tmp_path / "k.zarr", X[2:4], ids=["x", "y"]).ids[-2:] == ("x", "y")
-    names = sorted(path.name for path in (tmp_path / "k.zarr" / "rows").glob("ids*"))
-    assert names == ["ids", "ids.2", "ids.3", "ids.4"]
 
 
 def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):

@@ -25,7 +25,9 @@ from distkern import (
     NystromGram,
     StoreError,
     StoreMismatchError,
+    TaskError,
     Threads,
+    append_gram,
     compute_gram,
     cross_validate_gram,
     open_gram,
@@ -35,7 +37,6 @@ from distkern import (
 from distkern.gram import choice, landmarks, passes
 from distkern.gram.layout import plan_checksum
 from distkern.gram.nystrom import whitening
-from distkern.gram.store import GramStore
 from distkern.matrix.lowrank import LowRankGram
 
 X = np.random.default_rng(0).normal(size=(90, 12))
@@ -242,6 +243,42 @@ def job_of(kernel, samples):
     return inspect(kernel, samples, None, None, "error")
 
 
+class TestPairs:
+    def test_each_pair_is_as_likely_as_any_other(self):
+        counts = np.zeros((12, 12))
+        np.add.at(counts, tuple(landmarks.drawn_pairs(0, 12, 20_000)), 1)
+        above = np.triu_indices(12, 1)
+        assert counts.sum() == counts[above].sum() == 20_000
+        expected = 20_000 / 66
+        assert ((counts[above] - expected) ** 2 / expected).sum() < 107  # 65 degrees of freedom: once in a thousand
+
+    @settings(max_examples=30)
+    @given(st.integers(0, 2**60), st.integers(2, 10**6), st.integers(0, 10**6))
+    def test_draws_stay_or_move_to_pairs_with_a_new_sample(self, seed, samples, more):
+        before, after = landmarks.drawn_pairs(seed, samples, 50), landmarks.drawn_pairs(seed, samples + more, 50)
+        assert (before[0] >= 0).all()
+        assert (before[0] < before[1]).all()
+        assert (before[1] < samples).all()
+        stayed = after[1] < samples
+        np.testing.assert_array_equal(after[:, stayed], before[:, stayed])
+
+    def test_of_large_cohorts_the_draws_are_uniform_too(self):
+        first, second = landmarks.drawn_pairs(1, 10**6, 20_000) / 10**6
+        grid = np.linspace(0, 1, 101)
+        assert abs((second[:, None] <= grid).mean(axis=0) - grid**2).max() < 1.95 / np.sqrt(20_000)  # Kolmogorov, 0.1 %
+        assert abs((first / second <= grid[:, None]).mean(axis=1) - grid).max() < 1.95 / np.sqrt(20_000)
+
+    def test_the_estimate_of_a_grown_cohort_is_its_error(self, tmp_path):
+        mixed = np.vstack([X[:60], 3.0 * X[60:] + 5.0])  # the new ones are far from all landmarks
+        gram = compute_gram(Gaussian(3.0), mixed[:60], store=tmp_path / "g.zarr", landmarks=[0, 10, 20, 30, 40, 50])
+        grown, K = append_gram(gram, mixed[60:]), Gaussian(3.0)(mixed)
+        off = (K - nystrom(K, grown.landmarks))[np.triu_indices(90, 1)]
+        old = (K - nystrom(K, grown.landmarks))[np.triu_indices(60, 1)]
+        error = grown.error()
+        spread = np.std(off**2) / np.sqrt(error.entries)
+        assert abs(error.rms**2 - np.mean(off**2)) < 4 * spread < abs(np.mean(old**2) - np.mean(off**2))
+
+
 class TestChoices:
     @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
     @pytest.mark.parametrize("how", ["random", "kmeans++", "leverage"])
@@ -299,6 +336,16 @@ class TestChoices:
             assert set(gram.landmarks) <= set(drawn)
             assert len(set(gram.landmarks)) == 20
             np.testing.assert_array_equal(gram.landmarks, landmarks.choose(job, landmarks.Landmarks(how, 20)))
+
+    def test_a_block_of_candidates_that_fails_is_no_block_of_garbage(self, monkeypatch):
+        def fail(self, A, B):
+            raise MemoryError
+
+        monkeypatch.setattr(Linear, "tile", fail)
+        job = job_of(Gaussian(3.0), X)
+        pool = choice.Pool(Linear(), lambda at: landmarks._prepared(job, Linear(), at), np.arange(90), None)
+        with pytest.raises(TaskError, match="MemoryError"):
+            pool.columns(np.arange(3))
 
     def test_samples_that_are_one_in_feature_space_still_make_up_the_number(self, tmp_path):
         shifted = np.vstack([X[:3] + shift for shift in range(8)])  # three orderings, all values differ
@@ -522,10 +569,11 @@ class TestLearners:
         assert 0 < largest <= 90 * 30  # a block of the part
 
 
-def test_rows_that_are_added_to_the_store_are_samples_like_the_others(tmp_path):
-    """What a grown store looks like: more rows, the same landmarks, the same sample of true entries."""
-    whole = compute_gram(Gaussian(3.0), X, store=tmp_path / "w.zarr", landmarks=[0, 20, 40])
+def test_samples_that_were_added_change_the_features_of_the_others_by_rounding_alone(tmp_path):
+    """C and W keep their bits; BLAS sums the k products of a number of C W^(−1/2) in an order of its own."""
     old = compute_gram(Gaussian(3.0), X[:60], store=tmp_path / "o.zarr", landmarks=[0, 20, 40])
-    whole.part._store.meta["error_sample"] = GramStore.opened(old.path).meta["error_sample"]
-    np.testing.assert_allclose(whole[:60].embedding(), old.embedding(), rtol=1e-12, atol=1e-14)
-    assert whole.error().rms == pytest.approx(old.error().rms)
+    features, basis = old.embedding(), old._rows.basis
+    whole = append_gram(old, X[60:])
+    np.testing.assert_array_equal(whole._rows.basis, basis)
+    size = abs(whole.part.to_numpy()[:60]) @ abs(basis)
+    assert (abs(whole[:60].embedding() - features) <= 2 * 3 * np.finfo(float).eps * size).all()

@@ -2,11 +2,14 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from distkern.gram.plan import readable_bytes
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +37,7 @@ def test_no_task_of_any_kernel_takes_more_than_its_plan_says(tmp_path):
     assert found["Gaussian"]["tile"][0] >= 8 * 700**2  # the measure sees the values of a tile at least
 
 
-def test_a_matrix_beyond_the_share_of_a_worker_is_computed_and_multiplied_within_the_promise():
+def test_a_matrix_beyond_the_share_of_a_worker_is_computed_and_multiplied_within_the_promise(monkeypatch):
     found = run(ROOT / "benchmarks" / "memory.py", "--json", "--samples", 4000, "--allowance", "10MB")
     assert found["bytes"] == 6.4 * 10e6  # to 10 MB what 40,000 × 40,000 are to a gigabyte
     for work in ("computed", "multiplied"):
@@ -48,3 +51,7 @@ def test_a_matrix_beyond_the_share_of_a_worker_is_computed_and_multiplied_within
     heights = [min(found["tile"], 4000 - start) for start in range(0, 4000, found["tile"])]
     tiles = sum(height * (4000 - start) for start, height in zip(range(0, 4000, found["tile"]), heights, strict=True))
     assert found["read"] == 4 * tiles + 8 * 4000  # each stored byte once, and the untied pairs of each sample
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    said = dict(runpy.run_path(str(ROOT / "benchmarks" / "memory.py"))["lines"](found))
+    assert said["matrix"] == f"4,000 × 4,000 of 100 features, {found['tiles']} tiles"
+    assert said["– above rest, promised"].endswith(f"{readable_bytes(found['multiplied']['promised'])} a task")

@@ -260,7 +260,7 @@ def test_what_no_task_may_take_is_refused_before_anything_is_read(symmetric):
     assert short.bytes_read() == before
     np.testing.assert_array_equal(short.matmat(MANY[:, :20]), gram.matmat(MANY[:, :20]))
     none = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 1) - 1))
-    with pytest.raises(MemoryLimitError, match=r"by 1 vectors? takes .*: give the workers more memory"):
+    with pytest.raises(MemoryLimitError, match=r"by 1 vector takes .*: give the workers more memory"):
         none.matmat(V[:, 0])
 
 

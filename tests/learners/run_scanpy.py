@@ -11,24 +11,25 @@ import anndata
 import scanpy
 from umap.umap_ import fuzzy_simplicial_set
 
-folder = Path(sys.argv[1])
-for path in folder.glob("*.npz"):
-    knn = np.load(path)
-    graph, _, _ = fuzzy_simplicial_set(
-        np.empty((len(knn["indices"]), 1)),
-        knn["indices"].shape[1],
-        np.random.RandomState(0),
-        "euclidean",
-        knn_indices=knn["indices"],
-        knn_dists=knn["distances"].astype(np.float32),
-    )
-    np.save(path.with_suffix(".npy"), graph.toarray())
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    for path in folder.glob("*.npz"):
+        knn = np.load(path)
+        graph, _, _ = fuzzy_simplicial_set(
+            np.empty((len(knn["indices"]), 1)),
+            knn["indices"].shape[1],
+            np.random.RandomState(0),
+            "euclidean",
+            knn_indices=knn["indices"],
+            knn_dists=knn["distances"].astype(np.float32),
+        )
+        np.save(path.with_suffix(".npy"), graph.toarray())
 
-points = anndata.read_h5ad(folder / "points.h5ad")
-scanpy.pp.neighbors(points, n_neighbors=8, use_rep="X", transformer="sklearn")
-points.write_h5ad(folder / "points-scanpy.h5ad")
+    points = anndata.read_h5ad(folder / "points.h5ad")
+    scanpy.pp.neighbors(points, n_neighbors=8, use_rep="X", transformer="sklearn")
+    points.write_h5ad(folder / "points-scanpy.h5ad")
 
-blobs = anndata.read_h5ad(folder / "blobs.h5ad")
-scanpy.tl.leiden(blobs, neighbors_key="kendall", flavor="igraph", n_iterations=2, resolution=0.3)
-scanpy.tl.umap(blobs, neighbors_key="kendall", random_state=0, maxiter=20)
-blobs.write_h5ad(folder / "blobs-scanpy.h5ad")
+    blobs = anndata.read_h5ad(folder / "blobs.h5ad")
+    scanpy.tl.leiden(blobs, neighbors_key="kendall", flavor="igraph", n_iterations=2, resolution=0.3)
+    scanpy.tl.umap(blobs, neighbors_key="kendall", random_state=0, maxiter=20)
+    blobs.write_h5ad(folder / "blobs-scanpy.h5ad")

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.gram.compute import compute_gram
-from distkern.gram.handle import open_gram
+from distkern.gram.opening import open_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear, Polynomial
 from distkern.learners.decomposition import KernelPCA

@@ -50,7 +50,7 @@ def test_every_score_is_that_of_training_on_each_fold(cv, scoring, measure):
 
 
 class WithMean(MLSRRanker):
-    """Adds the intercept that makes the mean error zero, for samples left out are compared with each other."""
+    """Adds the intercept that makes the mean error zero: samples left out alone are compared with each other."""
 
     def fit(self, X, y):
         super().fit(X, y)

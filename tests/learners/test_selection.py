@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -136,6 +137,77 @@ def test_a_bare_classifier_and_an_array():
     lazy = cross_validate_gram(KernelSVC(), ArrayGram(X @ X.T)[:][:], y, C=GRID, outer=3, repeats=1, inner=3)
     np.testing.assert_array_equal(found.accuracy, lazy.accuracy)
     np.testing.assert_array_equal(found.auc, lazy.auc)
+
+
+# All folds together --------------------------------------------------------------------------------------------------
+
+
+class OneByOne(KernelSVC):
+    """What is not a KernelSVC itself is fitted fold by fold."""
+
+
+HEADS = {
+    "none": [],
+    "standardizer": [KernelStandardizer()],
+    "centred": [KernelStandardizer(unit_norm=False)],
+    "scaled": [KernelStandardizer(center=False)],
+}
+
+
+@pytest.mark.parametrize(
+    ("head", "where", "options"),
+    [
+        ("none", "array", {}),
+        ("none", "out of core", {"multi_class": "ovr"}),
+        ("standardizer", "array", {"multi_class": "ovr"}),
+        ("standardizer", "stored", {}),
+        ("standardizer", "out of core", {}),
+        ("centred", "stored", {"class_weight": "balanced", "C": 7.0}),
+        ("scaled", "out of core", {"class_weight": "balanced", "C": 7.0}),
+    ],
+)
+def test_all_folds_together_equal_one_by_one(head, where, options, tmp_path):
+    X, y = cohort(classes=3, count=75)
+    y[:10] = "ctl"
+    gram, kept = ArrayGram(Kendall("b")(X)), {}
+    if where != "array":
+        gram = compute_gram(Kendall("b"), X, store=tmp_path / "gram.zarr", tile=20, progress=False)
+        kept = {"max_bytes": 1000}
+    options = {"tol": 1e-7, **options}
+    grid = None if "C" in options else GRID
+    asked = {"C": grid, "outer": 3, "inner": 3, "repeats": 1, "seed": 4}
+    limit = {"memory_limit": 2_500_000} if where == "out of core" else {}
+    found = cross_validate_gram(make_pipeline(*HEADS[head], KernelSVC(**options, **limit)), gram, y, **asked, **kept)
+    expected = cross_validate_gram(
+        make_pipeline(*HEADS[head], OneByOne(**options)), ArrayGram(Kendall("b")(X)), y, **asked
+    )
+    for name in ("accuracy", "balanced_accuracy", "C", "n_test"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.auc, expected.auc, atol=1e-9)
+
+
+def test_a_few_passes_serve_every_fold_and_value_of_C(tmp_path):
+    X, y = cohort(count=120)
+    gram = compute_gram(Kendall("b"), X, store=tmp_path / "gram.zarr", tile=30, progress=False)
+    before = gram.bytes_read()
+    gram.matmat(np.ones(120))
+    one_pass = gram.bytes_read() - before
+    cross_validate_gram(None, gram, y, C=GRID, outer=5, inner=5, repeats=1, max_bytes=1000)
+    assert gram.bytes_read() - before <= 8 * one_pass  # 125 models: twice means, values and scores
+
+
+def test_a_sample_of_norm_zero_is_named_in_whatever_fold():
+    X, y = cohort(count=30)
+    X[7] = 0.0
+    with pytest.raises(InputError, match="sample '7' has norm zero"):
+        cross_validate_gram(make_pipeline(KernelStandardizer(center=False), KernelSVC()), X @ X.T, y, outer=3, inner=2)
+
+
+def test_models_that_stopped_early_warn_once():
+    X, y = cohort()
+    with pytest.warns(ConvergenceWarning, match="stopped early") as heard:
+        cross_validate_gram(KernelSVC(max_iter=2), X @ X.T, y, C=[1.0], outer=3, repeats=1)
+    assert len(heard) == 1
 
 
 # Where the matrix lies -----------------------------------------------------------------------------------------------

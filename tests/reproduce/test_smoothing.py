@@ -6,7 +6,7 @@ import pytest
 
 from distkern import InputError, SmoothedKendall, cross_validate_gram
 from distkern.datasets import load_medulloblastoma
-from distkern.reproduce import published, smoothing
+from distkern.reproduce import TABLES, published, smoothing
 from distkern.reproduce.smoothing import (
     BEST_WINDOW,
     DRAWS,
@@ -20,8 +20,8 @@ from distkern.reproduce.smoothing import (
     read_points,
     sweep_windows,
     windows,
-    write_points,
 )
+from distkern.reproduce.tables import write_rows
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures" / "smoothing-medulloblastoma.csv"
 
@@ -143,14 +143,14 @@ def test_the_quick_figure_has_both_panels(monkeypatch):
 
 def test_points_come_back_from_their_table(tmp_path):
     points = [Point("kendall", 0.0, 0, (60.0, 62.5)), Point("monte-carlo", 10204.0, 5, (61.25, 65.0))]
-    write_points(tmp_path / "points.csv", points, ["how it was made"])
+    write_rows(tmp_path / "points.csv", [point.row() for point in points], ["how it was made"])
     lines = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
     assert lines[:2] == ["# how it was made", "curve,window,draws,accuracy,std,repeat_1,repeat_2"]
-    assert lines[3] == "monte-carlo,10204,5,63.1250,2.6517,61.2500,65.0000"
+    assert lines[3] == "monte-carlo,10204,5,63.125,2.65165,61.25,65"
     assert read_points(tmp_path / "points.csv") == points
 
 
-def test_the_command_writes_the_table_and_how_it_was_made(tmp_path, monkeypatch, capsys):
+def test_the_rows_are_the_points_of_the_figure(monkeypatch):
     points = [Point("kendall", 0.0, 0, (60.0, 61.0)), Point("monte-carlo", 10204.0, 5, (62.0, 63.0))]
     asked = []
 
@@ -159,16 +159,8 @@ def test_the_command_writes_the_table_and_how_it_was_made(tmp_path, monkeypatch,
         yield from points
 
     monkeypatch.setattr(smoothing, "figure_3", figure)
-    out = tmp_path / "figure.csv"
-    smoothing.main([str(out), "--quick", "--repeats", "2", "--seed", "3"])
+    assert list(TABLES["smoothing"].rows(quick=True, repeats=2, seed=3)) == [point.row() for point in points]
     assert asked == [((60, 7129), (60,), {"repeats": 2, "seed": 3, "quick": True})]
-    assert read_points(out) == points
-    text = out.read_text(encoding="utf-8")
-    assert text.startswith(
-        "# python -m distkern.reproduce.smoothing figure.csv --repeats 2 --seed 3 --quick\n# distkern "
-    )
-    assert str(tmp_path) not in text
-    assert "a = 10,204, D = 5" in capsys.readouterr().err
 
 
 def test_the_committed_table_is_the_whole_figure(cohort):

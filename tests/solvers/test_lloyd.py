@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from distkern.core.errors import InputError
 from distkern.matrix.array import ArrayGram
-from distkern.solvers.lloyd import at_samples, lloyd, medoids, plus_plus, repaired
+from distkern.solvers.lloyd import at_samples, best_of, lloyd, medoids, plus_plus, repaired
 
 finite = st.floats(-10, 10, allow_subnormal=False, width=16)
 
@@ -59,7 +59,7 @@ def test_equals_scikit_learn_from_the_same_start(seed, weighted):
     seeds = np.random.default_rng(seed).choice(len(X), 4, replace=False)
     theirs = KMeans(4, init=X[seeds], n_init=1, tol=0, algorithm="lloyd").fit(X, sample_weight=weights)
     gram = ArrayGram(X @ X.T)
-    ours = lloyd(gram, 4, weights, [at_samples(gram, seeds)], max_iter=300, tol=0.0)
+    ours = best_of(lloyd(gram, weights, [at_samples(gram, seeds)], max_iter=300, tol=0.0))
     np.testing.assert_array_equal(ours.labels, theirs.labels_)
     assert ours.inertia == pytest.approx(theirs.inertia_, rel=1e-10)
     np.testing.assert_allclose(ours.norms, (theirs.cluster_centers_**2).sum(axis=1), rtol=1e-10)
@@ -71,7 +71,7 @@ def test_stops_where_the_textbook_does_after_as_many_iterations(iterations):
     X, weights = blobs(200, 6, seed=3), np.random.default_rng(3).uniform(0.5, 2, 200)
     seeds = np.array([0, 6, 12, 18, 24, 30])  # all in one blob, so that it takes longer
     gram = ArrayGram(X @ X.T)
-    ours = lloyd(gram, 6, weights, [at_samples(gram, seeds)], max_iter=iterations, tol=0.0)
+    ours = best_of(lloyd(gram, weights, [at_samples(gram, seeds)], max_iter=iterations, tol=0.0))
     labels, inertia = plain_lloyd(X, weights, X[seeds], iterations)
     np.testing.assert_array_equal(ours.labels, labels)
     assert ours.inertia == pytest.approx(inertia, rel=1e-10)
@@ -85,7 +85,7 @@ def test_the_inertia_never_increases_and_is_that_of_the_labels(data):
     X = data.draw(arrays(np.float64, (m, 2), elements=finite))
     weights = data.draw(arrays(np.float64, m, elements=st.sampled_from([0.5, 1.0, 3.0])))
     gram = ArrayGram(X @ X.T)
-    found = lloyd(gram, k, weights, plus_plus(gram, k, weights, generators(2)), max_iter=50, tol=0.0)
+    found = best_of(lloyd(gram, weights, plus_plus(gram, [k], weights, generators(2))[k], max_iter=50, tol=0.0))
     slack = 1e-9 * (1 + weights @ (X**2).sum(axis=1))
     assert (np.diff(found.history) <= slack).all()
     centres = np.array(
@@ -103,32 +103,46 @@ def test_the_inertia_never_increases_and_is_that_of_the_labels(data):
 def test_all_starts_are_columns_of_one_product_and_finished_ones_drop_out():
     X = blobs(120, 5, seed=1)
     gram = CountingGram(X @ X.T)
-    starts = plus_plus(gram, 5, np.ones(120), generators(8))
+    starts = plus_plus(gram, [5], np.ones(120), generators(8))[5]
     assert gram.products == []
     assert len(gram.parts) == 5  # seed by seed, the columns of all starts at once
     assert all(shape[0] == shape[1] <= 8 for shape in gram.parts)
-    found = lloyd(gram, 5, np.ones(120), starts, max_iter=100, tol=0.0)
+    found = best_of(lloyd(gram, np.ones(120), starts, max_iter=100, tol=0.0))
     widths = [shape[1] for shape in gram.products]
     assert widths[0] == 8 * 5
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < widths[0]
-    alone = [lloyd(gram, 5, np.ones(120), [start], max_iter=100, tol=0.0) for start in starts]
+    alone = [lloyd(gram, np.ones(120), [start], max_iter=100, tol=0.0)[0] for start in starts]
     assert len(widths) == found.passes == max(run.n_iter for run in alone)
     assert found.inertia == pytest.approx(min(run.inertia for run in alone))
 
 
 def test_more_starts_do_not_change_the_first_ones():
     gram = ArrayGram(blobs() @ blobs().T)
-    few, many = (plus_plus(gram, 4, np.ones(60), generators(count)) for count in (2, 6))
+    few, many = (plus_plus(gram, [4], np.ones(60), generators(count))[4] for count in (2, 6))
     for one, other in zip(few, many[:2], strict=True):
         np.testing.assert_array_equal(one.labels, other.labels)
+
+
+def test_several_numbers_of_clusters_share_seeds_and_passes():
+    X = blobs(90, 5, seed=2)
+    gram, weights = CountingGram(X @ X.T), np.ones(90)
+    starts = plus_plus(gram, [2, 5, 7], weights, generators(3))
+    assert len(gram.parts) == 7
+    both = lloyd(gram, weights, [*starts[2], *starts[7]], max_iter=100, tol=0.0)
+    assert len(gram.products) == max(run.n_iter for run in both)
+    for k, runs in ((2, both[:3]), (7, both[3:])):
+        alone = lloyd(gram, weights, plus_plus(gram, [k], weights, generators(3))[k], max_iter=100, tol=0.0)
+        for run, other in zip(runs, alone, strict=True):
+            np.testing.assert_array_equal(run.labels, other.labels)
+            assert run.inertia == pytest.approx(other.inertia)
 
 
 def test_seeds_are_drawn_by_squared_distance_and_weight():
     """Three points on a line at 0, 1 and 3 with weights 1, 2, 1: the second seed is drawn with w d²."""
     X, weights = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 2.0, 1.0])
     gram, count = ArrayGram(X @ X.T), 4000
-    starts = plus_plus(gram, 2, weights, generators(count))
+    starts = plus_plus(gram, [2], weights, generators(count))[2]
     # the pairs of seeds show in the labels of the start: which point has distance 0 of each label
     pairs = {(0, 1): 0, (0, 2): 0, (1, 2): 0}
     for start in starts:
@@ -156,14 +170,14 @@ def test_clusters_that_empty_on_the_way_are_filled():
     """Two seeds on one point: the second is nobody's nearest centre, and the far point becomes its own."""
     X = np.array([[0.0], [0.0], [1.0], [50.0]])
     gram = ArrayGram(X @ X.T)
-    found = lloyd(gram, 3, np.ones(4), [at_samples(gram, np.array([0, 1, 2]))], max_iter=20, tol=0.0)
+    found = best_of(lloyd(gram, np.ones(4), [at_samples(gram, np.array([0, 1, 2]))], max_iter=20, tol=0.0))
     assert sorted(np.bincount(found.labels, minlength=3)) == [1, 1, 2]
     assert found.inertia == pytest.approx(0, abs=1e-9)
 
 
 def test_fewer_points_than_clusters_end_without_nan():
     gram = ArrayGram(np.ones((4, 4)))
-    found = lloyd(gram, 3, np.ones(4), plus_plus(gram, 3, np.ones(4), generators(3)), max_iter=20, tol=0.0)
+    found = best_of(lloyd(gram, np.ones(4), plus_plus(gram, [3], np.ones(4), generators(3))[3], max_iter=20, tol=0.0))
     assert found.inertia == 0
     assert found.converged
     assert np.isfinite(found.norms).all()
@@ -174,16 +188,16 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_refused():
     K = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     gram = ArrayGram(K)
     with pytest.raises(InputError, match=r"not positive semidefinite.* a squared distance is -2"):
-        plus_plus(gram, 2, np.ones(3), generators(5))
+        plus_plus(gram, [2], np.ones(3), generators(5))[2]
     starts = [at_samples(gram, np.array([2]))]
     with pytest.raises(InputError, match="not positive semidefinite"):
-        lloyd(ArrayGram(K - 0.9 * np.eye(3)), 1, np.ones(3), starts, max_iter=5, tol=0.0)
+        lloyd(ArrayGram(K - 0.9 * np.eye(3)), np.ones(3), starts, max_iter=5, tol=0.0)
 
 
 def test_medoids_have_the_least_mean_squared_distance_from_their_cluster():
     X, weights = blobs(40, 3, seed=5), np.random.default_rng(5).integers(0, 4, 40).astype(float)
     gram = ArrayGram(X @ X.T)
-    found = lloyd(gram, 3, weights, plus_plus(gram, 3, weights, generators(5)), max_iter=100, tol=0.0)
+    found = best_of(lloyd(gram, weights, plus_plus(gram, [3], weights, generators(5))[3], max_iter=100, tol=0.0))
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     for cluster, medoid in enumerate(medoids(found.labels, found.closest, weights, 3)):
         own = np.flatnonzero((found.labels == cluster) & (weights > 0))

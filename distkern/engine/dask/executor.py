@@ -9,7 +9,7 @@ from itertools import islice
 
 from distributed import Client, get_worker
 
-from distkern.core.errors import TaskError
+from distkern.core.errors import InputTypeError, TaskError
 from distkern.core.typing import Failure, Receipt, Task, Waiting
 from distkern.engine.dask.flow import Flow
 from distkern.engine.dask.worker import compare_workers, versions, work
@@ -43,7 +43,7 @@ def existing_client() -> Client | None:
         client = Client.current(allow_global=True)
     except ValueError:
         return None
-    return client if client.status == "running" else None
+    return client if client.status == "running" and not client.asynchronous else None
 
 
 class Dask:
@@ -56,6 +56,8 @@ class Dask:
 
     Raises
     ------
+    InputTypeError
+        If the client is asynchronous.
     WorkerMismatchError
         If a worker has other versions than this process; those that join later are compared with their first task.
     """
@@ -63,6 +65,10 @@ class Dask:
     remote = True
 
     def __init__(self, client: Client) -> None:
+        if client.asynchronous:
+            raise InputTypeError(
+                "the client is asynchronous: give one made without asynchronous=True, or call from a thread of its own"
+            )
         self.client = client
         self._address = getattr(client.scheduler, "address", "unknown address")  # a client that has closed forgets it
         self._counted: float | None = None

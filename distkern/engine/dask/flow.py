@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from distributed import CancelledError, Client, as_completed
-from distributed.scheduler import KilledWorker
+from distributed.scheduler import KilledWorker, NoWorkerError
 
 from distkern.core.errors import TaskError
 from distkern.core.typing import Failure
@@ -102,6 +102,11 @@ class Flow:
             yield Failure(given.task, TaskError(f"the cluster cancelled or lost it {LOSSES} times"))
 
     def _raised(self, given: _Given, error: Exception) -> Iterator[Failure]:
+        if isinstance(error, NoWorkerError):  # nothing is wrong with the task
+            raise TaskError(
+                f"the cluster has had no worker for {error.timeout:,.0f} s, as long as it is set to wait; what had "
+                "finished is stored, and the same call goes on from there once there are workers"
+            ) from error
         if not isinstance(error, KilledWorker):
             yield failed(given.task, error)
             return

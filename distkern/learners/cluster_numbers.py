@@ -1,0 +1,288 @@
+"""How many clusters: inertia, silhouette and gap by the number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats, Indices
+from distkern.io.source import as_source
+from distkern.kernels.base import Kernel
+from distkern.kernels.kendall import OrderingKernel
+from distkern.learners.checks import memory_allowed, read_matrix, require_memory
+from distkern.learners.cluster import KernelKMeans, generators_of
+from distkern.learners.partition import as_training_gram, require_silhouette_memory, whole_weights
+from distkern.matrix.array import ArrayGram
+from distkern.matrix.base import BaseGram
+from distkern.matrix.lowrank import ArrayFeatures, LowRankGram
+from distkern.solvers.lloyd import Clustering, best_of, lloyd, medoids, memory_of_a_start, plus_plus
+from distkern.solvers.partition import silhouettes
+
+Reference = Literal["rankings", "features", "components"]
+REFERENCES = ("rankings", "features", "components")
+
+NULL = 1e-10
+"""Components whose variance is below this fraction of the largest one are rounding."""
+
+
+@dataclass(frozen=True)
+class ClusterNumbers:
+    """What kernel k-means finds for several numbers of clusters.
+
+    Parameters
+    ----------
+    n_clusters
+        The numbers k, ascending.
+    labels
+        Cluster of each sample for every k, (numbers, m).
+    medoids
+        Position of the sample nearest to each centre, an array (k,) for every k; −1 for a cluster without samples.
+    inertia
+        Sum of squared distances from the centres; it falls with k, and the elbow of its curve is one way to choose.
+    silhouette
+        Mean silhouette of the samples; NaN for one cluster.
+    gap
+        Gap statistic: mean logarithm of the inertia of reference data, less that of the data. NaN without references.
+    gap_error
+        Its standard error s_k, which counts the spread of the references.
+    reference
+        What the references were, or None.
+    """
+
+    n_clusters: Indices
+    labels: Indices
+    medoids: tuple[Indices, ...]
+    inertia: Floats
+    silhouette: Floats
+    gap: Floats
+    gap_error: Floats
+    reference: Reference | None
+
+    @property
+    def by_silhouette(self) -> int:
+        """Number of clusters with the highest mean silhouette."""
+        if np.isnan(self.silhouette).all():
+            raise InputError("silhouettes compare two clusters or more: ask for such numbers of clusters")
+        return int(self.n_clusters[np.nanargmax(self.silhouette)])
+
+    @property
+    def by_gap(self) -> int:
+        """Least k with gap(k) ≥ gap(k') − s(k'), k' the next number, as Tibshirani and others choose; else the last."""
+        if self.reference is None:
+            raise InputError("there is no gap without reference data: ask for references=20, say")
+        enough = self.gap[:-1] >= self.gap[1:] - self.gap_error[1:]
+        return int(self.n_clusters[np.argmax(np.append(enough, True))])
+
+    def table(self) -> list[dict[str, float | None]]:
+        """Rows by k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None where there is no number."""
+        columns = {name: getattr(self, name) for name in ("inertia", "silhouette", "gap", "gap_error")}
+        return [
+            {"n_clusters": int(k)}
+            | {name: None if np.isnan(values[row]) else float(values[row]) for name, values in columns.items()}
+            for row, k in enumerate(self.n_clusters)
+        ]
+
+
+def cluster_numbers(
+    X: Any,
+    n_clusters: Iterable[int] = range(1, 11),
+    *,
+    kernel: Any = "precomputed",
+    sample_weight: Any = None,
+    references: int = 0,
+    reference: Reference | None = None,
+    squared: bool = False,
+    n_init: int = 10,
+    max_iter: int = 300,
+    tol: float = 1e-5,
+    random_state: Any = None,
+    memory_limit: int | str | None = None,
+) -> ClusterNumbers:
+    r"""Cluster for several numbers of clusters k and say how good each is.
+
+    .. math::
+
+        \mathrm{gap}(k) = \tfrac1B \sum_b \log W_{kb} - \log W_k, \qquad
+        s_k = \sqrt{1 + 1/B}\ \mathrm{sd}_b(\log W_{kb})
+
+    with W_k the inertia of the data and W_kb that of reference data without clusters. Tibshirani, Walther and Hastie,
+    J. R. Statist. Soc. B 63 (2001). All k and all starts share each pass over the matrix, and seeds: the partition for
+    a k is that of ``KernelKMeans(k)`` with the same random state. One more pass tells all silhouettes.
+
+    Parameters
+    ----------
+    X
+        Gram matrix or array (m, m); or samples (m, n), where there is a kernel.
+    n_clusters
+        Numbers k to try.
+    kernel
+        As in `KernelKMeans`.
+    sample_weight
+        How many samples each one stands for, (m,), in whole numbers.
+    references
+        B, the number of reference data sets; none by default.
+    reference
+        Their distribution, for as many samples as the data stand for. ``"rankings"``: uniformly random rankings, the
+        default where the kernel sees orderings. ``"features"``: uniform over the range of each feature, the default of
+        other kernels. ``"components"``: uniform over the range of each principal component in feature space, the
+        default and only choice for a matrix, which is read into memory for them.
+    squared
+        Silhouettes of squared distances; see `kernel_silhouette`.
+    n_init, max_iter, tol, random_state, memory_limit
+        As in `KernelKMeans`.
+
+    Raises
+    ------
+    InputError
+        If a number of clusters exceeds that of samples, or the reference does not fit X.
+    MemoryLimitError
+        If one start of each k does not fit the memory allowed, or the matrix for ``"components"`` does not.
+
+    Examples
+    --------
+    >>> x = np.concatenate([np.arange(0.0, 1.0, 0.1), np.arange(9.0, 10.0, 0.1)])
+    >>> found = cluster_numbers(np.outer(x, x), range(1, 5), references=10, random_state=0)
+    >>> found.by_silhouette, found.by_gap
+    (2, 2)
+    """
+    model = KernelKMeans(kernel=kernel)
+    gram = model._training_gram(X, memory_limit) if isinstance(kernel, Kernel) else as_training_gram(X)
+    weights = whole_weights(sample_weight, len(gram))
+    numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
+    require_silhouette_memory(gram, sum(numbers), memory_limit)
+
+    def cluster(matrix: BaseGram, counts: Floats, seed: Any) -> list[Clustering]:
+        generators = generators_of(seed, n_init)
+        return _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
+
+    found = cluster(gram, weights, random_state)
+    labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
+    gap = gap_error = np.full(len(numbers), np.nan)
+    drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
+    if drawn_from is not None:
+        random = generators_of(random_state, n_init + 1)[-1]  # the first ones drew the seeds
+        logs = []
+        for matrix, counts in _draws(drawn_from, references, X, gram, weights, model, random, memory_limit):
+            logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
+        gap = np.mean(logs, axis=0) - _logarithms(inertia)
+        gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
+    return ClusterNumbers(
+        np.array(numbers),
+        labels,
+        tuple(medoids(run.labels, run.closest, weights, run.n_clusters) for run in found),
+        inertia,
+        _mean_silhouettes(gram, labels, weights, squared),
+        gap,
+        gap_error,
+        drawn_from,
+    )
+
+
+def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
+    numbers = sorted(set(n_clusters))
+    if not numbers or not all(isinstance(k, (int, np.integer)) and k >= 1 for k in numbers):
+        raise InputError(f"n_clusters must be whole numbers of 1 or more; got {numbers}")
+    if numbers[-1] > samples:
+        raise InputError(f"got {samples} samples with a weight for {numbers[-1]} clusters: ask for fewer clusters")
+    return [int(k) for k in numbers]
+
+
+def _partitions(
+    gram: BaseGram,
+    weights: Floats,
+    numbers: Sequence[int],
+    generators: Sequence[np.random.Generator],
+    max_iter: int,
+    tol: float,
+    limit: int | str | None,
+) -> list[Clustering]:
+    """Find the best partition for each number of clusters, as many starts side by side as fit."""
+    one = sum(memory_of_a_start(len(gram), k) for k in numbers)
+    require_memory(one, limit, f"a start of each of {len(numbers)} numbers of clusters on {len(gram):,} samples")
+    together = memory_allowed(limit) // one
+    runs: dict[int, list[Clustering]] = {k: [] for k in numbers}
+    for first in range(0, len(generators), together):
+        seeded = plus_plus(gram, numbers, weights, generators[first : first + together])
+        starts = [start for k in numbers for start in seeded[k]]
+        for run in lloyd(gram, weights, starts, max_iter=max_iter, tol=tol):
+            runs[run.n_clusters].append(run)
+    return [best_of(runs[k]) for k in numbers]
+
+
+def _mean_silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool) -> Floats:
+    """Mean silhouette of each partition that has two clusters of samples with a weight, all in one pass."""
+    several = [row for row, found in enumerate(labels) if len(np.unique(found[weights > 0])) > 1]
+    means = np.full(len(labels), np.nan)
+    if several:
+        each = silhouettes(gram, [labels[row] for row in several], weights, squared=squared)
+        means[several] = [np.average(values, weights=weights) for values in each]
+    return means
+
+
+def _logarithms(inertia: Floats | list[float]) -> Floats:
+    """Logarithms of inertias; NaN where every sample lies on a centre, for which a gap says nothing."""
+    values = np.asarray(inertia, dtype=np.float64)
+    return np.log(np.where(values > 0, values, np.nan))
+
+
+# Reference data ------------------------------------------------------------------------------------------------------
+
+
+def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
+    """Choose the distribution of the reference data, and refuse one that does not fit."""
+    if kernel is None:
+        if asked not in (None, "components"):
+            raise InputError(f"reference={asked!r} draws samples: give samples and their kernel, or 'components'")
+        return "components"
+    if asked is None:
+        return "rankings" if isinstance(kernel, OrderingKernel) else "features"
+    if asked not in REFERENCES:
+        raise InputError(f"reference must be one of {', '.join(REFERENCES)}; got {asked!r}")
+    return asked
+
+
+def _draws(
+    reference: Reference,
+    count: int,
+    X: Any,
+    gram: BaseGram,
+    weights: Floats,
+    model: KernelKMeans,
+    random: np.random.Generator,
+    limit: int | str | None,
+) -> Iterator[tuple[BaseGram, Floats]]:
+    """Reference data sets: kernel values, and how many samples each stands for."""
+    samples = int(weights.sum())
+    if reference == "components":
+        box = _component_ranges(gram, weights, limit)
+        require_memory(24 * samples * box.shape[1], limit, f"{samples:,} samples of {box.shape[1]} components")
+        for _ in range(count):
+            features = ArrayFeatures(random.uniform(box[0], box[1], size=(samples, box.shape[1])))
+            yield LowRankGram(features, features), np.ones(samples)
+        return
+    source = as_source(X)
+    values = source.read(slice(0, len(source)))[weights > 0]
+    for _ in range(count):
+        if reference == "rankings":
+            drawn = random.permuted(np.tile(np.arange(values.shape[1], dtype=np.float64), (samples, 1)), axis=1)
+        else:
+            drawn = random.uniform(values.min(axis=0), values.max(axis=0), size=(samples, values.shape[1]))
+        distinct, counts = np.unique(drawn, axis=0, return_counts=True)
+        model._require_memory(len(distinct), len(distinct), limit)
+        yield ArrayGram(model.kernel_(distinct)), counts.astype(np.float64)
+
+
+def _component_ranges(gram: BaseGram, weights: Floats, limit: int | str | None) -> Floats:
+    """Least and largest coordinate of the samples along each principal component in feature space, (2, r)."""
+    kept = np.flatnonzero(weights)
+    require_memory(4 * 8 * len(kept) ** 2, limit, f"the principal components of {len(kept):,} samples")
+    centred = gram.centered(on=np.repeat(np.arange(len(gram)), weights.astype(np.intp)))[np.ix_(kept, kept)]
+    roots = np.sqrt(weights[kept])
+    variances, vectors = np.linalg.eigh(roots[:, None] * read_matrix(centred) * roots)
+    real = variances > NULL * variances[-1]
+    scores = vectors[:, real] * np.sqrt(variances[real]) / roots[:, None]
+    return np.array([scores.min(axis=0), scores.max(axis=0)])

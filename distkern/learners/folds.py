@@ -1,0 +1,70 @@
+"""Stratified folds of folds, by samples or by groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Indices
+
+Split = tuple[Indices, Indices]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """All splits, made and checked before anything is fitted."""
+
+    labels: Array
+    groups: Array | None
+    inner: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.groups is not None and self.groups.shape != self.labels.shape:
+            raise InputError(f"groups has shape {self.groups.shape} for {len(self.labels)} samples: give one for each")
+
+    def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
+        """Training and test positions of every outer fold, and its inner folds as positions among the training ones."""
+        if repeats < 1:
+            raise InputError(f"repeats must be 1 or more, not {repeats}")
+        every = np.arange(len(self.labels))
+        for repeat in range(repeats):
+            for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):
+                seed = self.seed + repeat * count + fold
+                yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner else []
+
+    def _split(self, samples: Indices, count: int, seed: int, which: str) -> Iterator[Split]:
+        labels = self.labels[samples]
+        self._check(samples, count, which)
+        options = {"n_splits": count, "shuffle": True, "random_state": seed}
+        if self.groups is None:
+            yield from StratifiedKFold(**options).split(labels, labels)
+            return
+        for train, test in StratifiedGroupKFold(**options).split(labels, labels, self.groups[samples]):
+            absent = np.setdiff1d(labels, labels[train])
+            if len(absent):
+                raise InputError(
+                    f"one of the {count} {which} folds of groups takes all samples of class {absent.item(0)!r}: "
+                    "use fewer folds, another seed or smaller groups"
+                )
+            yield train, test
+
+    def _check(self, samples: Indices, count: int, which: str) -> None:
+        if count < 2:
+            raise InputError(f"there must be 2 {which} folds or more, not {count}")
+        labels = self.labels[samples]
+        where = "" if which == "outer" else " of the training part of an outer fold"
+        for label in np.unique(labels):
+            of_class = labels == label
+            units, size = "samples", int(of_class.sum())
+            if self.groups is not None:
+                units, size = "groups", len(np.unique(self.groups[samples][of_class]))
+            if size < count:
+                raise InputError(
+                    f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: "
+                    "use fewer folds, or leave the class out"
+                )

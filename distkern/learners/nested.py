@@ -1,0 +1,219 @@
+"""Nested cross-validation of support vector classifiers on one matrix: all folds, values of C and machines together.
+
+Each fold is a view of the matrix, centred and scaled on its own training samples, that no one copies: their means are
+one product with a column for each fold, all dual problems share the matrix in memory or each pass over it, with warm
+starts along C, and the scores of all held-out samples are one product more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.class_weight import compute_class_weight
+
+from distkern.core.errors import MemoryLimitError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.learners.checks import memory_allowed, refused_as_ours
+from distkern.learners.folds import Split
+from distkern.learners.machines import Machines
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC, warn_unless_converged
+from distkern.matrix.base import BaseGram
+from distkern.matrix.views import CenteredGram
+from distkern.solvers.dual import Problem, Solution
+from distkern.solvers.smo import solve
+from distkern.solvers.working_set import vector_bytes
+
+VECTORS_SHARE = 4
+"""The vectors of the folds that are solved together take a fourth of the memory at most."""
+
+
+def parts_of(model: Any) -> tuple[KernelStandardizer | None, KernelSVC] | None:
+    """The standardizer, if any, and the classifier of a model that can be evaluated here; None for any other."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    if not 1 <= len(steps) <= 2 or type(steps[-1]) is not KernelSVC or steps[-1].probability:
+        return None
+    head = steps[0] if len(steps) == 2 else None
+    if head is not None and type(head) is not KernelStandardizer:
+        return None
+    kernels = [step.kernel for step in steps]
+    return (head, steps[-1]) if all(isinstance(kernel, str) and kernel == "precomputed" for kernel in kernels) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Training and test samples by position, with the mean kernel values and norms of both on the training samples."""
+
+    train: Indices
+    test: Indices
+    means: Floats
+    grand: float
+    norms: Floats
+
+    def problems(self, machines: Machines, codes: Indices, weights: Floats, C: Sequence[float]) -> list[list[Problem]]:
+        """A chain of problems for each machine, ascending in C."""
+        here = len(self.train)
+        chains = []
+        for machine in range(len(machines.sides)):
+            own, unit = machines.problem(machine, codes[self.train], weights, self.train)
+            view = (self.means[:here][own], self.grand, self.norms[:here][own])
+            chains.append(
+                [Problem(unit.samples, unit.signs, value * unit.bounds, unit.linear, None, *view) for value in C]
+            )
+        return chains
+
+    def scores(self, product: Floats, coefficients: Floats, offsets: Floats) -> Floats:
+        """Scores of the test samples from what the matrix and the scaled coefficients gave at them."""
+        here = len(self.train)
+        total, shift = coefficients.sum(axis=0), self.means[:here] @ coefficients
+        centered = product - np.multiply.outer(self.means[here:], total) - shift + self.grand * total
+        return centered / self.norms[here:, None] - offsets
+
+
+class Together:
+    """Fits a model on many folds of one matrix together.
+
+    Parameters
+    ----------
+    head, classifier
+        What the model consists of; see `parts_of`.
+    gram
+        Symmetric Gram matrix (m, m).
+    codes, classes
+        Class of each sample by number, and the labels.
+    """
+
+    def __init__(
+        self, head: KernelStandardizer | None, classifier: KernelSVC, gram: BaseGram, codes: Indices, classes: Array
+    ) -> None:
+        classifier._check()
+        self._head, self._classifier, self._gram, self._codes, self._classes = head, classifier, gram, codes, classes
+        self.machines = Machines(len(classes), classifier.multi_class == "ovr")
+        self._memory = memory_allowed(classifier.memory_limit)
+
+    def folds_at_once(self, models: int) -> int:
+        """How many folds of ``models`` values of C each share the memory."""
+        m = len(self._gram)
+        of_fold = vector_bytes(m, m, models * len(self.machines.sides))
+        if of_fold > self._memory:
+            raise MemoryLimitError(
+                f"evaluating {models} values of C on {m:,} samples needs {of_fold:,} bytes of memory at least and "
+                f"{self._memory:,} are allowed: raise memory_limit= of KernelSVC, or choose from fewer values"
+            )
+        return max(1, self._memory // (VECTORS_SHARE * of_fold))
+
+    def scores(self, splits: Sequence[Split], C: Sequence[Sequence[float]]) -> list[Floats]:
+        """Scores of the test samples of each split, (values of C, test samples, machines), values ascending."""
+        folds = self._folds(splits)
+        chains, places = [], []
+        for fold, values in zip(folds, C, strict=True):
+            labels = self._classes[self._codes[fold.train]]
+            by_class = refused_as_ours(
+                compute_class_weight, self._classifier.class_weight, classes=self._classes, y=labels
+            )
+            chains += fold.problems(self.machines, self._codes, by_class[self._codes[fold.train]], values)
+            places.append(len(values))
+        found = self._solved(chains)
+        return self._decided(folds, found, places)
+
+    def _folds(self, splits: Sequence[Split]) -> list[Fold]:
+        """What centring and scaling on the training samples of each split takes, by one product."""
+        head, gram = self._head, self._gram
+        center, unit_norm = (False, False) if head is None else (head.center, head.unit_norm)
+        means, grand = np.zeros((len(gram), len(splits))), np.zeros(len(splits))
+        if center:
+            shares = np.zeros((len(gram), len(splits)))
+            for column, (train, _) in enumerate(splits):
+                shares[train, column] = 1 / len(train)
+            means = gram.matmat(shares)
+            grand = np.einsum("if,if->f", shares, means)
+        folds = []
+        for column, (train, test) in enumerate(splits):
+            both = np.concatenate([train, test])
+            of_both, norms = means[both, column], np.ones(len(both))
+            if unit_norm:
+                part: BaseGram = gram[np.ix_(both, both)]
+                part = CenteredGram(part, of_both, of_both, float(grand[column])) if center else part
+                norms = part.unit_norm().row_norms
+            folds.append(Fold(train, test, of_both, float(grand[column]), norms))
+        return folds
+
+    def _solved(self, chains: list[list[Problem]]) -> list[list[Solution]]:
+        model = self._classifier
+        found = solve(
+            self._gram,
+            chains,
+            memory=self._memory,
+            tol=model.tol,
+            max_iter=model.max_iter,
+            max_passes=model.max_passes,
+        )
+        warn_unless_converged([solution for chain in found for solution in chain], model.tol)
+        return found
+
+    def _decided(self, folds: Sequence[Fold], found: list[list[Solution]], values: Sequence[int]) -> list[Floats]:
+        """Scores from the solutions, by one product with a column for each machine of each model."""
+        count = len(self.machines.sides)
+        blocks, offsets = [], []
+        for number, (fold, models) in enumerate(zip(folds, values, strict=True)):
+            chains = found[number * count : (number + 1) * count]
+            codes = self._codes[fold.train]
+            owns = [self.machines.members(machine, codes) for machine in range(count)]
+            of_models = [[chain[model] for chain in chains] for model in range(models)]
+            parts = [self.machines.coefficients(codes, owns, solutions) for solutions in of_models]
+            blocks.append(np.concatenate(parts, axis=1) / fold.norms[: len(codes), None])
+            offsets.append(np.array([solution.offset for solutions in of_models for solution in solutions]))
+        spread = np.zeros((len(self._gram), sum(block.shape[1] for block in blocks)))
+        ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
+        for fold, block, start, stop in zip(folds, blocks, ends, ends[1:], strict=False):
+            spread[fold.train, start:stop] = block
+        product = self._gram.matmat(spread)
+        out = []
+        for number, fold in enumerate(folds):
+            part = product[fold.test, ends[number] : ends[number + 1]]
+            scores = fold.scores(part, blocks[number], offsets[number])
+            out.append(scores.reshape(len(fold.test), values[number], count).transpose(1, 0, 2))
+        return out
+
+
+def nested(
+    together: Together,
+    codes: Indices,
+    splits: Sequence[tuple[Indices, Indices, list[Split]]],
+    grid: Sequence[float],
+    choose: Callable[[Floats], int],
+) -> Iterator[tuple[Floats, float]]:
+    """Scores of the test samples of each outer split, with the C that its inner splits chose.
+
+    Parameters
+    ----------
+    codes
+        Class of each sample by number.
+    splits
+        Training and test positions, and the inner splits as positions among the training samples.
+    grid
+        Values of C, ascending.
+    choose
+        Which row of accuracies, (values of C, inner splits), is best.
+    """
+    inner = max(1, len(splits[0][2]))
+    at_once = max(1, together.folds_at_once(len(grid)) // inner)
+    for start in range(0, len(splits), at_once):
+        part = splits[start : start + at_once]
+        within = [(train[a], train[b]) for train, _, folds in part for a, b in folds]
+        chosen = [grid[0]] * len(part)
+        if within:
+            found = together.scores(within, [grid] * len(within))
+            right = [
+                [np.mean(together.machines.decide(scores) == codes[test]) for scores in of_fold]
+                for (_, test), of_fold in zip(within, found, strict=True)
+            ]
+            by_outer = np.reshape(right, (len(part), inner, len(grid)))
+            chosen = [grid[choose(accuracy.T)] for accuracy in by_outer]
+        outer = [(train, test) for train, test, _ in part]
+        for scores, value in zip(together.scores(outer, [[value] for value in chosen]), chosen, strict=True):
+            yield scores[0], value

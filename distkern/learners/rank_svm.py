@@ -1,0 +1,256 @@
+"""Ranking by losses on pairs: the ranking support vector machine, and stochastic gradients as a baseline."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats
+from distkern.learners.checks import BLOCKS_OF_VIEW, memory_at_work, read_matrix, refused_as_ours, require_memory
+from distkern.learners.ranking import PairRanker, ranking_targets
+from distkern.learners.systems import positive
+from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
+
+SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
+
+
+class RankSVM(PairRanker):
+    r"""Ranking support vector machine: a margin between the scores of the samples of every pair.
+
+    .. math::
+
+        \min_f\ \tfrac12 \lVert f \rVert^2 + \frac{C}{|P|} \sum_{(i,j) \in P} \max\bigl(0, 1 - (f(x_i) - f(x_j))\bigr),
+        \qquad f(x) = \sum_i \beta_i\, k(x_i, x)
+
+    with P the pairs of samples of one group with y_i > y_j. Joachims, "Optimizing search engines using clickthrough
+    data", KDD (2002); how much two targets differ does not count, only which is larger.
+
+    Parameters
+    ----------
+    C
+        C > 0, the weight of the mean loss: the smaller, the smoother.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    loss
+        ``"hinge"``, solved by cutting planes, or ``"squared_hinge"``, by Newton's method. Both read the matrix in
+        products only, one a step, and never list the pairs: a step takes O(m log m) beside the product.
+    tol
+        Where to stop: hinge, at this gap to the minimum as a fraction of the objective; squared hinge, at this fraction
+        of the first gradient's norm.
+    max_iter
+        Most planes, or Newton steps.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+
+    Attributes
+    ----------
+    dual_coef_
+        β, (m,).
+    objective_
+        Value of the minimised objective.
+    duality_gap_
+        Hinge: bound of how far the objective is above its minimum.
+    residual_
+        Squared hinge: norm of the gradient, as a fraction of that at 0.
+    n_pairs_
+        |P|.
+    n_iter_, n_passes_, bytes_read_
+        Planes or Newton steps, passes over the matrix, and bytes read from its store.
+    kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
+        As for `LSRRanker`.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0], [1.0], [3.0], [2.0]])
+    >>> model = RankSVM(C=100.0).fit(samples @ samples.T, [1, 2, 3, 3], groups=["a", "a", "b", "a"])
+    >>> model.n_pairs_, model.predict(np.array([[5.0], [4.0]]) @ samples.T).round(2)
+    (3, array([5., 4.]))
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "precomputed",
+        loss: str = "hinge",
+        tol: float = 1e-3,
+        max_iter: int = 300,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> RankSVM:
+        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+
+        Parameters
+        ----------
+        X, y
+            Kernel values or samples, and targets.
+        groups
+            Group of each sample, such as its query, (m,): only samples of one group make pairs.
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a target is
+            missing, or there is no pair.
+        MemoryLimitError
+            If the memory allowed does not do; raised before the matrix is read.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stops before it reaches ``tol``.
+        """
+        if self.loss not in SOLVERS:
+            raise InputError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
+        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            raise InputError(f"max_iter must be a whole number of 1 or more; got {self.max_iter!r}")
+        C, tol = positive(self.C, "C"), positive(self.tol, "tol")
+        gram = self._training_gram(X, self.memory_limit)
+        targets = ranking_targets(y, gram.shape[0])
+        pairs = Pairs(targets, None if groups is None else _groups(groups, len(targets)))
+        m, before = len(targets), gram.bytes_read()
+        held = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + memory_at_work(m, m, BLOCKS_OF_VIEW)
+        require_memory(held, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
+        found = SOLVERS[self.loss](gram, pairs, C, tol=tol, max_iter=self.max_iter)
+        self.dual_coef_, self.objective_, self.n_pairs_ = found.coefficients, found.objective, pairs.count
+        setattr(self, "duality_gap_" if self.loss == "hinge" else "residual_", found.gap)
+        self.n_iter_, self.n_passes_ = found.iterations, found.passes
+        self.bytes_read_ = gram.bytes_read() - before
+        if not found.converged:
+            warnings.warn(
+                f"RankSVM stopped after {found.iterations} steps at a gap of {found.gap:.2g}: raise max_iter=",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+
+class SGDRanker(PairRanker):
+    r"""Least squares ranking by stochastic gradients on pairs: a baseline that comes near `LSRRanker`.
+
+    Step t draws two training samples and changes
+
+    .. math::
+
+        f \leftarrow f - \eta_t \bigl[(f(x_i) - f(x_j) - (y_i - y_j))(k(x_i, \cdot) - k(x_j, \cdot)) + \lambda f\bigr],
+        \qquad \eta_t = \eta_0\, t^{-\theta}
+
+    from f = 0, over ``epochs`` random pairings of the samples. The rule is that of Chen, Tang, Li, Yuan, Li and Tang,
+    "Error analysis of stochastic gradient descent ranking", IEEE Trans. Cybernetics 43 (2013); Zhou et al. (2016)
+    compare with an SGDRank that they do not describe, whose steps, passes and parameters are unknown.
+
+    Parameters
+    ----------
+    lam
+        λ > 0.
+    kernel
+        As for `LSRRanker`.
+    epochs
+        Random pairings of all samples.
+    eta0
+        η₀ > 0; a quarter of 1 / max k(x, x) when not given, at which no step overshoots.
+    power
+        θ in [0, 1).
+    random_state
+        Of the pairings.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. The
+        matrix is held in memory.
+
+    Attributes
+    ----------
+    dual_coef_
+        β, (m,).
+    objective_
+        That of `LSRRanker`, at the end.
+    n_iter_
+        Steps.
+    kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
+        As for `LSRRanker`.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0], [1.0], [3.0]])
+    >>> SGDRanker(lam=1e-3, random_state=0).fit(samples @ samples.T, [5.0, 6.0, 8.0]).predict([[0, 2, 6]]).round(1)
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        lam: float = 0.01,
+        *,
+        kernel: Any = "precomputed",
+        epochs: int = 100,
+        eta0: float | None = None,
+        power: float = 0.25,
+        random_state: Any = None,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.lam = lam
+        self.kernel = kernel
+        self.epochs = epochs
+        self.eta0 = eta0
+        self.power = power
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any) -> SGDRanker:
+        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, a value is not finite, a target is missing, all targets are
+            equal, or the steps are too long for the matrix.
+        MemoryLimitError
+            If the matrix does not fit the memory allowed; raised before it is read.
+        """
+        lam = positive(self.lam, "lam")
+        if not 0 <= self.power < 1:
+            raise InputError(f"power must be at least 0 and less than 1; got {self.power!r}")
+        if not isinstance(self.epochs, (int, np.integer)) or self.epochs < 1:
+            raise InputError(f"epochs must be a whole number of 1 or more; got {self.epochs!r}")
+        gram = self._training_gram(X, self.memory_limit)
+        m = gram.shape[0]
+        targets = ranking_targets(y, m)
+        require_memory(8 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
+        K = read_matrix(gram)
+        largest = float(K.diagonal().max())
+        eta0 = positive(self.eta0, "eta0") if self.eta0 is not None else 0.25 / largest if largest > 0 else 1.0
+        rng = check_random_state(self.random_state)
+        beta, f, step = np.zeros(m), np.zeros(m), 0
+        for _ in range(self.epochs):
+            for i, j in rng.permutation(m)[: m - m % 2].reshape(-1, 2):
+                step += 1
+                eta = eta0 * step**-self.power
+                change = eta * ((f[i] - f[j]) - (targets[i] - targets[j]))
+                beta *= 1 - eta * lam
+                f *= 1 - eta * lam
+                beta[i] -= change
+                beta[j] += change
+                f -= change * (K[i] - K[j])
+        if not np.isfinite(f).all():
+            raise InputError(f"the scores grew beyond all bounds: eta0={eta0:.3g} is too large for this matrix")
+        self.dual_coef_, self.n_iter_ = beta, step
+        self.objective_ = float(2 * np.var(targets - f) + lam * beta @ f)
+        return self
+
+
+def _groups(groups: Any, samples: int) -> Floats:
+    labels = refused_as_ours(np.asarray, groups)
+    if labels.shape != (samples,):
+        raise InputError(f"groups has shape {labels.shape} for {samples} samples: give one for each")
+    return labels

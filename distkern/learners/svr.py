@@ -1,0 +1,175 @@
+"""Support vector regression on kernel values, wherever they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.typing import Floats, Indices
+from distkern.learners.base import KernelEstimator
+from distkern.learners.checks import memory_allowed, targets_and_weights
+from distkern.learners.svm import require_positive, warn_unless_converged
+from distkern.solvers.dual import Problem
+from distkern.solvers.smo import solve
+
+
+class KernelSVR(RegressorMixin, KernelEstimator):
+    r"""Support vector regression: errors up to ε cost nothing, larger ones what they exceed it by.
+
+    .. math::
+
+        \min_{\alpha, \alpha^*}\ \tfrac12 \sum_{ij} (\alpha_i - \alpha_i^*)(\alpha_j - \alpha_j^*) k(x_i, x_j)
+        + \varepsilon \sum_i (\alpha_i + \alpha_i^*) - \sum_i z_i (\alpha_i - \alpha_i^*)
+        \quad\text{subject to}\quad 0 \le \alpha_i, \alpha_i^* \le C\, w_i,\ \sum_i (\alpha_i - \alpha_i^*) = 0
+
+    with z the targets and w the weights of the samples; f(x) = Σ_i (α_i − α*_i) k(x_i, x) + b. Drucker, Burges,
+    Kaufman, Smola and Vapnik, "Support vector regression machines", NIPS 9 (1997). The solver is that of `KernelSVC`.
+
+    Parameters
+    ----------
+    C
+        Bound of the dual coefficients: the smaller, the smoother.
+    epsilon
+        Errors up to this cost nothing, in units of the targets.
+    kernel
+        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
+        samples, and their kernel values are computed in this process.
+    tol
+        Largest violation of the optimality conditions at which the solver stops, in units of the targets.
+    max_iter
+        Most pairs of coefficients that the solver changes; −1 for no limit.
+    max_passes
+        Passes over a matrix that does not fit in memory, after which the solver stops.
+    memory_limit
+        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. A
+        quarter is for tiles on their way. A matrix that fits in the rest is read once, in double precision or else in
+        single precision; of one that does not, that much is held at a time. An array is used where it is.
+
+    Attributes
+    ----------
+    support_
+        Positions of the support vectors among the training samples, ascending.
+    dual_coef_
+        α − α* of the support vectors, (1, support vectors), as in scikit-learn's SVR.
+    intercept_
+        b, (1,).
+    objective_, duality_gap_
+        Value of the minimised dual objective, and the difference to its primal.
+    n_passes_, bytes_read_
+        Passes over the matrix, one where it fits in memory, and bytes read from storage.
+    n_iter_, fit_status_
+        Pairs of coefficients changed, and 0 where the solver converged.
+    kernel_, prepared_
+        The kernel with its data-dependent parameters settled, and the prepared support vectors; with raw samples only.
+    n_features_in_
+        Columns that X must have.
+    training_ids_
+        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+    feature_names_in_
+        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+
+    Examples
+    --------
+    >>> samples = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = KernelSVR(C=10.0, epsilon=0.0, tol=1e-6).fit(samples @ samples.T, [1.0, 3.0, 5.0, 7.0])
+    >>> model.predict([[4.0]] @ samples.T).round(3)
+    array([9.])
+    """
+
+    support_: Indices
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: Any = "precomputed",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        max_passes: int = 1000,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_passes = max_passes
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelSVR:
+        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+
+        A sample of weight 0 counts as absent, and so does its target.
+
+        Raises
+        ------
+        InputError
+            If the matrix is not square and symmetric, a value is not finite, or a target is missing.
+        MemoryLimitError
+            If not even a small working set fits the memory allowed; raised before the matrix is read.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stopped before it had converged.
+        """
+        require_positive(self, "C", "tol")
+        if not (isinstance(self.epsilon, (int, float, np.integer, np.floating)) and 0 <= self.epsilon < np.inf):
+            raise InputError(f"epsilon must be a number, 0 or more; got {self.epsilon!r}")
+        if getattr(X, "shape", ()):
+            _targets(y, sample_weight, X.shape[0])  # before kernel values are computed, or read for a check
+        gram = self._training_gram(X, self.memory_limit)
+        targets, weights, kept = _targets(y, sample_weight, gram.shape[0])
+        m, bounds = len(kept), self.C * weights
+        problem = Problem(
+            np.concatenate([kept, kept]),
+            np.repeat([1.0, -1.0], m),
+            np.concatenate([bounds, bounds]),
+            self.epsilon - np.concatenate([targets, -targets]),
+        )
+        [[found]] = solve(
+            gram,
+            [[problem]],
+            memory=memory_allowed(self.memory_limit),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_passes=self.max_passes,
+        )
+        warn_unless_converged([found], self.tol)
+        coefficients = found.alpha[:m] - found.alpha[m:]
+        support = np.flatnonzero(coefficients)
+        self.support_ = kept[support]
+        self.dual_coef_ = coefficients[None, support]
+        self.intercept_ = np.array([-found.offset])
+        self.objective_, self.duality_gap_ = found.objective, found.gap
+        self.n_iter_, self.fit_status_ = found.iterations, int(not found.converged)
+        self.n_passes_, self.bytes_read_ = found.passes, found.bytes_read
+        self._keep_samples(self.support_)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """f(x) of each sample, (samples,).
+
+        Raises
+        ------
+        InputError
+            If X has another number of columns than the training matrix, or values that are not finite.
+        """
+        check_is_fitted(self)
+        return self._expansion(X, self.dual_coef_.T, self.support_)[:, 0] + self.intercept_[0]
+
+
+def _targets(y: Any, sample_weight: Any, samples: int) -> tuple[Floats, Floats, Indices]:
+    if np.asarray(y).dtype.kind == "c":
+        raise InputError("Complex data not supported: the targets y are complex; give real numbers")
+    targets, weights, kept = targets_and_weights(y, sample_weight, samples)
+    if targets.ndim != 1:
+        raise InputError(
+            f"got {targets.shape[1]} targets for each sample: fit one KernelSVR for each, on a column of y"
+        )
+    return targets, weights, kept

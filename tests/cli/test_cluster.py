@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from distkern import Kendall, KernelKMeans, cluster_consensus, cluster_numbers, compute_gram, open_gram, read_expression
+from distkern.datasets import load_apa
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """The ballots of the APA as a table with a column of counts, and as a store."""
+    apa = load_apa()
+    ids = [f"b{number:03d}" for number in range(len(apa))]
+    with (tmp_path / "votes.csv").open("w") as stream:
+        out = csv.writer(stream)
+        out.writerow(["id", *(f"candidate{item}" for item in apa.items), "voters"])
+        out.writerows([name, *row, count] for name, row, count in zip(ids, apa.values, apa.counts, strict=True))
+    cohort = read_expression(tmp_path / "votes.csv", samples="rows", label="voters")
+    compute_gram(Kendall(), cohort, store=tmp_path / "votes.zarr", tile=50, progress=False)
+    return tmp_path
+
+
+def test_clusters_are_those_of_the_library(run, votes):
+    out = votes / "clusters.csv"
+    result = run("cluster", votes / "votes.zarr", "-k", 3, "--seed", 5, "--out", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    model = KernelKMeans(3, random_state=5).fit(open_gram(votes / "votes.zarr"))
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == [f"b{number:03d}" for number in range(120)]
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+    assert "120 samples of" in result.stdout
+    assert f"cluster 0  {np.count_nonzero(model.labels_ == 0)} samples, medoid 'b" in result.stdout
+    refused = run("cluster", votes / "votes.zarr", "-k", 3, "--out", out)
+    assert refused.exit_code == 3
+    assert "--overwrite" in refused.stderr
+
+
+@pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
+def test_a_range_with_weights_and_consensus(run, votes, source):
+    apa = load_apa()
+    words = [
+        "-k",
+        "2-4",
+        "--weight",
+        "voters",
+        "--samples",
+        "rows",
+        "--consensus",
+        "kemeny",
+        "--references",
+        2,
+        "--starts",
+        2,
+    ]
+    words += ["--cohort", votes / "votes.csv"] if source == "votes.zarr" else ["--kernel", "kendall"]
+    printed = json.loads(run("cluster", votes / source, *words, "--json").stdout)
+    found = cluster_numbers(Kendall()(apa), [2, 3, 4], sample_weight=apa.counts, random_state=0, n_init=2)
+    assert printed["n_clusters"] == found.by_silhouette
+    for row, ours in zip(printed["by_number"], found.table(), strict=True):
+        assert row["silhouette"] == pytest.approx(ours["silhouette"])
+        assert row["gap"] is not None
+    labels = found.labels[found.n_clusters.tolist().index(found.by_silhouette)]
+    rankings = cluster_consensus(apa, labels, method="kemeny")
+    assert [group["size"] for group in printed["clusters"]] == np.bincount(labels).tolist()
+    for group in printed["clusters"]:
+        ranking = rankings[group["cluster"]]
+        assert group["consensus"] == [f"candidate{item}" for item in ranking.items]
+        assert group["discordant_pairs"] == pytest.approx(ranking.distance / ranking.voters)
+    text = run("cluster", votes / source, *words, "--choose", "gap").stdout
+    assert "chosen by the gap" in text
+    assert " > candidate" in text
+    assert " ± " in text
+
+
+def test_a_cluster_of_workers_finds_the_same(run, votes):
+    alone, shared = (
+        json.loads(run("cluster", votes / "votes.zarr", "-k", 3, "--json", *words).stdout)
+        for words in ((), ("--threads", 2))
+    )
+    assert alone == shared
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("votes.zarr",), "Missing option '-k'"),
+        (("votes.zarr", "-k", "none"), "such as 4 or a range such as 2-10"),
+        (("votes.zarr", "-k", "5-2"), "upwards"),
+        (("votes.zarr", "-k", 0), "upwards"),
+        (("votes.zarr", "-k", 2, "--kernel", "kendall"), "--kernel is for a cohort"),
+        (("votes.csv", "-k", 2), "a cohort needs a --kernel"),
+        (("votes.csv", "-k", 2, "--kernel", "kendall", "--cohort", "votes.csv"), "INPUT is a cohort already"),
+        (("votes.zarr", "-k", 2, "--consensus", "borda"), "name their file with --cohort"),
+        (("votes.zarr", "-k", 2, "--weights", "votes.csv"), "name its column with --weight"),
+        (("votes.zarr", "-k", 2, "--weight", "voters"), "name the file that holds them with --weights"),
+        (("votes.zarr", "-k", "2-3", "--choose", "gap"), "add --references 20"),
+    ],
+)
+def test_wrong_usage(run, votes, monkeypatch, words, said):
+    monkeypatch.chdir(votes)
+    result = run("cluster", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("none.zarr", "-k", 2), "none.zarr"),
+        (("votes.zarr", "-k", 121), "ask for fewer clusters"),
+        (("votes.zarr", "-k", 1, "--consensus", "borda", "--cohort", "none.csv", "--samples", "rows"), "none.csv"),
+        (("votes.zarr", "-k", 2, "--weights", "votes.csv", "--weight", "income"), "no column 'income'"),
+        (("votes.zarr", "-k", 2, "--memory-limit", "1kB"), "bytes of memory"),
+        (("votes.zarr", "-k", 2, "--weights", "words.csv", "--weight", "word"), "no number"),
+        (("votes.zarr", "-k", 2, "--consensus", "borda", "--cohort", "turned.csv", "--samples", "rows"), "same order"),
+        (("cross.zarr", "-k", 2), "test × training"),
+    ],
+)
+def test_bad_input(run, votes, monkeypatch, words, said):
+    monkeypatch.chdir(votes)
+    lines = (votes / "votes.csv").read_text().splitlines()
+    (votes / "turned.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    (votes / "words.csv").write_text("\n".join(["id,word", *(line.split(",")[0] + ",x" for line in lines[1:])]))
+    if words[0] == "cross.zarr":
+        X = load_apa().values
+        compute_gram(Kendall(), X, X[:9], store=votes / "cross.zarr", progress=False)
+    result = run("cluster", *words)
+    assert result.exit_code == 3
+    assert said in result.stderr
+
+
+def test_one_cluster_is_no_range(run, votes):
+    result = run("cluster", votes / "votes.zarr", "-k", "1-2")
+    assert result.exit_code == 0
+    assert "in 2 clusters, chosen by the silhouette" in result.stdout
+    assert run("cluster", votes / "votes.zarr", "-k", 1).exit_code == 0

@@ -1,0 +1,117 @@
+"""Inertia, silhouette and gap by the number of clusters."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.datasets import load_apa
+from distkern.kernels.kendall import Kendall
+from distkern.kernels.vectors import Linear
+from distkern.learners.cluster import KernelKMeans
+from distkern.learners.cluster_numbers import cluster_numbers
+from distkern.matrix.array import ArrayGram
+
+
+def blobs(k=3, m=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, 4)) + 10 * np.eye(4)[np.arange(m) % k]
+
+
+def test_each_number_is_that_of_the_estimator_and_of_scikit_learn():
+    X = blobs()
+    K = Linear()(X)
+    found = cluster_numbers(K, [5, 1, 3], random_state=7, tol=0)
+    assert found.n_clusters.tolist() == [1, 3, 5]
+    for row, k in enumerate(found.n_clusters):
+        model = KernelKMeans(int(k), random_state=7, tol=0).fit(K)
+        np.testing.assert_array_equal(found.labels[row], model.labels_)
+        np.testing.assert_array_equal(found.medoids[row], model.medoid_indices_)
+        assert found.inertia[row] == pytest.approx(model.inertia_)
+    assert found.inertia[1] == pytest.approx(KMeans(3, n_init=10, random_state=0).fit(X).inertia_)
+    assert np.isnan(found.silhouette[0])
+    assert found.silhouette[1] == pytest.approx(silhouette_score(X, found.labels[1]))
+    assert found.by_silhouette == 3
+    assert np.isnan(found.gap).all()
+    assert found.table()[0] == {
+        "n_clusters": 1,
+        "inertia": found.inertia[0],
+        "silhouette": None,
+        "gap": None,
+        "gap_error": None,
+    }
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("reference", ["components", "features"])
+def test_the_gap_finds_the_blobs(k, reference):
+    X = blobs(k)
+    if reference == "components":
+        found = cluster_numbers(Linear()(X), range(1, 7), references=10, n_init=4, random_state=0)
+    else:
+        found = cluster_numbers(X, range(1, 7), kernel=Linear(), references=10, n_init=4, random_state=0)
+    assert (found.reference, found.by_gap) == (reference, k)
+    assert (found.gap_error > 0).all()
+
+
+def test_random_rankings_have_no_clusters_and_their_own_gap_is_nothing():
+    """The references are drawn as the data were, so that the gap is zero but for chance."""
+    X = np.random.default_rng(5).permuted(np.tile(np.arange(6.0), (100, 1)), axis=1)
+    found = cluster_numbers(X, range(1, 5), kernel=Kendall(), references=10, random_state=0, n_init=4)
+    assert found.reference == "rankings"
+    assert (np.abs(found.gap) < 3.5 * found.gap_error).all()
+    assert found.by_gap == 1
+
+
+def test_weights_count_as_samples():
+    votes = load_apa()
+    some = np.where(np.arange(120) % 3 == 0, votes.counts // 4, 0)
+    ballots = np.repeat(np.arange(120), some)
+    K = Kendall()(votes)
+    options = {"references": 3, "random_state": 1, "tol": 0, "n_init": 3}
+    weighted = cluster_numbers(K, [2, 3], sample_weight=some, **options)
+    every = cluster_numbers(K[np.ix_(ballots, ballots)], [2, 3], **options)
+    for name in ("inertia", "silhouette"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(every, name), rtol=1e-7)
+    spread = np.hypot(weighted.gap_error, every.gap_error)
+    assert (np.abs(weighted.gap - every.gap) < 6 * spread + 0.01).all()  # other draws of the same box
+
+
+def test_the_components_span_the_samples():
+    """Coordinates along the components give the centred distances back, weights or not."""
+    from distkern.learners.cluster_numbers import _component_ranges
+
+    X, weights = np.array([[0.0, 0], [4, 0], [0, 1], [4, 1]]), np.array([1.0, 1, 1, 1])
+    box = _component_ranges(ArrayGram(Linear()(X)), weights, None)
+    np.testing.assert_allclose(np.sort(box[1] - box[0]), [1, 4])
+    twice = _component_ranges(ArrayGram(Linear()(X)), 2 * weights, None)
+    np.testing.assert_allclose(np.abs(twice), np.abs(box))
+
+
+def test_starts_that_do_not_fit_together_take_turns():
+    K = ArrayGram(Linear()(blobs()))
+    one = sum(8 * 60 * (4 * k + 4) for k in (2, 3))
+    together = cluster_numbers(K, [2, 3], random_state=0)
+    in_turns = cluster_numbers(K, [2, 3], random_state=0, memory_limit=8 * 60 * 60 * 4 + 3 * 8 * 60 * 5)
+    np.testing.assert_array_equal(in_turns.labels, together.labels)
+    with pytest.raises(MemoryLimitError):
+        cluster_numbers(K, [2, 3], memory_limit=one)
+
+
+def test_what_does_not_fit_is_refused():
+    K = Linear()(blobs())
+    with pytest.raises(InputError, match="whole numbers of 1 or more"):
+        cluster_numbers(K, [0, 2])
+    with pytest.raises(InputError, match="whole numbers of 1 or more"):
+        cluster_numbers(K, [])
+    with pytest.raises(InputError, match="60 samples with a weight for 61 clusters"):
+        cluster_numbers(K, [2, 61])
+    with pytest.raises(InputError, match="give samples and their kernel"):
+        cluster_numbers(K, [2], references=1, reference="rankings")
+    with pytest.raises(InputError, match="reference must be one of"):
+        cluster_numbers(blobs(), [2], kernel=Linear(), references=1, reference="box")
+    with pytest.raises(InputError, match="no gap without reference data"):
+        _ = cluster_numbers(K, [2]).by_gap
+    with pytest.raises(InputError, match="two clusters or more"):
+        _ = cluster_numbers(K, [1]).by_silhouette

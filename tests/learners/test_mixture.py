@@ -1,0 +1,225 @@
+"""The Mallows mixture against enumeration of all rankings, and on data whose components are known."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import chisquare
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from distkern.core.errors import InputError, SampleError
+from distkern.core.rankings import Rankings
+from distkern.datasets import load_apa, sample_mallows
+from distkern.learners import mixture
+from distkern.learners.mixture import MallowsMixture, dispersion_of, log_partition, mean_distance
+from distkern.learners.persist import load_model, save_model
+
+
+def every_ranking(n):
+    return np.array(list(permutations(np.arange(1.0, n + 1))))
+
+
+def discordant(x, y):
+    return sum((x[i] - x[j]) * (y[i] - y[j]) < 0 for i in range(len(x)) for j in range(i))
+
+
+def two_groups(sizes=(150, 100), dispersion=1.5, n=6, seed=0):
+    random = np.random.default_rng(seed)
+    centres = [np.arange(1.0, n + 1), np.arange(n, 0.0, -1)]
+    parts = [
+        sample_mallows(c, dispersion, size, random_state=random).values for c, size in zip(centres, sizes, strict=True)
+    ]
+    return np.concatenate(parts), np.repeat([0, 1], sizes)
+
+
+# The model -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("theta", [0.0, 1e-9, 1e-5, 0.3, 2.0, 49.0])
+def test_the_closed_forms_are_those_of_enumeration(n, theta):
+    distances = np.array([discordant(x, np.arange(n)) for x in every_ranking(n)])
+    chances = np.exp(-theta * distances)
+    assert log_partition(theta, n) == pytest.approx(np.log(chances.sum()), abs=1e-9)
+    assert mean_distance(theta, n) == pytest.approx(chances @ distances / chances.sum(), rel=1e-7, abs=1e-20)
+    assert dispersion_of(mean_distance(theta, n), n) == pytest.approx(theta, rel=1e-6, abs=1e-8)
+
+
+def test_the_mean_distance_has_no_seam():
+    for n in (5, 100, 1000):
+        theta = 1e-5 / n
+        below, above = mean_distance(theta * (1 - 1e-6), n), mean_distance(theta * (1 + 1e-6), n)
+        assert below == pytest.approx(above, rel=1e-7)
+
+
+def test_dispersions_beyond_what_can_be():
+    assert dispersion_of(5.0, 5) == dispersion_of(9.0, 5) == 0
+    assert dispersion_of(0.0, 5) == mixture.LARGEST_DISPERSION
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.4, 1.5])
+def test_drawn_rankings_have_their_probabilities(theta):
+    centre = np.array([2.0, 4.0, 1.0, 3.0])
+    drawn = sample_mallows(centre, theta, 6000, random_state=1)
+    every = every_ranking(4)
+    seen = np.array([(drawn.values == x).all(axis=1).sum() for x in every])
+    expected = np.exp(-theta * np.array([discordant(x, centre) for x in every]))
+    assert chisquare(seen, 6000 * expected / expected.sum()).pvalue > 1e-3
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(InputError, match="different values"):
+        sample_mallows([1, 1, 2], 1.0, 3)
+    for theta in (-1.0, np.inf, np.nan):
+        with pytest.raises(InputError, match="dispersion must be"):
+            sample_mallows([1, 2], theta, 3)
+
+
+# Fitting -------------------------------------------------------------------------------------------------------------
+
+
+def test_one_component_is_the_maximum_of_the_likelihood():
+    X = sample_mallows([3, 1, 4, 2], 0.8, 60, random_state=3).values
+    model = MallowsMixture(1).fit(X)
+    best = np.inf
+    for centre in every_ranking(4):
+        distances = np.array([discordant(x, centre) for x in X])
+        found = minimize_scalar(
+            lambda theta, total: theta * total + 60 * log_partition(theta, 4),
+            args=(distances.sum(),),
+            bounds=(0, 20),
+            method="bounded",
+        )
+        best = min(best, found.fun)
+    assert model.log_likelihood_ == pytest.approx(-best, rel=1e-9)
+    assert model.score(X) == pytest.approx(model.log_likelihood_ / 60)
+    assert model.objective_ == -model.log_likelihood_
+
+
+def test_probabilities_are_those_of_enumeration_and_sum_to_one():
+    X, _ = two_groups(n=4)
+    model = MallowsMixture(2, random_state=0).fit(X)
+    every = every_ranking(4)
+    assert np.exp(model.score_samples(every)).sum() == pytest.approx(1)
+    joint = np.array(
+        [
+            [
+                weight * np.exp(-theta * discordant(x, centre) - log_partition(theta, 4))
+                for weight, theta, centre in zip(model.weights_, model.dispersions_, model.consensus_, strict=True)
+            ]
+            for x in every
+        ]
+    )
+    np.testing.assert_allclose(np.exp(model.score_samples(every)), joint.sum(axis=1))
+    np.testing.assert_allclose(model.predict_proba(every), joint / joint.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(model.predict(every), joint.argmax(axis=1))
+
+
+def test_the_components_of_drawn_rankings_come_back():
+    X, group = two_groups((600, 400))
+    model = MallowsMixture(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.consensus_, [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]])
+    np.testing.assert_allclose(model.weights_, [0.6, 0.4], atol=0.05)
+    np.testing.assert_allclose(model.dispersions_, 1.5, atol=0.15)
+    assert adjusted_rand_score(group, model.labels_) > 0.95
+    scores = {k: MallowsMixture(k, random_state=0, n_init=4, tol=1e-5).fit(X).bic(X) for k in (1, 2, 3)}
+    assert min(scores, key=scores.get) == 2
+    drawn, labels = model.sample(500)
+    assert (model.predict(drawn) == labels).mean() > 0.95
+    assert drawn.shape == (500, 6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@given(st.integers(0, 99), st.integers(1, 4), st.sampled_from([4, 7]))
+def test_the_likelihood_never_decreases(seed, components, n):
+    X = np.random.default_rng(seed).permuted(np.tile(np.arange(float(n)), (12, 1)), axis=1)
+    components = min(components, len(np.unique(X, axis=0)))
+    weights = np.random.default_rng(seed).integers(1, 9, 12)
+    model = MallowsMixture(components, n_init=1, random_state=seed, tol=0, max_iter=40).fit(X, sample_weight=weights)
+    assert (np.diff(model.history_) >= -1e-9 * abs(model.history_[0])).all()
+    assert model.n_iter_ == len(model.history_)
+    assert model.weights_.sum() == pytest.approx(1)
+    assert (np.diff(model.weights_) <= 0).all()
+
+
+def test_neither_does_it_where_the_consensus_is_searched_for(monkeypatch):
+    X, _ = two_groups((40, 30), dispersion=0.2, n=9)
+    exact = MallowsMixture(3, random_state=0, n_init=3).fit(X)
+    monkeypatch.setattr(mixture, "EXACT_ITEMS", 0)
+    model = MallowsMixture(3, random_state=0, n_init=3).fit(X)
+    assert (np.diff(model.history_) >= -1e-9 * abs(model.history_[0])).all()
+    assert model.log_likelihood_ == pytest.approx(exact.log_likelihood_, rel=0.01)
+
+
+def test_counts_are_the_ballots():
+    votes = load_apa()
+    ballots = np.repeat(np.arange(len(votes)), votes.counts)
+    model = MallowsMixture(3, random_state=0, n_init=2, tol=1e-5).fit(votes)
+    every = MallowsMixture(3, random_state=0, n_init=2, tol=1e-5).fit(votes.values[ballots])
+    assert every.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
+    np.testing.assert_array_equal(every.labels_, model.labels_[ballots])
+    assert every.bic(votes.values[ballots]) == pytest.approx(model.bic(votes))
+    assert model.score(votes) * 5738 == pytest.approx(model.log_likelihood_)
+    np.testing.assert_array_equal(model.feature_names_in_, votes.items)
+
+
+def test_only_the_order_counts():
+    X, _ = two_groups()
+    plain = MallowsMixture(2, random_state=0).fit(X)
+    for other in (np.exp(X) - 3, Rankings.from_ranks(X), pd.DataFrame(X)):
+        model = MallowsMixture(2, random_state=0).fit(other)
+        np.testing.assert_array_equal(model.labels_, plain.labels_)
+        assert model.log_likelihood_ == plain.log_likelihood_
+    lists = Rankings.from_orderings(np.argsort(-X, axis=1)[:, :-1].tolist(), kind="top", items=range(6))
+    np.testing.assert_array_equal(plain.predict(lists), plain.labels_)  # what one item fewer leaves open is no question
+
+
+def test_rankings_that_are_all_one():
+    model = MallowsMixture(1).fit(np.tile([3.0, 1.0, 2.0], (5, 1)))
+    assert model.dispersions_ == [mixture.LARGEST_DISPERSION]
+    assert model.log_likelihood_ == pytest.approx(0)
+    assert np.isfinite(model.score_samples([[1, 2, 3]])).all()
+
+
+def test_saved_and_loaded(tmp_path):
+    votes = load_apa()
+    model = MallowsMixture(2, random_state=0, n_init=2).fit(votes)
+    loaded = load_model(save_model(model, tmp_path / "model.npz"))
+    np.testing.assert_array_equal(loaded.predict_proba(votes), model.predict_proba(votes))
+    with pytest.raises(InputError, match="same features in another order"):
+        loaded.predict(Rankings.from_ranks(votes.values, items=votes.items[::-1]))
+
+
+# Input ---------------------------------------------------------------------------------------------------------------
+
+
+def test_samples_that_are_no_total_rankings_are_refused():
+    with pytest.raises(SampleError, match=r"sample number 1 ties items or lacks one \(1 such\)"):
+        MallowsMixture(1).fit([[1, 2, 3], [1, 1, 3]])
+    with pytest.raises(InputError, match="NaN"):
+        MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
+    for kind in ("top", "interleaving"):
+        with pytest.raises(InputError, match=r"ties items|NaN"):
+            MallowsMixture(1).fit(Rankings.from_orderings([["a"], ["b", "c"]], kind=kind))
+    with pytest.raises(InputError, match="n_features=1"):
+        MallowsMixture(1).fit([[1], [2]])
+    with pytest.raises(InputError, match="1 distinct rankings"):
+        MallowsMixture(2).fit([[1, 2], [1, 2]])
+
+
+@pytest.mark.parametrize("options", [{"n_components": 0}, {"n_init": 0}, {"max_iter": 0}, {"tol": -1}])
+def test_unfit_parameters_are_refused(options):
+    with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
+        MallowsMixture(**options).fit([[1, 2, 3], [1, 3, 2]])
+
+
+def test_a_stop_before_the_end_is_said():
+    X, _ = two_groups(dispersion=0.3)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations"):
+        model = MallowsMixture(3, max_iter=2, random_state=0).fit(X)
+    assert (model.n_iter_, model.converged_) == (2, False)

@@ -1,0 +1,108 @@
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import silhouette_score
+
+from distkern import KernelKMeans
+from distkern.datasets import load_apa
+from distkern.kernels.kendall import Kendall
+from distkern.reproduce import apa_clusters
+from distkern.reproduce.apa_clusters import (
+    CENTRES,
+    LAMBDAS,
+    NUMBERS,
+    Point,
+    discordant_pairs,
+    figure,
+    permutation_kmeans,
+    read_points,
+    write_points,
+)
+
+COMMITTED = Path(__file__).parents[2] / "docs" / "figures" / "apa-clusters.csv"
+METHODS = [
+    "kernel k-means, Kendall",
+    *(f"kernel k-means, Mallows {lam:g}" for lam in LAMBDAS),
+    *(f"k-means, {centres.capitalize()}" for centres in CENTRES),
+    "Mallows mixture",
+]
+
+
+def generators(count):
+    return [np.random.default_rng(start) for start in range(count)]
+
+
+@pytest.fixture(scope="module")
+def votes():
+    return load_apa()
+
+
+def test_the_silhouette_counts_every_voter_and_discordant_pairs(votes):
+    """Over some of the ballots, one by one, by scikit-learn."""
+    few = apa_clusters.Rankings(votes.values, votes.items, votes.kind, votes.counts // 10 + 1)
+    points = list(figure(few, [3], starts=3))
+    ballots = np.repeat(np.arange(120), few.counts)
+    distances = discordant_pairs(votes.values, votes.values)[np.ix_(ballots, ballots)]
+    model = KernelKMeans(3, n_init=3, tol=0, random_state=0).fit(Kendall()(votes), sample_weight=few.counts)
+    expected = silhouette_score(distances, model.labels_[ballots], metric="precomputed")
+    assert [point.method for point in points] == METHODS
+    assert points[0].silhouette == pytest.approx(expected)
+    assert points[0].objective == pytest.approx(model.inertia_)
+
+
+def test_one_centre_in_the_rankings_is_the_best_of_all(votes):
+    counts = votes.counts.astype(float)
+    every = np.array(list(permutations(range(1, 6))), dtype=float)
+    labels, total = permutation_kmeans(votes.values, counts, 1, "kemeny", generators(3))
+    assert total == (counts @ discordant_pairs(votes.values, every)).min()
+    assert set(labels) == {0}
+
+
+def test_two_centres_in_the_rankings_are_the_best_pair(votes):
+    """Brute force over all pairs of the 120 rankings."""
+    counts = votes.counts.astype(float)
+    distances = discordant_pairs(votes.values, np.array(list(permutations(range(1, 6))), dtype=float))
+    least = min(float((counts @ np.minimum(distances[:, [c]], distances)).min()) for c in range(120))
+    labels, total = permutation_kmeans(votes.values, counts, 2, "kemeny", generators(30))
+    assert total == least
+    assert set(labels) == {0, 1}
+
+
+def test_points_come_back_from_their_table(tmp_path):
+    points = [Point("kernel k-means, Kendall", 2, 0.25, 100.5), Point("Mallows mixture", 10, 0.5, 2.0)]
+    write_points(tmp_path / "points.csv", points, ["how it was made"])
+    lines = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["# how it was made", "method,n_clusters,silhouette,objective"]
+    assert lines[2] == '"kernel k-means, Kendall",2,0.25000,100.500'
+    assert read_points(tmp_path / "points.csv") == points
+
+
+def test_the_command_writes_the_table_and_how_it_was_made(tmp_path, monkeypatch, capsys):
+    points = [Point("Mallows mixture", 3, 0.25, 100.5)]
+    asked = []
+    monkeypatch.setattr(apa_clusters, "figure", lambda votes, **options: iter([asked.append(options), *points][1:]))
+    apa_clusters.main([str(tmp_path / "table.csv"), "--starts", "4", "--seed", "9"])
+    assert asked == [{"starts": 4, "seed": 9}]
+    assert read_points(tmp_path / "table.csv") == points
+    text = (tmp_path / "table.csv").read_text(encoding="utf-8")
+    assert text.startswith("# python -m distkern.reproduce.apa_clusters table.csv --starts 4 --seed 9\n# distkern ")
+    assert str(tmp_path) not in text
+    assert "Mallows mixture                k =  3  silhouette 0.2500" in capsys.readouterr().err
+
+
+def test_the_committed_table_shows_what_the_slides_say(votes):
+    points = read_points(COMMITTED)
+    assert [(point.method, point.n_clusters) for point in points] == [(m, k) for m in METHODS for k in NUMBERS]
+    curves = {method: np.array([point.silhouette for point in points if point.method == method]) for method in METHODS}
+    assert (curves["kernel k-means, Kendall"] > curves["k-means, Kemeny"]).all()  # higher is better
+    assert (curves["kernel k-means, Kendall"] > curves["k-means, Borda"]).all()
+    # some of it, computed now: fewer starts find the same in feature space, and nothing better among the rankings
+    for point in figure(votes, [2], starts=10):
+        known = next(other for other in points if (other.method, other.n_clusters) == (point.method, 2))
+        if point.method.startswith("kernel"):
+            assert point.objective == pytest.approx(known.objective, rel=1e-6)
+            assert point.silhouette == pytest.approx(known.silhouette, abs=1e-3)
+        else:
+            assert known.objective * (1 - 1e-6) <= point.objective <= known.objective * 1.01
