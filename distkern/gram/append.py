@@ -13,6 +13,7 @@ from distkern.core.errors import InputError, MemoryLimitError, StoreError, Store
 from distkern.core.typing import Array, Executor, Indices, Spec
 from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
+from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.gram.compute import await_workers
 from distkern.gram.cross import known_features
@@ -22,7 +23,7 @@ from distkern.gram.handle import Gram
 from distkern.gram.inspect import distinct, look
 from distkern.gram.landmarks import ENTRIES, as_sample, drawn_pairs, pair_values, sample_in
 from distkern.gram.nystrom import NystromGram, opened_gram
-from distkern.gram.plan import bytes_in_store, bytes_of_task, readable_bytes, refuse_full_disk
+from distkern.gram.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, readable_bytes, refuse_full_disk
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import prepared_block
 from distkern.io.digests import fingerprint
@@ -119,6 +120,7 @@ def append_gram(
     if kernel.stored().spec() != store.meta["stored"]:
         raise StoreMismatchError(f"{store.path!r} was replaced by a store of another kernel: open it with open_gram")
     pool, listener = resolve_executor(executor), progress_listener(progress)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
     await_workers(pool, listener)
     known = known_features(store)
     source = as_source(X, ids=ids).like(*known, "the cohort of new samples").widened(known[0])
@@ -131,7 +133,7 @@ def append_gram(
         _refuse_taken_names(store, added)
         _refuse_lost_samples(store, len(store.generations))
         grown = _grown(store, added)
-        _refuse_what_cannot_fit(store, grown, pool, memory_limit)
+        _refuse_what_cannot_fit(store, grown, pool, added.source, limit)
         if "error_sample" in store.meta:
             grown["error_sample"] = _more_true_entries(store, added)
         larger = store.grow(grown, added.ids, *_whole(store, added))
@@ -149,10 +151,10 @@ def append_gram(
         )
     else:
         _refuse_lost_samples(store, len(store.generations) - 1)
-        _refuse_what_cannot_fit(store, store.meta, pool, memory_limit)
+        _refuse_what_cannot_fit(store, store.meta, pool, added.source, limit)
     store.sweep()
     if len(added.digests):
-        fill(store, {"rows": added.source}, pool, listener, before["shape"][0])
+        fill(store, {"rows": added.source}, pool, listener, before["shape"][0], limit)
     return opened_gram(store, kernel, None if executor is None else pool)
 
 
@@ -277,13 +279,16 @@ class _Grown:
         return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
 
 
-def _refuse_what_cannot_fit(store: GramStore, plan: Spec, pool: Executor, memory_limit: int | str | None) -> None:
-    """Compare a plan with the memory, and what it stores beyond the present one with the disk."""
-    needed = plan["bytes_per_task"]
-    allowed = pool.memory_per_task(None if memory_limit is None else parse_bytes(memory_limit))
-    if needed > allowed:
-        raise MemoryLimitError(
-            f"a task on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} and "
-            f"may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
-        )
-    refuse_full_disk(plan["bytes_stored"] - store.meta["bytes_stored"], store.path)
+def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, source: Source, limit: int | None) -> None:
+    side, prepared = min(store.grid.side, grown["shape"][0]), store.rows.bytes_of_sample()
+    works = [("a task", grown["bytes_per_task"], pool.memory_per_task(limit))]
+    if pool.remote and not source.portable:
+        needed = bytes_of_preparing(side, store.meta["n_features"], prepared)
+        works.append(("preparing samples that lie in the memory of this process", needed, free_within(limit)))
+    for work, needed, allowed in works:
+        if needed > allowed:
+            raise MemoryLimitError(
+                f"{work} on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} "
+                f"and may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
+            )
+    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)

@@ -61,9 +61,9 @@ def compute_gram(
         Folder of the store, or its URL on object storage (``s3://``, ``gs://``, ``az://``), with credentials from the
         environment here and on every worker. What it holds of the same kernel and data is kept and completed.
     executor
-        ``None``: the Dask client that exists in this process, else threads. ``"serial"``, ``"threads"``, a number of
-        threads, a ``distributed.Client``, or an executor. The matrix is multiplied by it too, for as long as it is
-        there.
+        ``None``: the Dask client that exists in this process, else threads; in a task of a Dask cluster the thread of
+        that task. ``"serial"``, ``"threads"``, a number of threads, a ``distributed.Client``, or an executor. The
+        matrix is multiplied by it too, for as long as it is there.
     memory_limit
         Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
         is free here, or of each Dask worker's limit. On a cluster it also binds this process, which prepares a cohort

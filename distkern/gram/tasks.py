@@ -22,14 +22,11 @@ from distkern.gram.places import refuse_beyond_memory
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
 from distkern.io.digests import sample_digests
-from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.kernels.base import FEATURE_BYTES, Kernel, Prepared, strips
 from distkern.kernels.registry import from_spec
 
 FEW = 2
 """Samples on which compiled routines are run before the first task of a process."""
-
-SAMPLE_BYTES = 64
-"""Bytes that a feature of a sample takes at most while the layout of prepared samples is found out."""
 
 _warming = threading.Lock()
 _keeping = threading.Lock()
@@ -235,7 +232,7 @@ def _row_of(task: TileTask) -> tuple[Any, ...]:
 def _sound(store: GramStore, block: Prepared) -> Prepared:
     """Refuse what was not prepared by the kernel of the store, whatever its checksum says."""
     n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
-    refuse_beyond_memory(store.path, "a sample", SAMPLE_BYTES * n)
+    refuse_beyond_memory(store.path, "a sample", FEATURE_BYTES * n)
     if not kernel.could_have_prepared(block, n):
         raise StoreError(
             f"{store.path!r} holds of samples {block.start}–{block.start + len(block) - 1} what matches its checksum "

@@ -43,6 +43,15 @@ class _Pair(Kernel):
         arrays = {f"left.{name}": array for name, array in left.arrays.items()}
         return Prepared(arrays | {f"right.{name}": array for name, array in right.arrays.items()}, start)
 
+    def drawn(self, count: int, n: int) -> Array:
+        """Samples to measure the kernel on, that both operands take."""
+        X = self.left.drawn(count, n)
+        try:
+            self.right.check(X)
+        except InputError:
+            return self.right.drawn(count, n)
+        return X
+
     def is_sound(self, A: Prepared) -> bool:
         """Whether each operand can compute with what it has prepared."""
         return self.left.is_sound(A.under("left.")) and self.right.is_sound(A.under("right."))
@@ -116,6 +125,10 @@ class _Transformed(Kernel):
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Do the once-per-sample work of the base kernel."""
         return self.base.prepare(X, start)
+
+    def drawn(self, count: int, n: int) -> Array:
+        """Samples to measure the base kernel on."""
+        return self.base.drawn(count, n)
 
     def is_sound(self, A: Prepared) -> bool:
         """Whether the base kernel can compute with it."""

@@ -22,6 +22,9 @@ from distkern.kernels.timing import drawn_samples_seconds
 SPARSE = 0.3
 """Samples are prepared without their zeros where at most this fraction of the values is not zero."""
 
+FEATURE_BYTES = 64
+"""Bytes of memory to have for each feature before `Kernel.could_have_prepared` is asked about a block of anybody's."""
+
 STRIP_BYTES = 2**23
 """Bytes of dense values looked at a time."""
 
@@ -185,12 +188,11 @@ class Kernel:
     def could_have_prepared(self, A: Prepared, n: int) -> bool:
         """Whether a block that came out of a file may be one of this kernel on n features, so that it can be used.
 
-        Types and shapes are compared with those of a sample that is prepared here, and what compiled code takes for
-        indices is checked by ``is_sound``.
+        Types and shapes are compared with those of a sample that is prepared here, which takes the memory of some
+        samples of n features; what compiled code takes for indices is checked by ``is_sound``.
         """
-        arrays = A.arrays.values()
-        fits = self.takes_sparse and n < 2**31 if A.is_sparse else any(array.shape[-1:] == (n,) for array in arrays)
-        if not fits or len({array.shape[:1] for array in arrays}) > 1:
+        lengths = {array.shape[:1] for array in A.arrays.values()}
+        if len(lengths) > 1 or (A.is_sparse and not self.takes_sparse):
             return False
         try:
             return A.layout() == _layout(self, n, A.is_sparse) and self.is_sound(A)
@@ -323,7 +325,7 @@ def _layout(kernel: Kernel, n: int, sparse: bool) -> dict[str, tuple[Any, ...]]:
         from scipy.sparse import csr_array  # only here, so that a worker of dense samples need not load it
 
         return kernel.prepare(csr_array(([1.0], ([0], [0])), shape=(1, n))).layout()
-    sample = np.arange(1.0, n + 1)[None]
+    sample = kernel.drawn(1, n)
     kernel.check(sample)
     return kernel.prepare(sample).layout()
 

@@ -21,7 +21,8 @@ from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing, written_whole
 from distkern.core.typing import Array
-from distkern.kernels.base import Kernel, Prepared
+from distkern.engine.memory import share_of
+from distkern.kernels.base import FEATURE_BYTES, Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
@@ -142,20 +143,21 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         prepared = _decode(columns["prepared"], arrays)
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
         kernel = from_spec(columns["kernel"])
-        _refuse_unsound(kernel, prepared, columns.get("n_features"))
+        if not _is_sound(kernel, prepared, columns.get("n_features")):
+            raise ValueError(f"the samples in it are nothing that {kernel!r} prepares")
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _refuse_unsound(kernel: Kernel, prepared: Prepared, n: int | None) -> None:
-    """Refuse samples that the kernel has not prepared: compiled code takes some of their arrays as indices."""
-    known = set() if n is None else {n}
-    if n is None:  # the columns were made by hand
+def _is_sound(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
+    """Whether samples are what the kernel prepares: compiled code takes some of their arrays as indices."""
+    known = set() if n is None else {int(n)}
+    if n is None:  # the columns were made by hand; most kernels keep a number for each feature, or how many there are
         known |= {array.shape[-1] for array in prepared.arrays.values() if array.ndim > 1}
         known |= {int(array[0]) for name, array in prepared.arrays.items() if name.endswith("features")}
-    if not any(kernel.could_have_prepared(prepared, features) for features in known):
-        raise ValueError(f"the samples in it are nothing that {kernel!r} prepares")
+    room = share_of(None, 1) // FEATURE_BYTES
+    return any(features <= room and kernel.could_have_prepared(prepared, features) for features in known)
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
@@ -189,8 +191,15 @@ def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
             "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from "
             "compute_gram or a slice of it, or without gram="
         )
-    prepared = _encode(gram.prepared_columns(), "columns", arrays)
-    return {"kernel": gram.kernel.spec(), "prepared": prepared, "ids": list(gram.col_ids)} | {
+    prepared = gram.prepared_columns()
+    if gram.n_features is None and not _is_sound(gram.kernel, prepared, None):
+        raise InputError(
+            "these training samples do not tell how many features they have: give PreparedColumns n_features="
+        )
+    return {
+        "kernel": gram.kernel.spec(),
+        "prepared": _encode(prepared, "columns", arrays),
+        "ids": list(gram.col_ids),
         "features": None if gram.features is None else list(gram.features),
         "n_features": gram.n_features,
         "dropped": list(gram.dropped),

@@ -124,7 +124,7 @@ class PreparedColumns:
     features
         Names of their features; new samples that name theirs must have the same in the same order.
     n_features
-        Number of their features; new samples must have as many.
+        Number of their features; new samples must have as many. Where it is not given, the number of their names.
     dropped
         Positions of further features, which the samples came with and the kernel did not compare; new samples may still
         have them.
@@ -147,8 +147,8 @@ class PreparedColumns:
         dropped: Sequence[int] = (),
     ) -> None:
         self.kernel, self._prepared = kernel, prepared
-        self.n_features, self.dropped = n_features, tuple(dropped)
-        self.features = None if features is None else tuple(features)
+        self.features, self.dropped = None if features is None else tuple(features), tuple(dropped)
+        self.n_features = len(self.features) if n_features is None and self.features is not None else n_features
         self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
         if len(self.col_ids) != len(prepared):
             raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")

@@ -5,7 +5,17 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from distkern import Gaussian, InputError, Kendall, MemoryLimitError, Serial, Threads, compute_gram, plan_gram
+from distkern import (
+    Gaussian,
+    InputError,
+    Kendall,
+    MemoryLimitError,
+    Serial,
+    Threads,
+    append_gram,
+    compute_gram,
+    plan_gram,
+)
 from distkern.engine.memory import USABLE
 
 X = np.random.default_rng(0).normal(size=(40, 100))
@@ -94,6 +104,10 @@ def test_what_this_process_cannot_prepare_is_refused_before_anything_is_made_unl
     with pytest.raises(MemoryLimitError, match=r"3\.3 KiB and may take 2\.9 KiB: allow more by memory_limit="):
         plan_gram(Kendall(), X, executor=Elsewhere(), memory_limit=3000)
     assert not store.exists()
+    compute_gram(Kendall(), X[:30], store=tmp_path / "grows.zarr", executor="serial", tile=10)
+    with pytest.raises(MemoryLimitError, match=r"preparing samples that lie in the memory of this process on tiles of"):
+        append_gram(tmp_path / "grows.zarr", X[30:], executor=Elsewhere(), memory_limit=30_000)
+    append_gram(tmp_path / "grows.zarr", X[30:], executor=Elsewhere(), memory_limit=40_000)
 
     def interrupt(event):
         if event.phase == "compute tiles" and event.done == 2:

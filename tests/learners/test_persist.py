@@ -12,8 +12,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer
 
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
 from distkern.gram.compute import compute_gram
+from distkern.kernels.bags_based import MeanMap
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.persist import load_model, save_model
@@ -302,5 +304,17 @@ def test_prepared_columns_can_be_given_in_place_of_a_gram(cohort, tmp_path):
     X, y = cohort
     kernel = Linear()
     model = KernelSVC().fit(kernel(X), y)
-    loaded = load_model(save_model(model, tmp_path / "m.npz", PreparedColumns(kernel, kernel.prepare(X))))
+    columns = PreparedColumns(kernel, kernel.prepare(X))
+    loaded = load_model(save_model(model, tmp_path / "m.npz", columns))
     np.testing.assert_allclose(loaded.decision_function(X[:3]), model.decision_function(kernel(X[:3], X)), atol=1e-10)
+
+
+def test_columns_that_do_not_tell_their_features_are_saved_with_the_number_only(tmp_path):
+    rows = Bags.from_arrays(list(np.random.default_rng(0).normal(size=(8, 5, 2)))).rows()
+    kernel = MeanMap(Gaussian(1.0)).resolve(rows)
+    model = KernelSVC().fit(kernel(rows), [0, 1] * 4)
+    with pytest.raises(InputError, match="give PreparedColumns n_features="):
+        save_model(model, tmp_path / "m.npz", PreparedColumns(kernel, kernel.prepare(rows)))
+    columns = PreparedColumns(kernel, kernel.prepare(rows), n_features=rows.shape[1])
+    loaded = load_model(save_model(model, tmp_path / "m.npz", columns))
+    np.testing.assert_allclose(loaded.decision_function(rows), model.decision_function(kernel(rows)), atol=1e-10)
