@@ -103,7 +103,8 @@ class _BasedKernel(BagKernel):
     def _meeting(self, A: Prepared, B: Prepared) -> Callable[[int, slice], Floats]:
         """Say how the base kernel between the points of bag i of A and of bags js of B is found: (J, L, L').
 
-        Points that many bags share, as pixels on one grid, meet once; else each pair of points is computed.
+        Points that many bags share, as pixels on one grid, meet once; else each pair of points is computed. The arrays
+        are contiguous, for BLAS rounds otherwise where rows lie apart.
         """
         left, right = A.under(POINTS), B.under(POINTS)
         length, other = A.arrays["shares"].shape[1], B.arrays["shares"].shape[1]
@@ -127,7 +128,7 @@ class _BasedKernel(BagKernel):
 
             def looked_up(i: int, js: slice) -> Floats:
                 values = table[rows[i]].take(cols[js].ravel(), axis=1)
-                return values.reshape(length, -1, other).transpose(1, 0, 2)
+                return np.ascontiguousarray(values.reshape(length, -1, other).transpose(1, 0, 2))
 
             return looked_up
 
@@ -135,7 +136,7 @@ class _BasedKernel(BagKernel):
             one = Prepared({name: array[i] for name, array in left.arrays.items()}, (A.start + i) * length)
             some = {name: array[js].reshape(-1, *array.shape[2:]) for name, array in right.arrays.items()}
             values = self.base.tile(one, Prepared(some, (B.start + js.start) * other))
-            return values.reshape(length, -1, other).transpose(1, 0, 2)
+            return np.ascontiguousarray(values.reshape(length, -1, other).transpose(1, 0, 2))
 
         return computed
 

@@ -29,6 +29,12 @@ TABLES = {
             "accuracy of the smoothed Kendall kernel against the width of the noise",
         ),
         Table(
+            "apa-clusters",
+            "distkern.reproduce.apa_clusters:rows",
+            "Suquan slides (2017), clustering of the ballots of the APA",
+            "silhouettes of kernel k-means, of k-means in the rankings and of Mallows mixtures",
+        ),
+        Table(
             "mlsrrank",
             "distkern.reproduce.mlsrrank:rows",
             "Zhou et al. (2016), tables I and II",

@@ -3,23 +3,17 @@
 Kernel k-means with the Kendall and the Mallows kernel, against k-means in S₅, whose centres have to be rankings
 themselves (Kemeny's or Borda's), and mixtures of Mallows' models. The silhouette counts discordant pairs of candidates
 as the distance for every method, and every voter, as the authors' analysis does (github.com/YunlongJiao/kendallkernel,
-APA/analysis.md). ``python -m distkern.reproduce.apa_clusters table.csv`` writes the points of the figure.
+APA/analysis.md). ``distkern reproduce apa-clusters --out FILE`` writes the points of the figure.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import platform
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from importlib.metadata import version
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from distkern._version import __version__
 from distkern.compiled.consensus import preferences
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Floats, Indices
@@ -30,11 +24,7 @@ from distkern.learners.cluster_numbers import cluster_numbers
 from distkern.learners.consensus import Method, best_order
 from distkern.learners.mixture import MallowsMixture
 from distkern.learners.partition import kernel_silhouette
-
-SOURCE = (
-    "J.-P. Vert, slides on learning from ranks and rankings; Jiao & Vert, The Kendall and Mallows kernels for "
-    "permutations, IEEE TPAMI 40 (2018), section on clustering"
-)
+from distkern.reproduce.tables import Row, read_rows
 
 NUMBERS = range(2, 11)
 """Numbers of clusters, as in the authors' script."""
@@ -187,51 +177,14 @@ def figure(
 # The table ---------------------------------------------------------------------------------------------------------
 
 
-def write_points(path: str | Path, points: Sequence[Point], comments: Sequence[str] = ()) -> None:
-    """Write points as a CSV table, after comments behind a ``#``."""
-    with Path(path).open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(f"# {line}\n" for line in comments)
-        out = csv.writer(stream, lineterminator="\n")
-        out.writerow([field.name for field in fields(Point)])
-        for point in points:
-            method, n_clusters, silhouette, objective = astuple(point)
-            out.writerow([method, n_clusters, f"{silhouette:.5f}", f"{objective:.3f}"])
+def rows(*, repeats: int = STARTS, seed: int = 0) -> Iterator[Row]:
+    """Rows of the figure; ``repeats`` is the number of starts of every method."""
+    yield from (asdict(point) for point in figure(load_apa(), starts=repeats, seed=seed))
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """Read the points of a table that `write_points` wrote."""
-    with Path(path).open(encoding="utf-8", newline="") as stream:
-        rows = csv.DictReader(line for line in stream if not line.startswith("#"))
-        return [
-            Point(row["method"], int(row["n_clusters"]), float(row["silhouette"]), float(row["objective"]))
-            for row in rows
-        ]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute the points and write them, with the command and versions that made them."""
-    parser = argparse.ArgumentParser(prog="python -m distkern.reproduce.apa_clusters", description=SOURCE)
-    parser.add_argument("out", type=Path, help="CSV file to write")
-    parser.add_argument("--starts", type=int, default=STARTS, help="starts of every method (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="draws them (%(default)s)")
-    options = parser.parse_args(arguments)
-    points = []
-    for point in figure(load_apa(), starts=options.starts, seed=options.seed):
-        points.append(point)
-        words = f"silhouette {point.silhouette:.4f}"
-        print(f"{point.method:30} k = {point.n_clusters:2}  {words}", file=sys.stderr, flush=True)
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
-    write_points(
-        options.out,
-        points,
-        [
-            f"python -m distkern.reproduce.apa_clusters {options.out.name} --starts {options.starts} "
-            f"--seed {options.seed}",
-            f"distkern {__version__}, Python {platform.python_version()}, {used}",
-            f"silhouettes by discordant pairs, every voter counted; {SOURCE}",
-        ],
-    )
-
-
-if __name__ == "__main__":
-    main()
+    """Read the points of a table that ``distkern reproduce apa-clusters --out`` wrote."""
+    return [
+        Point(row["method"], int(row["n_clusters"]), float(row["silhouette"]), float(row["objective"]))
+        for row in read_rows(Path(path))
+    ]

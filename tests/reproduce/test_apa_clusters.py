@@ -8,7 +8,7 @@ from sklearn.metrics import silhouette_score
 from distkern import KernelKMeans
 from distkern.datasets import load_apa
 from distkern.kernels.kendall import Kendall
-from distkern.reproduce import apa_clusters
+from distkern.reproduce import TABLES, apa_clusters
 from distkern.reproduce.apa_clusters import (
     CENTRES,
     LAMBDAS,
@@ -18,8 +18,8 @@ from distkern.reproduce.apa_clusters import (
     figure,
     permutation_kmeans,
     read_points,
-    write_points,
 )
+from distkern.reproduce.tables import write_rows
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "figures" / "apa-clusters.csv"
 METHODS = [
@@ -70,26 +70,13 @@ def test_two_centres_in_the_rankings_are_the_best_pair(votes):
     assert set(labels) == {0, 1}
 
 
-def test_points_come_back_from_their_table(tmp_path):
+def test_points_come_back_from_their_table(tmp_path, monkeypatch):
     points = [Point("kernel k-means, Kendall", 2, 0.25, 100.5), Point("Mallows mixture", 10, 0.5, 2.0)]
-    write_points(tmp_path / "points.csv", points, ["how it was made"])
-    lines = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[:2] == ["# how it was made", "method,n_clusters,silhouette,objective"]
-    assert lines[2] == '"kernel k-means, Kendall",2,0.25000,100.500'
-    assert read_points(tmp_path / "points.csv") == points
-
-
-def test_the_command_writes_the_table_and_how_it_was_made(tmp_path, monkeypatch, capsys):
-    points = [Point("Mallows mixture", 3, 0.25, 100.5)]
     asked = []
     monkeypatch.setattr(apa_clusters, "figure", lambda votes, **options: iter([asked.append(options), *points][1:]))
-    apa_clusters.main([str(tmp_path / "table.csv"), "--starts", "4", "--seed", "9"])
+    write_rows(tmp_path / "points.csv", list(TABLES["apa-clusters"].rows(repeats=4, seed=9)))
     assert asked == [{"starts": 4, "seed": 9}]
-    assert read_points(tmp_path / "table.csv") == points
-    text = (tmp_path / "table.csv").read_text(encoding="utf-8")
-    assert text.startswith("# python -m distkern.reproduce.apa_clusters table.csv --starts 4 --seed 9\n# distkern ")
-    assert str(tmp_path) not in text
-    assert "Mallows mixture                k =  3  silhouette 0.2500" in capsys.readouterr().err
+    assert read_points(tmp_path / "points.csv") == points
 
 
 def test_the_committed_table_shows_what_the_slides_say(votes):
