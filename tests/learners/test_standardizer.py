@@ -244,12 +244,13 @@ def test_pipeline_on_raw_samples_equals_the_one_on_the_gram():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(30, 6)), np.repeat([0, 1], 15)
     X[y == 1, :3] += 1.5
-    raw = make_pipeline(KernelStandardizer(kernel=Kendall("b")), KernelSVC()).fit(X[::2], y[::2])
+    raw = make_pipeline(KernelStandardizer(kernel=Kendall("b")), KernelSVC(tol=1e-10)).fit(X[::2], y[::2])
     gram = ArrayGram(Kendall("b")(X))
     even, odd = np.arange(0, 30, 2), np.arange(1, 30, 2)
-    lazy = make_pipeline(KernelStandardizer(), KernelSVC()).fit(gram[np.ix_(even, even)], y[even])
+    lazy = make_pipeline(KernelStandardizer(), KernelSVC(tol=1e-10)).fit(gram[np.ix_(even, even)], y[even])
     expected = lazy.decision_function(gram[np.ix_(odd, even)])
-    np.testing.assert_allclose(raw.decision_function(X[odd]), expected, atol=1e-10)
+    # the last bits of k differ, and with them where within tol the solver stops
+    np.testing.assert_allclose(raw.decision_function(X[odd]), expected, atol=1e-7)
 
 
 def test_grid_search_changes_the_immutable_kernel():
