@@ -180,7 +180,7 @@ def test_kernels_from_words():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("kendal", None, ()), "gaussian, kendall,"),
+        (("kendal", None, ()), "generalized-variance, kendall,"),
         (("kendall", "c", ()), 'ties must be "zero" or "b"'),
         (("linear", "b", ()), "has no parameter 'ties'; it has none"),
         (("mallows", None, ("lambda=2",)), "it has lam, scaled, ties"),
