@@ -54,7 +54,7 @@ def append(
     from distkern.gram.append import append_gram
 
     gram = open_store(store)
-    runs = len(gram.info()["runs"])
+    before, complete, runs = gram.shape[0], gram.is_complete, len(gram.info()["runs"])
     X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
     with executor_of(**execution) as executor:
         on_interruption("what had finished is stored, and the same command goes on from there")
@@ -66,5 +66,6 @@ def append(
         print_json(info)
         return
     rows, cols = grown.shape
-    click.echo(f"{store}: {len(X):,} samples added, {rows:,} × {cols:,} Gram matrix complete")
+    added = rows - before if complete else len(X)  # a call that was interrupted had made them part of it
+    click.echo(f"{store}: {added:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
     say_what_was_computed(info["runs"], runs, quiet, "nothing was computed: they were there before")
