@@ -41,6 +41,7 @@ def minimize(
     F: Floats,
     tol: float,
     max_iter: int,
+    max_blocks: int,
 ) -> tuple[int, float]:
     """Solve a problem from where α stands; α and F are changed in place.
 
@@ -58,8 +59,8 @@ def minimize(
         Coefficients, and y times the gradient, (n,).
     tol
         Largest violation to stop at.
-    max_iter
-        Most pairs to change.
+    max_iter, max_blocks
+        Most pairs to change, and most blocks to change them in.
 
     Returns
     -------
@@ -74,18 +75,19 @@ def minimize(
     sums = np.empty(K.shape[1])
     while True:
         low, high = _sides(y, C, alpha, F, rising, falling)
-        if high - low <= tol or done >= max_iter:
+        if high - low <= tol or done >= max_iter or max_blocks <= 0:
             return done, high - low
+        max_blocks -= 1
         count = _choose(block, count, inside, rising, falling, alpha, C, low, high)
         chosen = block[:count]
-        values = _local(K, at, means, grand, scale, chosen)
+        values = local(K, at, means, grand, scale, chosen)
         signs, bounds, now, slopes = _of(y, chosen), _of(C, chosen), _of(alpha, chosen), _of(F, chosen)
         goal = max(0.5 * tol, LOCAL * (high - low))
         done += _pairs(values, signs, bounds, now, slopes, goal, max_iter - done)
         for k in range(count):
             slopes[k] = signs[k] * (now[k] - alpha[chosen[k]])
             alpha[chosen[k]] = now[k]
-        _follow(K, at, means, grand, scale, chosen, slopes, F, sums)
+        follow(K, at, means, grand, scale, chosen, slopes, F, sums)
 
 
 @compiled
@@ -161,7 +163,7 @@ def _take(values: Floats, limit: float, share: int, block: Indices, count: int, 
 
 
 @compiled
-def _local(K: Array, at: Indices, means: Floats, grand: float, scale: Floats, chosen: Indices) -> Floats:
+def local(K: Array, at: Indices, means: Floats, grand: float, scale: Floats, chosen: Indices) -> Floats:
     """Kernel values of the view within a block."""
     count = len(chosen)
     values = np.empty((count, count))
@@ -242,7 +244,7 @@ def _moved(alpha: float, C: float, grows: bool, step: float, room: float) -> flo
 
 
 @compiled
-def _follow(
+def follow(
     K: Array,
     at: Indices,
     means: Floats,

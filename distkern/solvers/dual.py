@@ -85,23 +85,35 @@ class State:
         self.means = np.zeros(n) if problem.means is None else np.ascontiguousarray(problem.means, dtype=np.float64)
         self.scale = np.ones(n) if problem.scale is None else np.ascontiguousarray(problem.scale, dtype=np.float64)
         self.grand = float(problem.grand)
-        self.is_new = problem.start is None
+        self.has_start = problem.start is not None
+        self.is_new = not self.has_start
         self.alpha = np.zeros(n) if problem.start is None else np.array(problem.start, dtype=np.float64)
         self.F = self.signs * self.linear
         self.iterations, self.passes, self.bytes_read = 0, 0, 0
         self.objectives: list[float] = []
 
     def follow(self, before: State | None) -> None:
-        """Start from where the problem before arrived, if this one has no start of its own and both fit together."""
-        if before is None or not self.is_new or not self._extends(before):
-            return
-        self.alpha, self.F, self.is_new = before.alpha.copy(), before.F.copy(), False
+        """Start from the solution before in proportion, if this problem is that one but for bounds larger by a factor.
 
-    def _extends(self, other: State) -> bool:
-        """Whether the other problem is this one but for its bounds, which are no larger."""
+        With larger bounds, coefficients at theirs mostly stay there, and the others grow too.
+        """
+        if before is None or not self.is_new or before.has_start or not self._is_like(before):
+            return
+        factor = float((self.bounds / before.bounds).max())
+        self.alpha = np.where(
+            before.alpha >= before.bounds, self.bounds, np.minimum(factor * before.alpha, self.bounds)
+        )
+        constant = self.signs * self.linear
+        self.F, self.is_new = constant + factor * (before.F - constant), False
+
+    def _is_like(self, other: State) -> bool:
+        """Whether the other problem differs by its bounds alone, which are smaller by one factor."""
         mine, theirs = ((s.samples, s.signs, s.linear, s.means, s.scale) for s in (self, other))
         alike = all(a is b or np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-        return alike and self.grand == other.grand and bool((other.bounds <= self.bounds).all())
+        if not alike or self.grand != other.grand or not (other.bounds > 0).all():
+            return False
+        factors = self.bounds / other.bounds
+        return bool(factors.min() >= 1 and np.allclose(factors, factors[0], rtol=1e-12, atol=0))
 
     def vector(self, at: Indices | None, size: int) -> Floats:
         """The vector to multiply the matrix by for the gradient, (size,); ``at`` is the row of each sample."""

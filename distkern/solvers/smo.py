@@ -13,19 +13,23 @@ from typing import Any
 import numpy as np
 
 from distkern.compiled import smo
+from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.solvers.dual import Problem, Solution, State
-from distkern.solvers.working_set import Rounds, along, place, require_finite, room_for_values
+from distkern.solvers.working_set import SHARE, Held, Rounds, along, place, require_finite, room_for_values
 
 NO_LIMIT = 2**62
 """Pairs of coefficients that nobody changes in a lifetime."""
 
 WORTH_THREADS = 2000
 """Variables in all that threads are worth starting for."""
+
+AT_ONCE = 8
+"""Chains that share the memory beside kernel values, at most: a constant, so that results do not depend on threads."""
 
 SYMMETRY_TOLERANCE = 1e-8
 """|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
@@ -48,8 +52,8 @@ def solve(
     gram
         Symmetric Gram matrix.
     chains
-        Chains are solved side by side. In a chain, a problem that differs from the one before by larger bounds alone
-        starts from its solution.
+        Chains are solved side by side. In a chain, a problem that differs from the one before by bounds that are larger
+        by a factor starts from its solution.
     memory
         Bytes that may be taken; three quarters of what the vectors leave are for kernel values, the rest for tiles on
         their way. The matrix is held in double precision where that fits, in single precision where only that does. One
@@ -90,17 +94,20 @@ def solve(
     room = room_for_values(gram, everything, memory)
     at, dtype = _plan(gram, everything, room)
     workers = threads or usable_cores() if sum(len(state.samples) for state in everything) >= WORTH_THREADS else 1
-    with ThreadPoolExecutor(max(1, min(len(chains), workers))) as pool:
-        each = pool.map if workers > 1 and len(chains) > 1 else map
+    workers = max(1, min(len(chains), workers))
+    spare = int(room * (1 - SHARE) / SHARE) // min(len(chains), AT_ONCE)
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        each = pool.map if workers > 1 else map
         if dtype is None:
-            Rounds(gram, states, room, tol, limit, each).run(max_passes)
+            Rounds(gram, states, room, spare, tol, limit, each).run(max_passes)
         else:
             K, shift = _read(gram, at, dtype)
             for state in everything:
                 if not state.is_new:
                     v = state.vector(at, len(K))
                     state.receive((K @ v + shift * v.sum())[at[state.samples]])
-            list(each(lambda chain: along(chain, K, at, shift, tol, limit), states))
+            held = Held(K, at, shift, spare)
+            list(each(lambda chain: along(chain, held, tol, limit), states))
             for state in everything:
                 state.passes, state.bytes_read = 1, gram.bytes_read() - started
                 state.note()

@@ -11,6 +11,7 @@ precision within the working set costs no accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.solvers import newton
 from distkern.solvers.dual import State
 
 SHARE = 0.75
@@ -72,15 +74,31 @@ def place(rows: Indices, cols: Indices) -> Any:
     return tuple(runs) if len(runs) == 2 else np.ix_(rows, cols)
 
 
-def along(chain: list[State], K: Array, at: Indices, shift: float, tol: float, limit: int, early: float = 0.0) -> None:
-    """Solve the problems of a chain one after the other, as far as their samples have rows in K.
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Kernel values in memory.
 
     Parameters
     ----------
     K
-        Kernel values less ``shift`` of some samples.
+        Values of some samples, less ``shift``.
     at
         Row of each sample in K; −1 where it has none.
+    spare
+        Bytes that solving a chain of problems may take beside.
+    """
+
+    K: Array
+    at: Indices
+    shift: float
+    spare: int
+
+
+def along(chain: list[State], held: Held, tol: float, limit: int, early: float = 0.0) -> None:
+    """Solve the problems of a chain one after the other, as far as their samples are held.
+
+    Parameters
+    ----------
     tol, limit
         Largest violation to stop at, and most pairs to change.
     early
@@ -90,34 +108,42 @@ def along(chain: list[State], K: Array, at: Indices, shift: float, tol: float, l
     for state in chain:
         state.follow(before)
         before = state
-        rows = at[state.samples]
-        held = np.flatnonzero(rows >= 0)
-        alpha, F = state.alpha[held], state.F[held]
-        view = (state.means[held], state.grand + shift, state.scale[held])
-        count, _ = smo.minimize(
-            K,
-            rows[held],
-            state.signs[held],
-            state.bounds[held],
-            *view,
-            alpha,
-            F,
-            max(tol, early * state.violation()),
-            limit - state.iterations,
-        )
-        state.alpha[held], state.F[held] = alpha, F
-        state.iterations += count
+        rows = held.at[state.samples]
+        here = np.flatnonzero(rows >= 0)
+        alpha, F, bounds = state.alpha[here], state.F[here], state.bounds[here]
+        view = (state.means[here], state.grand + held.shift, state.scale[here])
+        problem = (held.K, rows[here], state.signs[here], bounds, *view, alpha, F)
+        goal, blocks = max(tol, early * state.violation()), newton.FIRST
+        while True:
+            count, violation = smo.minimize(*problem, goal, limit - state.iterations, blocks)
+            state.iterations += count
+            if violation <= goal or state.iterations >= limit:
+                break
+            free = int(((alpha > 0) & (alpha < bounds)).sum())
+            enough = newton.blocks_before(free, len(here))
+            if newton.may_step(free, held.spare) and blocks >= enough:
+                newton.step(*problem)
+            blocks = enough
+        state.alpha[here], state.F[here] = alpha, F
 
 
 class Rounds:
-    """Rounds of a working set that chains of problems share; ``room`` bytes for kernel values, ``each`` as ``map``."""
+    """Rounds of a working set that chains of problems share: ``room`` bytes for kernel values, ``each`` like `map`."""
 
     def __init__(
-        self, gram: BaseGram, chains: list[list[State]], room: int, tol: float, limit: int, each: Callable[..., Any]
+        self,
+        gram: BaseGram,
+        chains: list[list[State]],
+        room: int,
+        spare: int,
+        tol: float,
+        limit: int,
+        each: Callable[..., Any],
     ) -> None:
         self._gram, self._chains, self._tol, self._limit, self._each = gram, chains, tol, limit, each
         self._states = [state for chain in chains for state in chain]
         self._capacity = min(len(gram), int((room // 4) ** 0.5))
+        self._spare = spare
         self._started = gram.bytes_read()
         self._passes = 0
         self._at = np.full(len(gram), -1, dtype=np.int64)  # row of each sample in the working set
@@ -139,7 +165,7 @@ class Rounds:
             self._follow(open_ones)
 
     def _improve(self, chain: list[State]) -> None:
-        along(chain, self._K, self._at, self._shift, 0.5 * self._tol, self._limit, EARLY)
+        along(chain, Held(self._K, self._at, self._shift, self._spare), 0.5 * self._tol, self._limit, EARLY)
 
     def _is_open(self, state: State) -> bool:
         return state.violation() > self._tol and state.iterations < self._limit
