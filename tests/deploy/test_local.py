@@ -36,12 +36,14 @@ def test_from_start_to_stop(cohort, expected, tmp_path, run):
     )  # fmt: skip
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": surroundings()}
     with started(words, start_new_session=True, **given) as (process,):
-        lines = [process.stdout.readline() for _ in range(5)]
+        lines = [process.stdout.readline() for _ in range(6)]
         assert written(file)
         found = listening(psutil.Process(process.pid))
         assert len(found) >= 5  # scheduler and its page; nanny; worker and its page
         assert {ip for ip, _ in found} == {"127.0.0.1"}
-        used = [word for word in lines[3].split() if word not in ("use", "it")]
+        assert lines[3].split()[:4] == ["join", "it", "dask", "worker"]
+        assert "--dashboard-address 127.0.0.1:0" in lines[3]
+        used = [word for word in lines[4].split() if word not in ("use", "it")]
         assert used[:2] == ["distkern", "gram"]
         options = used[used.index("kendall") + 1 :]
         result = run("gram", cohort, tmp_path / "k.zarr", *GRAM, *options)
