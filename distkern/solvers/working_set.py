@@ -45,7 +45,7 @@ EARLY = 0.1
 
 def vector_bytes(samples: int, variables: int, problems: int) -> int:
     """Bytes of what each problem holds for each variable, and of its columns of a product with the matrix."""
-    return 8 * problems * (12 * variables + 3 * samples) + 16 * min(smo.BLOCK, variables) ** 2
+    return 8 * problems * (12 * variables + 3 * samples) + 8 * min(smo.BLOCK, variables) ** 2
 
 
 def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
@@ -127,7 +127,8 @@ def along(chain: list[State], held: Held, tol: float, limit: int, early: float =
         problem = (*values, state.signs[here], bounds, *view, alpha, F)
         goal, blocks = max(tol, early * state.violation()), newton.FIRST
         while True:
-            count, violation = smo.minimize(*problem, goal, limit - state.iterations, blocks)
+            pairs = min(limit - state.iterations, blocks * newton.PAIRS)
+            count, violation = smo.minimize(*problem, goal, pairs, blocks)
             state.iterations += count
             if violation <= goal or state.iterations >= limit:
                 break
