@@ -63,7 +63,7 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     if memory < vectors or room < least:
         raise MemoryLimitError(
             f"training on {size:,} samples needs {vectors + int(least / SHARE):,} bytes of memory at least and "
-            f"{memory:,} are allowed: raise memory_limit=, use fewer samples, or fit fewer models at once"
+            f"{memory:,} are allowed: use fewer samples or a machine with more memory, or raise memory_limit="
         )
     return room
 
