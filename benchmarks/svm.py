@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from memory import peak, resting
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from distkern import Gaussian, KernelSVC, compute_gram, cross_validate_gram
+from distkern import Gaussian, KernelSVC, compute_gram, cross_validate_gram, open_gram
 from distkern.engine.dask.cluster import local_client
 from distkern.gram.plan import readable_bytes
 from distkern.learners.selection import GRID
@@ -55,20 +57,31 @@ def forget(store: Path) -> bool:
     return True
 
 
-def cold(store: Path, call: Callable[[], object]) -> Callable[[], object]:
-    """The call on a store that is not in the system's cache."""
+def fit(who: str, gram: Any, y: np.ndarray, C: float) -> Any:
+    """Fit scikit-learn's ("theirs"), ours with room for the matrix ("ours"), or with a part of that ("little")."""
+    whole = 8 * len(gram) ** 2
+    if who == "theirs":
+        return SVC(kernel="precomputed", C=C).fit(gram.to_numpy(max_bytes=whole), y)
+    limit = 3 * whole if who == "ours" else max(whole // SHARE, 1_500_000)
+    return KernelSVC(C=C, memory_limit=limit).fit(gram, y)
 
-    def run() -> object:
-        forget(store)
-        return call()
 
-    return run
+def above_rest(who: str, store: Path, C: float) -> int:
+    """Most bytes of a fit above what the process held before, in a process of its own that has fitted a small one."""
+    command = [sys.executable, __file__, "--memory", who, "--store", str(store), "--penalty", str(C)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def above_rest(call: Callable[[], object]) -> int:
-    """Most bytes that this process holds during a call, above those it held before."""
+def memory_of(who: str, store: str, C: float) -> int:
+    """What `above_rest` asks of a process."""
+    gram = open_gram(store)
+    y = np.arange(len(gram)) % 2
+    few = np.arange(0, len(gram), max(1, len(gram) // 300))
+    labels = np.arange(len(few)) % 2
+    for limit in ("1GB", "2MB"):
+        KernelSVC(memory_limit=limit).fit(gram[np.ix_(few, few)], labels)
     before = resting()
-    call()
+    fit(who, gram, y, C)
     return peak() - before
 
 
@@ -79,7 +92,7 @@ def objective_of(model: SVC, K: np.ndarray) -> float:
     return float(0.5 * c @ K @ c - np.abs(c).sum())
 
 
-def side_by_side(samples: int, rounds: int) -> list[list[str]]:
+def side_by_side(samples: int, rounds: int, penalties: tuple[float, ...] = PENALTIES) -> list[list[str]]:
     """Seconds of both, with the store not in the system's cache: a budget larger than the matrix, and a small one."""
     X, y = cohort(samples)
     whole = 8 * samples**2
@@ -87,21 +100,16 @@ def side_by_side(samples: int, rounds: int) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "gram.zarr"
         gram = compute_gram(KERNEL, X, store=store, tile=min(TILE, samples // 4), progress=False)
-        for C in PENALTIES:
+        for C in penalties:
             models: dict[str, Any] = {}
 
-            def theirs(C: float = C, models: dict[str, Any] = models) -> None:
-                models["theirs"] = SVC(kernel="precomputed", C=C).fit(gram.to_numpy(max_bytes=whole), y)
+            def run(who: str, C: float = C, models: dict[str, Any] = models) -> None:
+                forget(store)
+                models[who] = fit(who, gram, y, C)
 
-            def ours(C: float = C, models: dict[str, Any] = models) -> None:
-                models["ours"] = KernelSVC(C=C, memory_limit=3 * whole).fit(gram, y)
-
-            def little(C: float = C, models: dict[str, Any] = models) -> None:
-                models["little"] = KernelSVC(C=C, memory_limit=max(whole // SHARE, 1_000_000)).fit(gram, y)
-
-            calls = {"theirs": cold(store, theirs), "ours": cold(store, ours), "little": cold(store, little)}
-            seconds = medians(alternate(calls, rounds))
-            bytes_above = {name: above_rest(call) for name, call in calls.items()}
+            names = ("theirs", "ours", "little")
+            seconds = medians(alternate({who: partial(run, who) for who in names}, rounds))
+            bytes_above = {who: above_rest(who, store, C) for who in names}
             expected = objective_of(models["theirs"], gram.to_numpy(max_bytes=whole))
             gaps = [abs(models[name].objective_ / expected - 1) for name in ("ours", "little")]
             few = models["little"]
@@ -173,13 +181,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="small sizes, one round, nothing written")
     parser.add_argument("--large", action="store_true", help="40,000 samples, too")
+    parser.add_argument("--memory", choices=("theirs", "ours", "little"), help=argparse.SUPPRESS)
+    parser.add_argument("--store", help=argparse.SUPPRESS)
+    parser.add_argument("--penalty", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    small = arguments.small
-    rows = [row for size in ((400,) if small else (4_000, 10_000)) for row in side_by_side(size, 1 if small else 3)]
-    folds = nested(120 if small else 4_000, 2 if small else 5)
-    many = large(800 if small else 40_000, 3_000_000 if small else 2**30) if small or arguments.large else []
-    if small:
+    if arguments.memory:
+        print(memory_of(arguments.memory, arguments.store, arguments.penalty))
         return
+    if arguments.small:
+        side_by_side(400, 1, PENALTIES[:1])
+        nested(120, 2)
+        large(800, 3_500_000)
+        return
+    rows = [row for size in (4_000, 10_000) for row in side_by_side(size, 3)]
+    folds = nested(4_000, 5)
+    many = large(40_000, 2**30) if arguments.large else []
     note = f"Measured on {machine()}; {versions('distkern', 'numba', 'numpy', 'scikit-learn', 'zarr')}."
     pages = "Each run starts with the pages of the store dropped from the system's cache."
     budget = f"a {SHARE}th of the matrix"

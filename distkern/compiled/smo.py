@@ -18,10 +18,10 @@ import numpy as np
 from distkern.core.jit import compiled
 from distkern.core.typing import Array, Floats, Indices
 
-BLOCK = 128
-"""Variables of a block: its kernel values take 128 KiB."""
+BLOCK = 256
+"""Variables of a block: its kernel values take 512 KiB."""
 
-LOCAL = 0.03
+LOCAL = 0.2
 """A block is solved up to this share of the largest violation among all variables, or half the tolerance."""
 
 FLAT = 1e-12

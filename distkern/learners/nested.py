@@ -102,7 +102,7 @@ class Together:
         if of_fold > self._memory:
             raise MemoryLimitError(
                 f"evaluating {models} values of C on {m:,} samples needs {of_fold:,} bytes of memory at least and "
-                f"{self._memory:,} are allowed: raise memory_limit= of KernelSVC, or choose from fewer values"
+                f"{self._memory:,} are allowed: choose from fewer values, or raise memory_limit="
             )
         return max(1, self._memory // (VECTORS_SHARE * of_fold))
 

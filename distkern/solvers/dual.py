@@ -108,12 +108,17 @@ class State:
 
     def _is_like(self, other: State) -> bool:
         """Whether the other problem differs by its bounds alone, which are smaller by one factor."""
-        mine, theirs = ((s.samples, s.signs, s.linear, s.means, s.scale) for s in (self, other))
-        alike = all(a is b or np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-        if not alike or self.grand != other.grand or not (other.bounds > 0).all():
+        mine, theirs = ((s.signs, s.linear) for s in (self, other))
+        alike = self.sees_as(other) and all(_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        if not alike or not (other.bounds > 0).all():
             return False
         factors = self.bounds / other.bounds
         return bool(factors.min() >= 1 and np.allclose(factors, factors[0], rtol=1e-12, atol=0))
+
+    def sees_as(self, other: State) -> bool:
+        """Whether another problem has the same samples, and sees the same kernel values between them."""
+        mine, theirs = ((s.samples, s.means, s.scale) for s in (self, other))
+        return self.grand == other.grand and all(_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
     def vector(self, at: Indices | None, size: int) -> Floats:
         """The vector to multiply the matrix by for the gradient, (size,); ``at`` is the row of each sample."""
@@ -179,3 +184,7 @@ class State:
             self.bytes_read,
             tuple(self.objectives or [objective]),
         )
+
+
+def _equal(left: Array, right: Array) -> bool:
+    return left is right or np.array_equal(left, right)

@@ -28,6 +28,9 @@ RIDGE = 1e-10
 FIRST = 60
 """Blocks of pairs before the first step."""
 
+PAIRS = 500
+"""Pairs that are changed in the time of a block, beside those of the block."""
+
 BLOCK_SECONDS, ROW_SECONDS, FLOP_SECONDS = 3e-4, 5e-10, 4e-11
 """Rough costs of a block of pairs, of a kernel value in an update, and of an operation: so pairs and steps balance."""
 
@@ -68,6 +71,7 @@ def step(
             return
         pulled, ones = cho_solve((lower, True), np.stack([F[free], np.ones(len(free))], axis=1), check_finite=False).T
         u = ones * (pulled.sum() / ones.sum()) - pulled
+        u -= u.mean()  # what rounding left of the sum
         change = y[free] * u
         room = np.where(change > 0, C[free] - alpha[free], alpha[free])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,7 +80,10 @@ def step(
         if kept.all() or attempt == TRIES - 1 or kept.sum() < 2:
             break
         free, values = free[kept], np.ascontiguousarray(values[np.ix_(kept, kept)])
-    length = min(1.0, float(part.min()))
+    slope, curve = float(u @ F[free]), float(u @ values @ u)
+    if not slope < 0 < curve:
+        return
+    length = min(-slope / curve, float(part.min()))
     moved = alpha[free] + length * change
     moved = np.where(part <= length, np.where(change > 0, C[free], 0.0), np.clip(moved, 0.0, C[free]))
     difference = y[free] * (moved - alpha[free])

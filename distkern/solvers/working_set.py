@@ -33,13 +33,19 @@ FEWEST = 32
 GATHERED = 3
 """Times its own bytes that a block takes while it is gathered from stored tiles."""
 
+WORTH_A_COPY = 2
+"""Problems in a chain that repay a copy of the kernel values of its samples."""
+
+FEW_ENOUGH = 0.9
+"""Part of the samples in memory up to which a chain of problems is better off with a copy of its own."""
+
 EARLY = 0.1
 """A round solves the working set up to this share of the largest violation, or half the tolerance if that is more."""
 
 
 def vector_bytes(samples: int, variables: int, problems: int) -> int:
     """Bytes of what each problem holds for each variable, and of its columns of a product with the matrix."""
-    return 8 * problems * (12 * variables + 3 * samples) + 16 * min(smo.BLOCK, variables) ** 2
+    return 8 * problems * (12 * variables + 3 * samples) + 8 * min(smo.BLOCK, variables) ** 2
 
 
 def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
@@ -57,7 +63,7 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     if memory < vectors or room < least:
         raise MemoryLimitError(
             f"training on {size:,} samples needs {vectors + int(least / SHARE):,} bytes of memory at least and "
-            f"{memory:,} are allowed: use fewer samples, fit fewer models at once, or raise memory_limit="
+            f"{memory:,} are allowed: use fewer samples or a machine with more memory, or raise memory_limit="
         )
     return room
 
@@ -104,6 +110,7 @@ def along(chain: list[State], held: Held, tol: float, limit: int, early: float =
     early
         Stop at this share of the largest violation now, where that is more.
     """
+    copied = _copied(chain, held)
     before = None
     for state in chain:
         state.follow(before)
@@ -111,20 +118,41 @@ def along(chain: list[State], held: Held, tol: float, limit: int, early: float =
         rows = held.at[state.samples]
         here = np.flatnonzero(rows >= 0)
         alpha, F, bounds = state.alpha[here], state.F[here], state.bounds[here]
+        values = (held.K, rows[here])
         view = (state.means[here], state.grand + held.shift, state.scale[here])
-        problem = (held.K, rows[here], state.signs[here], bounds, *view, alpha, F)
+        spare = held.spare
+        if copied is not None:
+            values, view = (copied, np.arange(len(here))), (np.zeros(len(here)), 0.0, np.ones(len(here)))
+            spare -= copied.nbytes
+        problem = (*values, state.signs[here], bounds, *view, alpha, F)
         goal, blocks = max(tol, early * state.violation()), newton.FIRST
         while True:
-            count, violation = smo.minimize(*problem, goal, limit - state.iterations, blocks)
+            pairs = min(limit - state.iterations, blocks * newton.PAIRS)
+            count, violation = smo.minimize(*problem, goal, pairs, blocks)
             state.iterations += count
             if violation <= goal or state.iterations >= limit:
                 break
             free = int(((alpha > 0) & (alpha < bounds)).sum())
             enough = newton.blocks_before(free, len(here))
-            if newton.may_step(free, held.spare) and blocks >= enough:
+            if newton.may_step(free, spare) and blocks >= enough:
                 newton.step(*problem)
             blocks = enough
         state.alpha[here], state.F[here] = alpha, F
+
+
+def _copied(chain: list[State], held: Held) -> Floats | None:
+    """Kernel values of a chain of problems on some samples by themselves, where they repay the room they take."""
+    if len(chain) < WORTH_A_COPY:
+        return None
+    first = chain[0]
+    rows = held.at[first.samples]
+    here = np.flatnonzero(rows >= 0)
+    if len(here) > FEW_ENOUGH * len(held.K) or 16 * len(here) ** 2 > held.spare:
+        return None
+    if not all(first.sees_as(state) for state in chain[1:]):
+        return None
+    view = (first.means[here], first.grand + held.shift, first.scale[here])
+    return smo.local(held.K, rows[here], *view, np.arange(len(here)))
 
 
 class Rounds:

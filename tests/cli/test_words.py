@@ -157,7 +157,7 @@ MESSAGES = {
         "give a larger --memory-limit or fewer --threads",
     ),
     r"\bmax_bytes= to to_numpy\(\)": (large_array, "or pass --memory-limit"),
-    r", or raise memory_limit=$": (little_memory, "use fewer samples, fit fewer models at once"),
+    r", or raise memory_limit=$": (little_memory, "use fewer samples or a machine with more memory"),
     r"\bevaluation=(?=[:;,. ]|$)": (reference_alone, "pass --evaluation FILE"),
     r"\bdtype=\"(float32|float64)\"": (full_disk, "or --dtype float32 for half the bytes"),
     r"\bKendall\(ties=\"zero\"\)": (constant_sample, "or use --kernel kendall --ties zero, where"),

@@ -13,6 +13,7 @@ from distkern.kernels.vectors import Gaussian
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.svr import KernelSVR
 from distkern.matrix.array import ArrayGram
+from distkern.solvers.working_set import vector_bytes
 
 
 def cohort(count=90, seed=0):
@@ -69,7 +70,7 @@ def test_out_of_core_equals_in_memory(tmp_path):
     X, y = cohort(240)
     stored = compute_gram(Kendall(), X, store=tmp_path / "gram.zarr", tile=40, progress=False)
     held = KernelSVR(tol=1e-6, C=5.0).fit(Kendall()(X), y)
-    model = KernelSVR(tol=1e-6, C=5.0, memory_limit=450_000).fit(stored, y)
+    model = KernelSVR(tol=1e-6, C=5.0, memory_limit=vector_bytes(240, 480, 1) + 150_000).fit(stored, y)
     assert (held.n_passes_, model.n_passes_ > 1, model.bytes_read_ > 0) == (1, True, True)
     assert model.objective_ == pytest.approx(held.objective_, rel=1e-6)
     np.testing.assert_allclose(model.predict(stored), held.predict(Kendall()(X)), atol=1e-4)
