@@ -1,4 +1,4 @@
-"""Kernels between bags: their printed forms, numerical integrals, identities of the papers, and what they refuse."""
+"""Kernels between bags: their printed forms, identities of the papers, and what they refuse."""
 
 import math
 
@@ -8,14 +8,13 @@ import pytest
 from contracts import KernelContract
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.stats import multivariate_normal, norm
 from strategies import bag_rows
 
 from distkern import (
     Bags,
     Bhattacharyya,
     Entropy,
+    EqualRank,
     ExponentialFamily,
     Gaussian,
     GeneralizedVariance,
@@ -26,9 +25,13 @@ from distkern import (
     KernelIGV,
     KernelSVC,
     Linear,
+    Mallows,
     MeanMap,
+    PartialKendall,
     Polynomial,
     SampleError,
+    SmoothedKendall,
+    WeightedKendall,
     compute_gram,
     open_gram,
 )
@@ -191,49 +194,7 @@ class TestEntropy(BagContract):
         return naive.entropy_kernel(bag_of(x), bag_of(y), 1.3)
 
 
-# Closed forms against numerical integrals ----------------------------------------------------------------------------
-
-
-def test_bhattacharyya_is_the_integral_of_the_roots_in_one_dimension():
-    bags = Bags.from_arrays([[0.0, 1.0, 4.0], [1.5, 2.0, 2.2, 7.0]], [[1, 2, 1], [1, 1, 3, 1]])
-    for eta in (0.0, 0.3):
-        p, q = (
-            norm(m[0], math.sqrt(S[0, 0] + eta))
-            for m, S in (naive.bag_moments(bags.weights_of(k), bags.points(k)) for k in (0, 1))
-        )
-        integral = quad(lambda x, p=p, q=q: math.sqrt(p.pdf(x) * q.pdf(x)), -40, 40, limit=200)[0]
-        np.testing.assert_allclose(Bhattacharyya(eta)(bags)[0, 1], integral, rtol=1e-9)
-
-
-def test_bhattacharyya_is_the_integral_of_the_roots_in_two_dimensions():
-    rng = np.random.default_rng(0)
-    bags = Bags.from_arrays([rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) @ [[2, 0.5], [0, 0.7]] + 0.5])
-    axis = np.linspace(-12, 12, 801)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    densities = [multivariate_normal(*naive.bag_moments(bags.weights_of(k), bags.points(k))).pdf(grid) for k in (0, 1)]
-    integral = np.sqrt(densities[0] * densities[1]).sum() * (axis[1] - axis[0]) ** 2
-    np.testing.assert_allclose(Bhattacharyya()(bags)[0, 1], integral, rtol=1e-9)
-
-
-def test_the_smoothed_entropy_kernel_is_the_integral_within_its_standard_error():
-    bags = Bags.from_arrays([[0.0, 1.0], [0.5, 3.0, 3.5]])
-
-    def density(bag, x, width=0.6):
-        return np.mean([norm.pdf(x, place, width) for place in bags.points(bag)[:, 0]], axis=0)
-
-    def phi(t):
-        return -t * np.log(np.maximum(t, 1e-300))
-
-    x = np.linspace(-8, 12, 20001)
-    f, g = density(0, x), density(1, x)
-    divergence = np.sum(phi((f + g) / 2) - (phi(f) + phi(g)) / 2) * (x[1] - x[0])
-    kernel = Entropy(beta=2.0, bandwidth=0.6, draws=20000)
-    error = kernel.standard_error(bags)[0, 1]
-    assert 0 < error < 0.01
-    assert abs(kernel(bags)[0, 1] - math.exp(-2 * divergence)) < 4 * error
-    far = [Entropy(2.0, 0.6, 500, seed)(bags)[0, 1] - math.exp(-2 * divergence) for seed in range(200)]
-    stated = Entropy(2.0, 0.6, 500).standard_error(bags)[0, 1]
-    assert 0.7 < np.std(far) / stated < 1.4
+# Draws ---------------------------------------------------------------------------------------------------------------
 
 
 @given(bag_rows())
@@ -316,6 +277,33 @@ def test_sets_of_rankings():
         for k in (0, 1)
     ]
     np.testing.assert_allclose(K[0, 1], expected / math.sqrt(own[0] * own[1]), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        Mallows(0.3),
+        SmoothedKendall(1.0),
+        WeightedKendall("additive"),
+        EqualRank(),
+        PartialKendall(kind="top").normalized(),
+        Kendall("b") * Gaussian(2.0) + 0.5 * Polynomial(2),
+    ],
+    ids=lambda base: base.name,
+)
+def test_any_kernel_is_a_base(base):
+    rng = np.random.default_rng(0)
+    points = np.argsort(rng.normal(size=(12, 5)), axis=1) + 1.0
+    bags = Bags.from_arrays(np.split(points, 4))
+    of_points = base(points)
+    np.testing.assert_allclose(MeanMap(base)(bags), of_points.reshape(4, 3, 4, 3).mean(axis=(1, 3)), rtol=1e-10)
+    K = KernelIGV(base, 0.1, unit_norm=False)(bags)
+    held = of_points[:6, :6]
+    expected = 1 / np.linalg.det(
+        np.eye(6) + (held - held.mean(axis=0) - held.mean(axis=1)[:, None] + held.mean()) / 0.6
+    )
+    np.testing.assert_allclose(K[0, 1], expected, rtol=1e-9)
+    assert KernelBhattacharyya(base, 2, 0.1)(bags)[0, 1] < 1
 
 
 def test_sets_of_sets():
