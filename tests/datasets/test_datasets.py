@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from distkern.datasets import load_apa, load_colon, load_medulloblastoma, load_pbmc
+from distkern.datasets import load_apa, load_colon, load_medulloblastoma, load_mnist, load_pbmc
 
 
 def test_colon_is_the_cohort_of_alon():
@@ -75,6 +75,15 @@ def test_the_cells_are_those_of_the_reduced_copy():
     assert adata.obs_names[0] == "AAAGCCTGGCTAAC-1"
 
 
+def test_the_digits_are_the_first_thousand_of_mnist():
+    images, digits = load_mnist()
+    assert (images.shape, images.dtype, images.min(), images.max()) == ((1000, 28, 28), np.uint8, 0, 255)
+    assert np.bincount(digits).tolist() == [97, 116, 99, 93, 105, 92, 94, 117, 87, 100]
+    assert digits[:5].tolist() == [5, 0, 4, 1, 9]
+    assert images[0].sum() == 27525  # a known five
+    assert (images[:, 0] == 0).all()
+
+
 def test_plain_arrays_need_neither_anndata_nor_pandas():
     script = (
         "import sys; from distkern.datasets import load_colon, load_apa, load_medulloblastoma;"
@@ -103,7 +112,16 @@ def test_apa_with_partial_ballots_has_them_all():
     assert len(votes.distinct()[0]) == 205
 
 
-@pytest.mark.parametrize("name", ["colon_alon.npz", "medulloblastoma_pomeroy.npz", "apa_ballots.csv", "pbmc68k_zheng.npz"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "colon_alon.npz",
+        "medulloblastoma_pomeroy.npz",
+        "apa_ballots.csv",
+        "mnist_train_first1000.npz",
+        "pbmc68k_zheng.npz",
+    ],
+)
 def test_the_files_are_those_of_the_provenance(name):
     folder = files("distkern.datasets").joinpath("data")
     digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
