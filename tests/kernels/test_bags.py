@@ -233,6 +233,20 @@ def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised
     np.testing.assert_allclose(ExponentialFamily(eta=0.5)(bags), GeneralizedVariance(0.5)(bags), rtol=1e-9)
 
 
+def test_a_mass_for_which_the_exponential_family_kernel_is_not_positive_semidefinite_is_refused():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays(list(rng.normal(size=(60, 2, 3))))
+    of_mass_one = ExponentialFamily(0.01)(bags)
+    assert np.linalg.eigvalsh(of_mass_one**0.1).min() < -0.2
+    for beta in (0.1, 0.8):
+        with pytest.raises(InputError, match=r"3 dimensions is not positive semidefinite: .* a number above 1$"):
+            ExponentialFamily(0.01, beta)(bags)
+    for beta in (0.5, 1.3):
+        K = ExponentialFamily(0.01, beta)(bags)
+        np.testing.assert_allclose(K, of_mass_one**beta, rtol=1e-9)
+        assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
 @given(bag_rows())
 def test_the_root_of_the_generalised_variance_has_the_determinant_of_bhattacharyya(rows):
     """√(normalised IGV) = the determinant factor · (1 + Q/4)^(−1/2), where Bhattacharyya has e^(−Q/8)."""
@@ -315,15 +329,16 @@ def test_sets_of_sets():
 
 
 def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
-    from distkern.kernels import bags_based
+    from distkern.kernels import meeting
 
     rng = np.random.default_rng(0)
-    bags = Bags.from_arrays([rng.integers(0, 4, (8, 2)) / 3 for _ in range(20)])
-    for kernel in (KernelIGV(Gaussian(0.3), 0.05), KernelBhattacharyya(Gaussian(0.3), 3, 0.05), MeanMap(Gaussian(0.3))):
-        shared = kernel(bags)
-        with monkeypatch.context() as patched:
-            patched.setattr(bags_based, "TABLE_BYTES", 0)
-            np.testing.assert_array_equal(kernel(bags), shared)
+    bags = Bags.from_arrays([rng.integers(1, 4, (8, 2)) / 3 for _ in range(20)])
+    for base in (Gaussian(0.3), Linear(), Polynomial(2, 1.0)):  # ⟨x, x⟩ may round otherwise than ‖x‖²
+        for kernel in (KernelIGV(base, 0.05), KernelBhattacharyya(base, 3, 0.05), MeanMap(base)):
+            shared = kernel(bags)
+            with monkeypatch.context() as patched:
+                patched.setattr(meeting, "TABLE_BYTES", 0)
+                np.testing.assert_array_equal(kernel(bags), shared)
 
 
 # What they refuse ----------------------------------------------------------------------------------------------------
