@@ -94,6 +94,19 @@ def test_a_model_from_a_file_predicts_for_new_bags(kernel, tmp_path):
     np.testing.assert_allclose(on_bags.decision_function(NEW), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "kernel", [KernelIGV(Gaussian("median"), 0.1), Entropy(bandwidth=0.5, draws=50)], ids=lambda kernel: kernel.name
+)
+def test_what_depends_on_the_cohort_is_settled_on_the_bags_that_were_stored(kernel, tmp_path):
+    y = np.arange(14) % 2
+    gram = compute_gram(kernel, BAGS, store=tmp_path / "k.zarr", tile=7, executor="serial")
+    np.testing.assert_array_equal(gram.to_numpy(), kernel(BAGS))
+    np.testing.assert_allclose(gram.cross(NEW).to_numpy(), kernel(NEW, BAGS), rtol=1e-9)
+    on_gram = KernelSVC().fit(gram, y).decision_function(gram.cross(NEW))
+    on_bags = KernelSVC(kernel=kernel).fit(BAGS, y).decision_function(NEW)
+    np.testing.assert_allclose(on_bags, on_gram, atol=1e-6)
+
+
 def test_bags_are_clustered_by_what_they_hold(tmp_path):
     gram = compute_gram(Bhattacharyya(0.3), BAGS, store=tmp_path / "k.zarr", executor="serial")
     model = KernelKMeans(2, random_state=0).fit(gram)

@@ -23,7 +23,6 @@ from distkern import (
     Kendall,
     KernelBhattacharyya,
     KernelIGV,
-    KernelSVC,
     Linear,
     Mallows,
     MeanMap,
@@ -32,8 +31,6 @@ from distkern import (
     SampleError,
     SmoothedKendall,
     WeightedKendall,
-    compute_gram,
-    open_gram,
 )
 from distkern.core.bags import split_rows
 
@@ -376,30 +373,3 @@ def test_a_point_that_the_base_kernel_refuses_is_named():
 def test_wrong_parameters_are_refused(make, said):
     with pytest.raises((InputError, InputTypeError), match=said):
         make()
-
-
-# Through the engine --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        Bhattacharyya(0.1),
-        GeneralizedVariance(0.1),
-        KernelIGV(Gaussian("median"), 0.1),
-        Entropy(bandwidth=0.5, draws=50),
-    ],
-    ids=lambda kernel: kernel.name,
-)
-def test_a_stored_matrix_of_bags_is_the_kernel_and_predicts_for_new_bags(kernel, tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(24) % 2
-    bags = Bags.from_arrays([rng.normal(size=(rng.integers(2, 7), 2)) * (1 + label) for label in y])
-    new = Bags.from_arrays([rng.normal(size=(k, 2)) * (1 + k % 2) for k in (9, 8, 3, 2)])
-    compute_gram(kernel, bags, store=tmp_path / "k.zarr", tile=7)
-    gram = open_gram(tmp_path / "k.zarr")
-    np.testing.assert_allclose(gram.to_numpy(), kernel(bags), rtol=1e-12)
-    np.testing.assert_allclose(gram.cross(new).to_numpy(), kernel(new, bags), rtol=1e-9)
-    on_gram = KernelSVC().fit(gram, y).decision_function(gram.cross(new))
-    on_bags = KernelSVC(kernel=kernel).fit(bags, y).decision_function(new)
-    np.testing.assert_allclose(on_bags, on_gram, atol=1e-6)
