@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import log_determinants, mixed_pairs, moments
-from distkern.core.bags import Bags, split_rows
+from distkern.core.bag_rows import split_rows
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
