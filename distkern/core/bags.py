@@ -195,7 +195,14 @@ class Bags:
 
     @classmethod
     def from_anndata(
-        cls, adata: Any, by: str, *, use_rep: str | None = None, layer: str | None = None, label: str | None = None
+        cls,
+        adata: Any,
+        by: str,
+        *,
+        use_rep: str | None = None,
+        layer: str | None = None,
+        weight: str | None = None,
+        label: str | None = None,
     ) -> Bags:
         """Make bags from AnnData: the cells of each patient, donor or group.
 
@@ -207,15 +214,15 @@ class Bags:
             Column of ``obs`` with the name of the bag that the cell belongs to.
         use_rep, layer
             Key of ``obsm``, such as ``"X_pca"``, or of ``layers``, where the coordinates are; X by default.
-        label
-            Column of ``obs`` with the bag's label, the same for all cells of a bag.
+        weight, label
+            Columns of ``obs`` with the cell's weight, and with the bag's label, the same for all cells of a bag.
 
         Raises
         ------
         InputError
             If there is no such key, a cell has no name of a bag or no label, or a bag has two labels.
         """
-        for column in (by, label):
+        for column in (by, weight, label):
             if column is not None and column not in adata.obs.columns:
                 raise InputError(f"obs has no column {column!r}; it has {', '.join(map(str, adata.obs.columns))}")
         for kind, key, held in (("obsm", use_rep, adata.obsm), ("layers", layer, adata.layers)):
@@ -223,8 +230,9 @@ class Bags:
                 raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, held.keys())) or 'none'}")
         cells = adata.obsm[use_rep] if use_rep is not None else adata.X if layer is None else adata.layers[layer]
         dense = cells.toarray() if hasattr(cells, "toarray") else cells
-        points, labels = np.asarray(dense, dtype=np.float64), None if label is None else adata.obs[label]
-        return cls(*grouped(points, adata.obs[by], None, labels, f"obs column {by!r}"))
+        weights = None if weight is None else numbers_of(adata.obs, [weight])[:, 0]
+        labels = None if label is None else adata.obs[label]
+        return cls(*grouped(np.asarray(dense, dtype=np.float64), adata.obs[by], weights, labels, f"obs column {by!r}"))
 
     @classmethod
     def from_documents(cls, documents: Iterable[Any], vectors: Any = None, ids: Any = None, labels: Any = None) -> Bags:

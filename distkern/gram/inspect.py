@@ -194,6 +194,7 @@ def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Ind
     SampleError
         Names the first sample for which the kernel is not defined.
     """
+    kernel.refuse_bags(source)
     m, n = source.shape
     digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
     for part in strips(m, n):

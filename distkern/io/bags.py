@@ -110,6 +110,10 @@ class StoredBagsReader(ReopenedReader):
             raise _damaged(self.path, "values or weights")
         return pad_rows(values, sizes[positions - first], weights, self.largest)
 
+    def sizes(self) -> Indices:
+        """Number of points of each bag."""
+        return np.diff(_offsets(self.path, self.handle()))
+
     @property
     def ids(self) -> list[str]:
         """Names of the bags."""

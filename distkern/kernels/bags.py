@@ -40,6 +40,11 @@ class BagKernel(Kernel):
 
     dimensions: int | None = field(default=None, kw_only=True)
 
+    @property
+    def takes_bags(self) -> bool:
+        """True."""
+        return True
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Settle the number of dimensions, so that bags of other points are refused."""
         if self.dimensions is not None:
@@ -93,7 +98,7 @@ class _GaussianPairs(BagKernel):
         for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])).tolist():
             raise SampleError(
                 f"the covariance of bag {name_of(row, ids)} is singular ({int((weights[row] > 0).sum())} points in "
-                f"{points.shape[2]} dimensions): give eta= a number above 0, or leave the bag out",
+                f"{points.shape[2]} dimensions): give eta a number above 0, or leave the bag out",
                 row,
             )
 

@@ -134,6 +134,24 @@ class Kernel:
         """Whether ``prepare`` takes a SciPy CSR array of samples too, with the same values of the kernel."""
         return False
 
+    @property
+    def takes_bags(self) -> bool:
+        """Whether samples are `Bags`."""
+        return False
+
+    def refuse_bags(self, source: Any) -> None:
+        """Refuse bags where the kernel compares vectors, of which their rows would be some.
+
+        Raises
+        ------
+        InputError
+            If the samples are bags, and the kernel does not take those.
+        """
+        if source.ragged and not self.takes_bags:
+            raise InputError(
+                f"the samples are bags and {self!r} compares vectors: use a kernel of bags, such as MeanMap({self!r})"
+            )
+
     # What a kernel provides ----------------------------------------------------------------------------------
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
@@ -253,6 +271,7 @@ class Kernel:
 
     def checked(self, source: Any) -> Array:
         """Read a whole source and check its samples by their names."""
+        self.refuse_bags(source)
         X = source.read(slice(0, source.shape[0]))
         self.check(X, source.ids, source.features)
         return X
