@@ -104,7 +104,11 @@ class _GaussianPairs(BagKernel):
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Mean, covariance (plus η on its diagonal) and log determinant of each bag."""
-        means, covariances = moments(*split_rows(np.ascontiguousarray(X, dtype=np.float64)))
+        return self.prepare_points(*split_rows(np.ascontiguousarray(X, dtype=np.float64)), start)
+
+    def prepare_points(self, weights: Floats, points: Floats, start: int = 0) -> Prepared:
+        """Prepare bags that are given as weights (k, L) and points (k, L, d)."""
+        means, covariances = moments(weights, points)
         covariances += self.eta * np.eye(means.shape[1])
         arrays = {"means": means, "covariances": covariances, "logdets": log_determinants(covariances)}
         return Prepared(arrays, start)
