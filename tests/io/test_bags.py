@@ -99,6 +99,19 @@ def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chu
     np.testing.assert_array_equal(kernel(str(path)), kernel(bags))
 
 
+@pytest.mark.parametrize("kernel", [MeanMap(Gaussian("median")), Entropy(bandwidth=0.5)], ids=lambda k: k.name)
+def test_no_task_and_no_step_of_the_client_reads_many_bags(tmp_path, monkeypatch, kernel):
+    bags, read, take = some_bags(30), [], stored.StoredBagsReader.take
+    monkeypatch.setattr("distkern.kernels.base.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
+    monkeypatch.setattr("distkern.gram.inspect.MEASURED", 4)
+    monkeypatch.setattr(stored.StoredBagsReader, "take", lambda self, rows: read.append(rows) or take(self, rows))
+    path = save_bags(bags, tmp_path / "bags.zarr")
+    gram = compute_gram(kernel, path, store=tmp_path / "gram.zarr", tile=5, executor="serial")
+    assert max(len(np.arange(30)[rows]) for rows in read) == 5
+    whole = compute_gram(kernel, bags, store=tmp_path / "whole.zarr", tile=5, executor="serial")
+    np.testing.assert_array_equal(gram.to_numpy(), whole.to_numpy())
+
+
 def test_workers_read_their_own_bags(tmp_path, small_chunks, client):
     kernel, bags, new = MeanMap(Gaussian(1.0)), some_bags(labels=LABELS["text"]), some_bags(5, 12)
     paths = save_bags(new, tmp_path / "new.zarr"), save_bags(bags, tmp_path / "bags.zarr")
