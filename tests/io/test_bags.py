@@ -164,6 +164,8 @@ def test_what_is_not_there_or_something_else_is_named(tmp_path):
         save_bags(some_bags(), path)
     with pytest.raises(InputError, match="exists and holds no bags, and nothing else is replaced"):
         save_bags(some_bags(), gram.path, overwrite=True)
+    with pytest.raises(InputError, match="is a URL: give a path"):
+        save_bags(some_bags(), "s3://bucket/bags.zarr")
     with pytest.raises(InputError, match="labels of object cannot be stored"):
         save_bags(some_bags(2, labels=np.array([1, "a"], dtype=object)), tmp_path / "other.zarr")
     open_gram(gram.path).to_numpy()
