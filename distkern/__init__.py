@@ -35,6 +35,7 @@ _HOMES = {
     "distkern.kernels.base": ("Kernel",),
     "distkern.kernels.entropy": ("Entropy",),
     "distkern.kernels.kendall": ("Kendall",),
+    "distkern.kernels.lowrank": ("LowRank",),
     "distkern.kernels.mallows": ("Mallows",),
     "distkern.kernels.partial": ("PartialKendall",),
     "distkern.kernels.partial_mallows": ("PartialMallows",),
