@@ -32,7 +32,7 @@ from distkern import (
     SmoothedKendall,
     WeightedKendall,
 )
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 
 
 def bag_of(row):
