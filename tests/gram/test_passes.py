@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from backwards import Backwards
 
 from distkern import (
     CorruptTileError,
@@ -33,26 +34,6 @@ V = rng.normal(size=(90, 3))
 MANY = rng.normal(size=(90, 5 * passes.PANEL + 10))
 MANY[:, passes.PANEL : 3 * passes.PANEL] *= rng.random((90, 2 * passes.PANEL)) < 0.1  # multiplied in another way
 MANY[7:14, 3 * passes.PANEL : 4 * passes.PANEL] = 0  # in some chunks only
-
-
-class Backwards:
-    """Runs the tasks in this thread, the last one first; each may take so many bytes."""
-
-    remote = False
-
-    def __init__(self, memory=2**40, workers=1):
-        self.tasks, self.memory, self.workers = 0, memory, workers
-
-    def map(self, fn, tasks):
-        tasks = list(tasks)
-        self.tasks += len(tasks)
-        yield from map(fn, reversed(tasks))
-
-    def memory_per_task(self, limit):
-        return self.memory
-
-    def describe(self):
-        return "backwards"
 
 
 @pytest.fixture(autouse=True)
