@@ -224,8 +224,9 @@ class ExponentialFamily(_GaussianPairs):
     """k(μ, μ') = exp(−2β [h(μ'') − (h(μ) + h(μ'))/2]), h the entropy of the Gaussian fitted, μ'' = (μ + μ')/2.
 
     This is Laplace's approximation of φ(μ) = ∫ e^(μ[log p_θ]) ω(dθ) over the family under Jeffreys' prior ω, at norm 1
-    and with measures of mass β. With Gaussians h is ½ log det Σ and a constant, so that β = 1 is the inverse
-    generalised variance of norm 1.
+    and with measures of mass β; for Gaussians it is exact. With these h is ½ log det Σ and a constant, so that β = 1 is
+    the inverse generalised variance of norm 1. For points in d dimensions the kernel is positive semidefinite where β
+    is above (d − 1)/2, for there the integral is finite, or a multiple of ½. Between these it is not for all bags.
 
     Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 7.
 
@@ -234,12 +235,14 @@ class ExponentialFamily(_GaussianPairs):
     eta
         η ≥ 0, added to the diagonal of each covariance, in the unit of the points squared.
     beta
-        β > 0, the width.
+        β > 0, the width: above (d − 1)/2, or a multiple of ½.
 
     Raises
     ------
     SampleError
         If a covariance is singular and η is 0; the bag is named.
+    InputError
+        If the kernel is not positive semidefinite for points of so many dimensions and this β.
 
     Notes
     -----
@@ -261,6 +264,16 @@ class ExponentialFamily(_GaussianPairs):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self.beta, "beta", "more than 0")
+
+    def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
+        """Refuse a β for which points of so many dimensions make no positive semidefinite kernel."""
+        least = (points.shape[2] - 1) / 2
+        if self.beta <= least and 2 * self.beta % 1:
+            raise InputError(
+                f"with beta={self.beta:g} the kernel between bags of points in {points.shape[2]} dimensions is not "
+                f"positive semidefinite: give a multiple of 0.5, or a number above {least:g}"
+            )
+        super().check_bags(weights, points, ids)
 
     def _log_values(self, own: Floats, mixed: Floats, form: Floats, d: int) -> Floats:
         return self.beta * (0.5 * own - mixed - np.log1p(form / 4))

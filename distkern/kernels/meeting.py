@@ -54,11 +54,14 @@ class Meeting:
             name: np.concatenate([one.arrays[name].reshape(-1, *one.arrays[name].shape[2:]) for one in based])[first]
             for name in self._left.arrays
         }
-        some = Prepared(flat)
+        some, same = (
+            Prepared(flat),
+            Prepared(flat),
+        )  # two, for a kernel may take another way where it meets the same block
         self._rows = which[: len(self._A) * self._length].reshape(-1, self._length)
         used, cols = np.unique(which[-len(self._B) * self._other :], return_inverse=True)
         self._cols = cols.reshape(-1, self._other)
-        self._table = np.ascontiguousarray(self._base.tile(some, some)[:, used])
+        self._table = np.ascontiguousarray(self._base.tile(some, same)[:, used])
 
     def values(self, i: int, js: slice) -> Floats:
         """κ between the points of bag i of A and all points of bags js of B, (L, J L')."""

@@ -108,7 +108,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
-    needed = 3 * 8 * samples * int(n_neighbors) + memory_at_work(samples, samples, 4)
+    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + memory_at_work(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids)

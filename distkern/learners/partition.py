@@ -92,7 +92,7 @@ def kernel_silhouette(
 
 def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | None) -> None:
     """Refuse silhouettes of partitions with so many clusters in all where they do not fit."""
-    needed = 2 * 8 * len(gram) * clusters + memory_at_work(len(gram), len(gram), 4)
+    needed = 3 * 8 * len(gram) * clusters + memory_at_work(len(gram), len(gram), 4)
     require_memory(needed, limit, f"the silhouettes of {len(gram):,} samples in {clusters} clusters")
 
 

@@ -6,6 +6,7 @@ conjugate gradients solve for all b and μ side by side, so that one pass over t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -238,12 +239,45 @@ class _LowRank:
 def _by_gradients(
     operator: _Operator, targets: Floats, shifts: Floats, tol: float, max_iter: int, memory: int
 ) -> tuple[Floats, Floats, int, int]:
-    """Solve, measure the residual, and go on from there as long as that helps."""
     m, count = targets.shape
     _require(gradient_bytes(m, count), memory)
     sketch_bytes = 3 * 8 * m
     rank = min(SKETCH, m // 4, (memory - gradient_bytes(m, count)) // sketch_bytes)
     preconditioner = _LowRank(operator, rank) if rank > 0 else None
+    x, products, iterations = side_by_side(operator, targets, shifts, tol, max_iter, preconditioner)
+    return x, products, iterations, operator.passes
+
+
+def side_by_side(
+    operator: Callable[[Floats], Floats],
+    targets: Floats,
+    shifts: Floats,
+    tol: float,
+    max_iter: int,
+    preconditioner: _LowRank | None = None,
+) -> tuple[Floats, Floats, int]:
+    """Solve (A + μ_k I) x_k = b_k for all columns together: each step multiplies A by all that are not there yet.
+
+    The residual is measured where conjugate gradients believe to have arrived, and they go on from there as long as
+    that helps.
+
+    Parameters
+    ----------
+    operator
+        Multiplies A, symmetric and positive semidefinite (m, m), by vectors in columns.
+    targets, shifts
+        b, (m, columns), and μ, (columns,).
+    tol
+        Relative residual at which a column has arrived.
+    max_iter
+        Most steps.
+    preconditioner
+        Approximates the inverse for each shift.
+
+    Returns
+    -------
+    x, A x, and the number of steps.
+    """
     x, products, iterations = np.zeros_like(targets), np.zeros_like(targets), 0
     residual = targets.copy()
     size = np.linalg.norm(targets, axis=0)
@@ -260,11 +294,16 @@ def _by_gradients(
         residual[:, part] = targets[:, part] - products[:, part] - shifts[part] * x[:, part]
         after = np.linalg.norm(residual[:, part], axis=0)
         open_columns = part[(after > tol * size[part]) & (after < 0.5 * before)]
-    return x, products, iterations, operator.passes
+    return x, products, iterations
 
 
 def _descend(
-    operator: _Operator, preconditioner: _LowRank | None, b: Floats, shifts: Floats, goal: Floats, max_iter: int
+    operator: Callable[[Floats], Floats],
+    preconditioner: _LowRank | None,
+    b: Floats,
+    shifts: Floats,
+    goal: Floats,
+    max_iter: int,
 ) -> tuple[Floats, int]:
     """Conjugate gradients from zero, every column on its own but all on one product; columns that arrive drop out."""
 
