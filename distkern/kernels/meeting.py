@@ -54,10 +54,7 @@ class Meeting:
             name: np.concatenate([one.arrays[name].reshape(-1, *one.arrays[name].shape[2:]) for one in based])[first]
             for name in self._left.arrays
         }
-        some, same = (
-            Prepared(flat),
-            Prepared(flat),
-        )  # two, for a kernel may take another way where it meets the same block
+        some, same = Prepared(flat), Prepared(flat)  # two: a kernel may go another way where a block meets itself
         self._rows = which[: len(self._A) * self._length].reshape(-1, self._length)
         used, cols = np.unique(which[-len(self._B) * self._other :], return_inverse=True)
         self._cols = cols.reshape(-1, self._other)
