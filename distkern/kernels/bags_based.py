@@ -66,7 +66,7 @@ class _BasedKernel(BagKernel):
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
         meeting = Meeting(self.base, block, block)
-        own = [self._of_one(arrays["shares"][i], meeting.values(i, slice(i, i + 1))) for i in range(bags)]
+        own = [self._of_one(arrays["shares"][i], meeting.own(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
     @abstractmethod
