@@ -224,6 +224,25 @@ def test_a_kernel_of_features_is_the_plain_one_on_the_features():
     )
 
 
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_some_components_and_eta_in_all_other_directions_are_a_gaussian(r):
+    """The mean difference counts where it leaves the span of both sets of components, too."""
+    rng = np.random.default_rng(r)
+    bags = Bags.from_arrays([rng.normal(size=(k, 6)) @ np.diag([3, 2, 1, 1, 0.5, 0.1]) + k / 10 for k in (9, 7, 12)])
+    fitted = []
+    for k in range(3):
+        mean, covariance = naive.bag_moments(bags.weights_of(k), bags.points(k))
+        values, vectors = np.linalg.eigh(covariance)
+        fitted.append((mean, (vectors[:, -r:] * values[-r:]) @ vectors[:, -r:].T + 0.3 * np.eye(6)))
+    expected = np.empty((3, 3))
+    for i, (m, S) in enumerate(fitted):
+        for j, (n, T) in enumerate(fitted):
+            half, apart = (S + T) / 2, m - n
+            volumes = (np.linalg.det(S) * np.linalg.det(T)) ** 0.25 / math.sqrt(np.linalg.det(half))
+            expected[i, j] = volumes * math.exp(-apart @ np.linalg.solve(half, apart) / 8)
+    np.testing.assert_allclose(KernelBhattacharyya(Linear(), r, 0.3)(bags), expected, rtol=1e-10)
+
+
 @given(bag_rows())
 def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised_variance(rows):
     bags = Bags.from_rows(rows)
