@@ -18,8 +18,9 @@ from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.typing import Array, Spec
+from distkern.gram.addresses import explained, is_remote, refuse_beyond_memory
 from distkern.gram.layout import Layout, arrays_of, as_json, holds_names, unpacked_bytes
-from distkern.gram.places import ROOT, SCRATCH, Place, explained, is_remote, refuse_beyond_memory
+from distkern.gram.places import ROOT, SCRATCH, Place
 from distkern.gram.schema import array_in, scratch_in
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}

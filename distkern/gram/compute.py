@@ -15,12 +15,13 @@ from distkern.core.units import parse_bytes
 from distkern.engine.executors import resolve_executor
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
+from distkern.gram.addresses import place
 from distkern.gram.fill import fill
 from distkern.gram.handle import Gram
 from distkern.gram.inspect import Job, inspect
 from distkern.gram.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
 from distkern.gram.nystrom import NystromGram, opened_gram
-from distkern.gram.places import exists, place
+from distkern.gram.places import exists
 from distkern.gram.plan import GramPlan, make_plan, refuse_full_disk
 from distkern.gram.store import GramStore
 from distkern.kernels.base import Kernel

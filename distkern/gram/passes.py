@@ -18,6 +18,7 @@ from distkern.core.typing import Array, Executor, Floats, Indices
 from distkern.engine.executors import Serial, resolve_executor
 from distkern.engine.run import run
 from distkern.gram.chunks import Chunk, chunks, task_bytes
+from distkern.gram.panels import PANEL, Panel, panels_of
 from distkern.gram.plan import largest, readable_bytes
 from distkern.gram.samples import checksum
 from distkern.gram.store import GramStore
@@ -33,10 +34,6 @@ HELD_BYTES = 2**28
 
 ROUND = 4
 """Tasks for each worker that are handed out at once, where there is room for what they bring."""
-
-PANEL = 32
-"""Vectors that are multiplied together. BLAS rounds by the shape of its operands, so a pass over some of the vectors
-has the bits of one over all of them only where it cuts them between the same panels."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +79,22 @@ def multiply(task: ProductTask) -> Partial:
     """Read the tiles of a chunk once each, and multiply them and their mirror images with one BLAS thread."""
     store, _ = opened(task.path, task.store_id)
     chunk, grid = task.chunk, store.grid
-    at_cols, at_rows = _panels(store, task.cols.get("V")), _panels(store, task.rows.get("V"))
+    at_cols, at_rows = (_panels(store, side.get("V")) for side in (task.cols, task.rows))
     rows, cols = ({name: fetched(store, side[name]) for name in task.kernel.summary} for side in (task.rows, task.cols))
-    on_diagonal = grid.symmetric and chunk.top == chunk.left
-    of_rows = _zeros(chunk.bottom - chunk.top, at_cols)
-    of_cols = of_rows if on_diagonal else _zeros(chunk.right - chunk.left, at_rows)
+    on_diagonal, n = grid.symmetric and chunk.top == chunk.left, store.meta["n_features"]
+    of_rows = [panel.sums(chunk.bottom - chunk.top) for panel in at_cols]
+    of_cols = of_rows if on_diagonal else [panel.sums(chunk.right - chunk.left) for panel in at_rows]
     with one_blas_thread():
         for own, other, mirrored, strip in strips_of(store, chunk):
-            values = in_terms_of(
-                task.kernel, strip, numbers_at(rows, own), numbers_at(cols, other), store.meta["n_features"]
-            )
-            _add(of_rows[own], values, at_cols, other)
+            values = in_terms_of(task.kernel, strip, numbers_at(rows, own), numbers_at(cols, other), n)
+            turned = np.ascontiguousarray(values.T) if any(panel.sparse for panel in at_cols) else values.T
+            for panel, sums in zip(at_cols, of_rows, strict=True):
+                panel.add(sums, own, values, turned, other)
             if mirrored:
-                _add(of_cols[other], values.T, at_rows, own)
-    of_mirror = of_cols if at_rows and not on_diagonal else None
-    return Partial(task.number, of_rows if at_cols else None, of_mirror, stored_bytes(store, chunk))
+                for panel, sums in zip(at_rows, of_cols, strict=True):
+                    panel.add(sums, other, values.T, values, own)
+    found = _product(at_cols, of_rows), None if on_diagonal else _product(at_rows, of_cols)
+    return Partial(task.number, *found, stored_bytes(store, chunk))
 
 
 def strips_of(store: GramStore, chunk: Chunk) -> Iterator[tuple[slice, slice, bool, Floats]]:
@@ -123,22 +121,14 @@ def stored_bytes(store: GramStore, chunk: Chunk) -> int:
     return int(np.dtype(store.meta["dtype"]).itemsize * ((bottoms - tops) @ (rights - lefts)))
 
 
-def _panels(store: GramStore, V: Array | Spooled | None) -> list[Floats]:
-    """The vectors that came with a task, ``PANEL`` of them together."""
-    if V is None:
-        return []
-    whole = fetched(store, V)
-    return [np.ascontiguousarray(whole[:, first : first + PANEL]) for first in range(0, whole.shape[1], PANEL)]
+def _panels(store: GramStore, V: Array | Spooled | None) -> list[Panel]:
+    """The vectors that came with a task, some of them together."""
+    return [] if V is None else panels_of(fetched(store, V))
 
 
-def _zeros(length: int, panels: list[Floats]) -> Floats:
-    return np.zeros((length, sum(panel.shape[1] for panel in panels)))
-
-
-def _add(out: Floats, values: Floats, panels: list[Floats], where: slice) -> None:
-    """Add values times some rows of each panel to what the panels have brought before."""
-    for number, panel in enumerate(panels):
-        out[:, number * PANEL : number * PANEL + panel.shape[1]] += values @ panel[where]
+def _product(panels: list[Panel], sums: list[Floats]) -> Floats | None:
+    """What came of all panels, side by side; None where there is none."""
+    return np.concatenate([panel.product(sums.pop(0)) for panel in panels], axis=1) if panels else None
 
 
 def in_terms_of(kernel: Kernel, stored: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:

@@ -15,9 +15,10 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Spec
 from distkern.engine.executors import usable_cores
 from distkern.engine.memory import RESTING
+from distkern.gram.addresses import place
 from distkern.gram.grid import Grid
 from distkern.gram.inspect import Job
-from distkern.gram.places import at, place
+from distkern.gram.places import at
 from distkern.kernels.base import Kernel
 from distkern.kernels.timing import TileSeconds, measure
 

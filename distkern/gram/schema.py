@@ -19,8 +19,9 @@ from typing import Any
 from distkern._version import __version__
 from distkern.core.errors import DistkernError, StoreError
 from distkern.core.typing import Spec
+from distkern.gram.addresses import refuse_beyond_memory
 from distkern.gram.layout import FORMAT, Layout, arrays_of, grid_of, growing_axes, holds_names, plan_checksum
-from distkern.gram.places import ROOT, refuse_beyond_memory
+from distkern.gram.places import ROOT
 from distkern.kernels.registry import from_spec
 
 LARGEST = 2**48

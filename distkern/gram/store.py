@@ -23,6 +23,7 @@ from distkern.core.errors import (
     StoreMismatchError,
 )
 from distkern.core.typing import Array, Floats, Spec
+from distkern.gram.addresses import explained, place
 from distkern.gram.arrays import StoredArrays
 from distkern.gram.inspect import Side
 from distkern.gram.layout import (
@@ -35,7 +36,7 @@ from distkern.gram.layout import (
     group_document,
     growing_axes,
 )
-from distkern.gram.places import ROOT, Place, at, explained, place
+from distkern.gram.places import ROOT, Place, at
 from distkern.gram.samples import StoredSamples, checksum, generation_of, grown_since, merge, valid, written_whole
 from distkern.gram.schema import array_in, folder_in, plan_in, run_in, run_names_in
 

@@ -18,7 +18,7 @@ import psutil
 
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.typing import Array, Floats
-from distkern.gram.places import refuse_beyond_memory
+from distkern.gram.addresses import refuse_beyond_memory
 from distkern.gram.samples import DIAGONAL, StoredSamples
 from distkern.gram.store import GramStore
 from distkern.io.digests import sample_digests

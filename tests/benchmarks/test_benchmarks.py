@@ -14,7 +14,17 @@ def test_every_benchmark_has_its_place_in_the_documentation():
     docs = FOLDER.parent / "docs"
     page = (docs / "benchmarks.md").read_text() + (docs / "scale.md").read_text()
     assert SCRIPTS == [
-        *("cluster.py", "crossovers.py", "memory.py", "pairs.py", "scale.py", "smoothed.py", "storing.py", "svm.py"),
+        *(
+            "cluster.py",
+            "clustering.py",
+            "crossovers.py",
+            "memory.py",
+            "pairs.py",
+            "scale.py",
+            "smoothed.py",
+            "storing.py",
+            "svm.py",
+        ),
     ]
     assert all(f"benchmarks/{script}" in page for script in SCRIPTS)
 
