@@ -40,21 +40,36 @@ def moments(weights, points):  # type: ignore[no-untyped-def]
 
 @compiled
 def factor(matrix):  # type: ignore[no-untyped-def]
-    """Turn the upper half of a symmetric matrix into U with UᵀU = matrix, in place: log det, or NaN if not positive."""
+    """Turn the upper half of a symmetric matrix into U with UᵀU = matrix, in place: log det, or NaN if not positive.
+
+    Four rows of U at a time are taken off those below, so that each of these is read and written a fourth as often.
+    """
     d = len(matrix)
     logdet = 0.0
-    for k in range(d):
-        pivot = matrix[k, k]
-        if not pivot > 0:
-            return np.nan
-        logdet += np.log(pivot)
-        scale = 1.0 / np.sqrt(pivot)
-        for col in range(k, d):
-            matrix[k, col] *= scale
-        for row in range(k + 1, d):
-            multiple = matrix[k, row]
+    for first in range(0, d, 4):
+        last = min(first + 4, d)
+        for k in range(first, last):
+            pivot = matrix[k, k]
+            if not pivot > 0:
+                return np.nan
+            logdet += np.log(pivot)
+            scale = 1.0 / np.sqrt(pivot)
+            for col in range(k, d):
+                matrix[k, col] *= scale
+            for row in range(k + 1, last):
+                multiple = matrix[k, row]
+                for col in range(row, d):
+                    matrix[row, col] -= multiple * matrix[k, col]
+        if last == d:
+            break
+        one, two, three, four = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
+        for row in range(last, d):
+            by_one, by_two, by_three, by_four = one[row], two[row], three[row], four[row]
+            target = matrix[row]
             for col in range(row, d):
-                matrix[row, col] -= multiple * matrix[k, col]
+                target[col] = (
+                    target[col] - by_one * one[col] - by_two * two[col] - by_three * three[col] - by_four * four[col]
+                )
     return logdet
 
 
@@ -97,6 +112,63 @@ def mixed_pairs(means_a, covariances_a, means_b, covariances_b, same):  # type: 
             forms[i, j] = inverse_form(mixed, difference)
             if same:
                 logdets[j, i], forms[j, i] = logdets[i, j], forms[i, j]
+    return logdets, forms
+
+
+@compiled
+def whiten_rows(upper, rows):  # type: ignore[no-untyped-def]
+    """Turn each row x into U⁻ᵀx, in place, for U in the upper half."""
+    for row in rows:
+        inverse_form(upper, row)
+
+
+@compiled
+def sums_of_rows(factors, table, rows):  # type: ignore[no-untyped-def]
+    """Σ_l factors[a, l] · table[rows[l]] for each a: (q, L) factors of some rows of a table of G columns, to (q, G).
+
+    Each entry is summed in the order of l, whatever the columns beside it.
+    """
+    q, length = factors.shape
+    out = np.zeros((q, table.shape[1]))
+    for a in range(q):
+        target = out[a]
+        for first in range(0, length - length % 4, 4):
+            by_one, by_two = factors[a, first], factors[a, first + 1]
+            by_three, by_four = factors[a, first + 2], factors[a, first + 3]
+            if by_one == 0 and by_two == 0 and by_three == 0 and by_four == 0:
+                continue
+            one, two = table[rows[first]], table[rows[first + 1]]
+            three, four = table[rows[first + 2]], table[rows[first + 3]]
+            for col in range(len(target)):
+                target[col] = (
+                    target[col] + by_one * one[col] + by_two * two[col] + by_three * three[col] + by_four * four[col]
+                )
+        for last in range(length - length % 4, length):
+            one, by_one = table[rows[last]], factors[a, last]
+            for col in range(len(target)):
+                target[col] += by_one * one[col]
+    return out
+
+
+@compiled
+def complement_pairs(own, taken, crossed, leading, ends):  # type: ignore[no-untyped-def]
+    """Log det S and vᵀ S⁻¹ v of each, with S = own − taken, (k, L, L), and v = ends − crossed @ leading, (k, L).
+
+    ``taken`` is overwritten.
+    """
+    k, length, q = crossed.shape
+    logdets, forms = np.empty(k), np.empty(k)
+    v = np.empty(length)
+    for j in range(k):
+        for row in range(length):
+            for col in range(row, length):
+                taken[j, row, col] = own[j, row, col] - taken[j, row, col]
+            total = 0.0
+            for a in range(q):
+                total += crossed[j, row, a] * leading[a]
+            v[row] = ends[j, row] - total
+        logdets[j] = factor(taken[j])
+        forms[j] = inverse_form(taken[j], v)
     return logdets, forms
 
 

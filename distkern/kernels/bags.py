@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import log_determinants, mixed_pairs, moments
-from distkern.core.bags import Bags, split_rows
+from distkern.core.bag_rows import split_rows
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
@@ -39,6 +40,11 @@ class BagKernel(Kernel):
 
     dimensions: int | None = field(default=None, kw_only=True)
 
+    @property
+    def takes_bags(self) -> bool:
+        """True."""
+        return True
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Settle the number of dimensions, so that bags of other points are refused."""
         if self.dimensions is not None:
@@ -65,20 +71,6 @@ class BagKernel(Kernel):
         points = np.random.default_rng(0).normal(size=(count, max(1, (n - 1) // (1 + d)), d))
         return Bags.from_arrays(list(points)).rows()
 
-    def could_have_prepared(self, A: Prepared, n: int) -> bool:
-        """Whether a block that came out of a file may be one of this kernel, of bags that are rows of n numbers."""
-        if len({array.shape[:1] for array in A.arrays.values()}) > 1:
-            return False
-        known = range(1, n) if self.dimensions is None else (self.dimensions,)
-        for d in (d for d in known if n > 1 + d and (n - 1) % (1 + d) == 0):
-            row = np.concatenate([[d], np.ones((n - 1) // (1 + d)), np.arange(1.0, 1 + d * (n - 1) // (1 + d))])
-            try:
-                if A.layout() == self.prepare(row[None]).layout():
-                    return self.is_sound(A)
-            except InputError:  # it takes no points of d dimensions, or depends on the cohort
-                return False
-        return False
-
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
 
@@ -98,20 +90,6 @@ class _GaussianPairs(BagKernel):
     def __post_init__(self) -> None:
         check_number(self.eta, "eta")
 
-    def could_have_prepared(self, A: Prepared, n: int) -> bool:
-        """Whether a block that came out of a file may be one of this kernel, of bags that are rows of n numbers."""
-        if len({array.shape[:1] for array in A.arrays.values()}) > 1:
-            return False
-        known = range(1, n) if self.dimensions is None else (self.dimensions,)
-        for d in (d for d in known if n > 1 + d and (n - 1) % (1 + d) == 0):
-            row = np.concatenate([[d], np.ones((n - 1) // (1 + d)), np.arange(1.0, 1 + d * (n - 1) // (1 + d))])
-            try:
-                if A.layout() == self.prepare(row[None]).layout():
-                    return self.is_sound(A)
-            except InputError:  # it takes no points of d dimensions, or depends on the cohort
-                return False
-        return False
-
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags whose covariance is singular, where eta is 0."""
         if self.eta > 0:
@@ -120,13 +98,17 @@ class _GaussianPairs(BagKernel):
         for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])).tolist():
             raise SampleError(
                 f"the covariance of bag {name_of(row, ids)} is singular ({int((weights[row] > 0).sum())} points in "
-                f"{points.shape[2]} dimensions): give eta= a number above 0, or leave the bag out",
+                f"{points.shape[2]} dimensions): give eta a number above 0, or leave the bag out",
                 row,
             )
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Mean, covariance (plus η on its diagonal) and log determinant of each bag."""
-        means, covariances = moments(*split_rows(np.ascontiguousarray(X, dtype=np.float64)))
+        return self.prepare_points(*split_rows(np.ascontiguousarray(X, dtype=np.float64)), start)
+
+    def prepare_points(self, weights: Floats, points: Floats, start: int = 0) -> Prepared:
+        """Prepare bags that are given as weights (k, L) and points (k, L, d)."""
+        means, covariances = moments(weights, points)
         covariances += self.eta * np.eye(means.shape[1])
         arrays = {"means": means, "covariances": covariances, "logdets": log_determinants(covariances)}
         return Prepared(arrays, start)
@@ -242,8 +224,9 @@ class ExponentialFamily(_GaussianPairs):
     """k(μ, μ') = exp(−2β [h(μ'') − (h(μ) + h(μ'))/2]), h the entropy of the Gaussian fitted, μ'' = (μ + μ')/2.
 
     This is Laplace's approximation of φ(μ) = ∫ e^(μ[log p_θ]) ω(dθ) over the family under Jeffreys' prior ω, at norm 1
-    and with measures of mass β. With Gaussians h is ½ log det Σ and a constant, so that β = 1 is the inverse
-    generalised variance of norm 1.
+    and with measures of mass β; for Gaussians it is exact. With these h is ½ log det Σ and a constant, so that β = 1 is
+    the inverse generalised variance of norm 1. For points in d dimensions the kernel is positive semidefinite where β
+    is above (d − 1)/2, for there the integral is finite, or a multiple of ½. Between these it is not for all bags.
 
     Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 7.
 
@@ -252,12 +235,14 @@ class ExponentialFamily(_GaussianPairs):
     eta
         η ≥ 0, added to the diagonal of each covariance, in the unit of the points squared.
     beta
-        β > 0, the width.
+        β > 0, the width: above (d − 1)/2, or a multiple of ½.
 
     Raises
     ------
     SampleError
         If a covariance is singular and η is 0; the bag is named.
+    InputError
+        If the kernel is not positive semidefinite for points of so many dimensions and this β.
 
     Notes
     -----
@@ -279,6 +264,16 @@ class ExponentialFamily(_GaussianPairs):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self.beta, "beta", "more than 0")
+
+    def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
+        """Refuse a β for which points of so many dimensions make no positive semidefinite kernel."""
+        least = (points.shape[2] - 1) / 2
+        if self.beta <= least and 2 * self.beta % 1:
+            raise InputError(
+                f"with beta={self.beta:g} the kernel between bags of points in {points.shape[2]} dimensions is not "
+                f"positive semidefinite: give a multiple of 0.5, or a number above {least:g}"
+            )
+        super().check_bags(weights, points, ids)
 
     def _log_values(self, own: Floats, mixed: Floats, form: Floats, d: int) -> Floats:
         return self.beta * (0.5 * own - mixed - np.log1p(form / 4))

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from distkern.compiled.bags import component_pairs
+from distkern.compiled.bags import complement_pairs
 from distkern.compiled.products import mirror_upper
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import as_source
-from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
+from distkern.kernels.bag_points import points_of
+from distkern.kernels.bags import BagKernel, GeneralizedVariance, check_number, refuse_other_points
+from distkern.kernels.bags_featured import MeanFeatures, PrincipalBhattacharyya, component_values
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.lowrank import LowRank
+from distkern.kernels.meeting import POINTS, TABLE_BYTES, Meeting
 from distkern.kernels.vectors import Gaussian
 
-CROSS_BYTES = 2**23
-"""Bytes of base kernel values between the points of one bag and those of several, at a time."""
-
-SHARED = 4
-"""The distinct points of a tile meet once where that is at most one part in so many of all meetings."""
-
-TABLE_BYTES = 2**26
-"""Most bytes of base kernel values between the distinct points of a tile."""
-
-POINTS = "points."
-"""Prefix of what the base kernel prepared of each point."""
-
-BORDER = 2.0
-"""More than uᵀ(I + G/η)⁻¹u ≤ ‖u‖² = 1, so that the matrix with u as its border is positive definite."""
+CROSS_BYTES = 2**20
+"""Bytes of sums of base kernel values of one bag with several, at a time; they stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -59,98 +50,87 @@ class _BasedKernel(BagKernel):
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Settle the number of dimensions, and resolve the base kernel on the points of all bags."""
         kernel: Any = super().resolve(X, seed)
-        source = as_source(X)
-        weights, points = split_rows(source.read(slice(0, len(source))))
-        return dataclasses.replace(kernel, base=self.base.resolve(points[weights > 0], seed))
+        return dataclasses.replace(kernel, base=self.base.resolve(points_of(X), seed))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Prepare the points of each bag for the base kernel, and what its own points say of it."""
+        """Prepare the points of each bag for the base kernel, and what its own points say of it; or its features."""
         weights, points = split_rows(np.ascontiguousarray(X, dtype=np.float64))
         bags, length, d = points.shape
         held = weights > 0
         points = np.where(held[:, :, None], points, points[np.arange(bags), held.argmax(axis=1)][:, None])
+        if isinstance(self.base, LowRank):
+            features = self.base.features(points.reshape(-1, d), start * length).reshape(bags, length, -1)
+            return self._of_features().prepare_points(weights, features, start)
         based = self.base.prepare(points.reshape(-1, d), start * length)
         arrays = {POINTS + name: array.reshape(bags, length, *array.shape[1:]) for name, array in based.arrays.items()}
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
-        meet = self._meeting(block, block)
-        own = [self._of_one(arrays["shares"][i], meet(i, slice(i, i + 1))[0]) for i in range(bags)]
+        meeting = Meeting(self.base, block, block)
+        own = [self._of_one(arrays["shares"][i], meeting.values(i, slice(i, i + 1))) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
+
+    @abstractmethod
+    def _of_features(self) -> GeneralizedVariance | MeanFeatures | PrincipalBhattacharyya:
+        """The kernel on bags of features that equals this one, where the base kernel has features: `LowRank`."""
 
     @abstractmethod
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         """What one bag needs of the base kernel between its own points (L, L): arrays by name."""
 
     @abstractmethod
-    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, values: Floats) -> Floats:
-        """Kernel values of bag i of A with some of B, from those of the base kernel between their points (J, L, L')."""
+    def _factors(self, A: Prepared, i: int) -> Floats:
+        """Factors (q, L) of the points of bag i of A in the q sums that it meets other bags with."""
+
+    @abstractmethod
+    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
+        """Kernel values of bag i of A with some of B, from the sums Σ_l factors[a, l] κ(x_l, y), (J, L', q)."""
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
+        if isinstance(self.base, LowRank):
+            return self._of_features().tile(A, B)
         refuse_other_points(A, B, "coordinates")
-        meet, out = self._meeting(A, B), np.empty((len(A), len(B)))
-        each = 8 * A.arrays["shares"].shape[1] * B.arrays["shares"].shape[1]
+        meeting, out = Meeting(self.base, A, B), np.empty((len(A), len(B)))
+        each = 8 * B.arrays["shares"].shape[1] * len(self._factors(A, 0))
         step = max(1, CROSS_BYTES // each)
         with one_blas_thread():
             for i in range(len(A)):
+                crossed = meeting.sums(i, self._factors(A, i))
                 for first in range(i if A is B else 0, len(B), step):
                     js = slice(first, min(first + step, len(B)))
-                    out[i, js] = self._pairs(A, i, B, js, meet(i, js))
+                    out[i, js] = self._pairs(A, i, B, js, crossed(js))
         if A is B:
             np.fill_diagonal(mirror_upper(out), self.diagonal(A))
         return out
 
-    def _meeting(self, A: Prepared, B: Prepared) -> Callable[[int, slice], Floats]:
-        """Say how the base kernel between the points of bag i of A and of bags js of B is found: (J, L, L').
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared bag."""
+        return self._of_features().diagonal(A) if isinstance(self.base, LowRank) else self._own(A)
 
-        Points that many bags share, as pixels on one grid, meet once; else each pair of points is computed. The arrays
-        are contiguous, for BLAS rounds otherwise where rows lie apart.
-        """
-        left, right = A.under(POINTS), B.under(POINTS)
-        length, other = A.arrays["shares"].shape[1], B.arrays["shares"].shape[1]
-        blocks = (A,) if A is B else (A, B)
-        points = np.concatenate(
-            [block.arrays["coordinates"].reshape(-1, *block.arrays["coordinates"].shape[2:]) for block in blocks]
-        )
-        few, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
-        if SHARED * len(few) ** 2 <= len(A) * length * len(B) * other and 8 * len(few) ** 2 <= TABLE_BYTES:
-            based = (left,) if A is B else (left, right)
-            flat = {
-                name: np.concatenate([one.arrays[name].reshape(-1, *one.arrays[name].shape[2:]) for one in based])[
-                    first
-                ]
-                for name in left.arrays
-            }
-            some = Prepared(flat)
-            table, which = self.base.tile(some, some), which.ravel()
-            rows = which[: len(A) * length].reshape(-1, length)
-            cols = which[-len(B) * other :].reshape(-1, other)
-
-            def looked_up(i: int, js: slice) -> Floats:
-                values = table[rows[i]].take(cols[js].ravel(), axis=1)
-                return np.ascontiguousarray(values.reshape(length, -1, other).transpose(1, 0, 2))
-
-            return looked_up
-
-        def computed(i: int, js: slice) -> Floats:
-            one = Prepared({name: array[i] for name, array in left.arrays.items()}, (A.start + i) * length)
-            some = {name: array[js].reshape(-1, *array.shape[2:]) for name, array in right.arrays.items()}
-            values = self.base.tile(one, Prepared(some, (B.start + js.start) * other))
-            return np.ascontiguousarray(values.reshape(length, -1, other).transpose(1, 0, 2))
-
-        return computed
+    @abstractmethod
+    def _own(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared bag, without features."""
 
     def is_sound(self, A: Prepared) -> bool:
         """Whether the base kernel could have prepared the points."""
+        if isinstance(self.base, LowRank):
+            return True
         points = A.under(POINTS).arrays.items()
         flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in points}
         return self.base.could_have_prepared(Prepared(flat), A.arrays["coordinates"].shape[2])
 
     def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of base kernel values between the points of a bag and of several, five times over, and the result."""
-        length = max(1, (n - 1) // (1 + (self.dimensions or 1)))
+        """Bytes of base kernel values between some points, of sums of them, and of the result."""
+        if isinstance(self.base, LowRank):
+            return self._of_features().bytes_per_tile(a, b, n)
+        d = self.dimensions or 1
+        length = max(1, (n - 1) // (1 + d))
         several = max(1, CROSS_BYTES // (8 * length**2))
-        between = self.base.bytes_per_tile(length, several * length, self.dimensions or 1)
+        distinct = int(min(length * (a * b) ** 0.5 / 2, (TABLE_BYTES / 8) ** 0.5))
+        between = max(
+            self.base.bytes_per_tile(length, several * length, d),
+            self.base.bytes_per_tile(distinct, distinct, d) + 16 * distinct * (distinct + length),
+        )
         return 24 * a * b + 40 * several * (length + 1) ** 2 + between
 
 
@@ -164,7 +144,7 @@ class MeanMap(_BasedKernel):
     Parameters
     ----------
     base
-        κ, a kernel of the points.
+        κ, a kernel of the points; `LowRank` where bags have many of them.
 
     Notes
     -----
@@ -181,15 +161,19 @@ class MeanMap(_BasedKernel):
 
     name: ClassVar[str] = "mean-map"
 
+    def _of_features(self) -> MeanFeatures:
+        return MeanFeatures()
+
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         return {"squares": np.array(shares @ values @ shares)}
 
-    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, values: Floats) -> Floats:
-        means = np.matmul(A.arrays["shares"][i], values)
-        return (means * B.arrays["shares"][js]).sum(axis=1)
+    def _factors(self, A: Prepared, i: int) -> Floats:
+        return A.arrays["shares"][i : i + 1]
 
-    def diagonal(self, A: Prepared) -> Floats:
-        """Squared norm of each mean embedding."""
+    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
+        return (crossed[:, :, 0] * B.arrays["shares"][js]).sum(axis=1)
+
+    def _own(self, A: Prepared) -> Floats:
         return A.arrays["squares"].copy()
 
 
@@ -204,7 +188,7 @@ class KernelIGV(_BasedKernel):
     Parameters
     ----------
     base
-        κ, a kernel of the points.
+        κ, a kernel of the points; `LowRank` where bags have many of them.
     eta
         η > 0, in the unit of κ.
     unit_norm
@@ -213,8 +197,9 @@ class KernelIGV(_BasedKernel):
     Notes
     -----
     Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
-    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The half of it that belongs to one bag is factored once: O(L³) a bag, then about 4 L³
-    operations a pair. Copies of a point, or its weight in parts, change nothing but rounding.
+    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The half of it that belongs to one bag is factored once: O(L³) a bag, then about
+    7/3 L³ operations a pair, or 4/3 L³ where bags share their points, as pixels on one grid do. Copies of a point, or
+    its weight in parts, change nothing but rounding.
 
     Examples
     --------
@@ -233,6 +218,9 @@ class KernelIGV(_BasedKernel):
         super().__post_init__()
         check_number(self.eta, "eta", "more than 0")
 
+    def _of_features(self) -> GeneralizedVariance:
+        return GeneralizedVariance(self.eta, self.unit_norm)
+
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         roots, one = np.sqrt(shares), np.eye(len(shares))
         scattered = roots[:, None] * values * roots / self.eta
@@ -248,30 +236,53 @@ class KernelIGV(_BasedKernel):
             "halves": np.array([2 * np.log(np.diag(half)).sum(), leading @ leading]),
         }
 
-    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, values: Floats) -> Floats:
+    def _factors(self, A: Prepared, i: int) -> Floats:
+        return A.arrays["whitened"][i]
+
+    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
         a, b = A.arrays, B.arrays
-        roots = np.sqrt(b["shares"][js])
-        scaled = values * (roots / np.sqrt(2 * self.eta))[:, None, :]
-        crossed = np.matmul(a["whitened"][i], scaled)
-        size = roots.shape[1]
-        bordered = np.empty((len(roots), size + 1, size + 1))
-        np.matmul(crossed.transpose(0, 2, 1), crossed, out=bordered[:, :size, :size])
-        np.subtract(b["own"][js], bordered[:, :size, :size], out=bordered[:, :size, :size])
-        bordered[:, :size, size] = bordered[:, size, :size] = roots / np.sqrt(2) - np.matmul(a["leading"][i], crossed)
-        bordered[:, size, size] = BORDER
-        try:
-            pivots = np.linalg.cholesky(bordered)[:, np.arange(size + 1), np.arange(size + 1)]
-        except np.linalg.LinAlgError:  # only of values that nobody prepared
-            return np.full(len(roots), np.nan)
-        last = a["halves"][i, 1] + BORDER - pivots[:, size] ** 2
-        logdets = a["halves"][i, 0] + 2 * np.log(pivots[:, :size]).sum(axis=1) + np.log(last)
+        ends = np.sqrt(b["shares"][js] / 2)
+        crossed *= (ends / np.sqrt(self.eta))[:, :, None]
+        taken = np.matmul(crossed, crossed.transpose(0, 2, 1))
+        mixed, form = complement_pairs(b["own"][js], taken, crossed, a["leading"][i], ends)
+        logdets = a["halves"][i, 0] + mixed + np.log(a["halves"][i, 1] + form)
         if self.unit_norm:
             return np.exp(0.5 * (a["logdets"][i, 0] + b["logdets"][js, 0]) - logdets)
         return np.exp(-logdets)
 
-    def diagonal(self, A: Prepared) -> Floats:
-        """1 / det of each bag's own matrix, or ones with unit norm."""
+    def _own(self, A: Prepared) -> Floats:
         return np.ones(len(A)) if self.unit_norm else np.exp(-A.arrays["logdets"][:, 0])
+
+    def error_bound(self, X: Any, Y: Any = None) -> Floats:
+        """Bound of |log k − log k̂| for each entry: k̂ is ``kernel(X, Y)``, k the same without landmarks.
+
+        It is (ρ + ρ')/2η, with ρ = Σ p_i (κ(x_i, x_i) − κ̂(x_i, x_i)) of each bag: features that are left out make a
+        determinant smaller, and by no more than the trace of what they are left out of. Without unit norm k ≤ k̂. It
+        is 0 where the base kernel is no `LowRank`. What rounding adds is not in it.
+
+        Examples
+        --------
+        >>> from distkern.core.bags import Bags
+        >>> bags = Bags.from_arrays([[0.0, 0.1, 0.2], [0.1, 0.3]])
+        >>> kernel = KernelIGV(LowRank(Gaussian(0.5), rank=2))
+        >>> error = np.log(kernel(bags)) - np.log(KernelIGV(Gaussian(0.5))(bags))
+        >>> error[0, 1].round(3), kernel.error_bound(bags)[0, 1].round(3)
+        (np.float64(0.037), np.float64(0.121))
+        """
+        rows = as_source(X)
+        kernel: Any = self.resolve(rows if Y is None else as_source(Y))
+        left = kernel._lost(rows)
+        return np.add.outer(left, left if Y is None else kernel._lost(as_source(Y))) / (2 * self.eta)
+
+    def _lost(self, source: Any) -> Floats:
+        """ρ of each bag."""
+        weights, points = split_rows(self.checked(source))
+        if not isinstance(self.base, LowRank):
+            return np.zeros(len(weights))
+        held = weights > 0
+        residuals = np.zeros(weights.shape)
+        residuals[held] = self.base.residuals(points[held])
+        return (weights * residuals).sum(axis=1) / weights.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -290,7 +301,7 @@ class KernelBhattacharyya(_BasedKernel):
     Parameters
     ----------
     base
-        κ, a kernel of the points.
+        κ, a kernel of the points; `LowRank` where bags have many of them.
     n_components
         r, a whole number of 1 or more; a bag of fewer points has fewer components.
     eta
@@ -320,6 +331,9 @@ class KernelBhattacharyya(_BasedKernel):
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise InputError(f"n_components must be a whole number of 1 or more, not {self.n_components!r}")
 
+    def _of_features(self) -> PrincipalBhattacharyya:
+        return PrincipalBhattacharyya(int(self.n_components), self.eta)
+
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         """λ, the coefficients of √λ v and of the mean on the points, and the inner products of the mean with both."""
         roots, r = np.sqrt(shares), self.n_components
@@ -342,15 +356,12 @@ class KernelBhattacharyya(_BasedKernel):
             "volumes": np.array([np.log1p(kept / self.eta).sum()]),
         }
 
-    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, values: Floats) -> Floats:
-        a, b = A.arrays, B.arrays
-        crossed = np.matmul(np.matmul(a["coefficients"][i].T, values), b["coefficients"][js])
-        square = a["squares"][i, 0] + b["squares"][js, 0] - 2 * crossed[:, -1, -1]
-        logdets, forms = component_pairs(
-            crossed, a["values"][i], b["values"][js], np.maximum(square, 0.0), a["own"][i], b["own"][js], self.eta
-        )
-        return np.exp(0.25 * (a["volumes"][i, 0] + b["volumes"][js, 0]) - 0.5 * logdets - forms / 8)
+    def _factors(self, A: Prepared, i: int) -> Floats:
+        return np.ascontiguousarray(A.arrays["coefficients"][i].T)
 
-    def diagonal(self, A: Prepared) -> Floats:
-        """Ones."""
+    def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
+        products = np.matmul(crossed.transpose(0, 2, 1), B.arrays["coefficients"][js])
+        return component_values(A, i, B, js, products, self.eta)
+
+    def _own(self, A: Prepared) -> Floats:
         return np.ones(len(A))

@@ -12,6 +12,7 @@ from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV, MeanMap
 from distkern.kernels.base import Kernel
 from distkern.kernels.entropy import Entropy
 from distkern.kernels.kendall import Concordance, Kendall
+from distkern.kernels.lowrank import LowRank
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.partial import PartialKendall
 from distkern.kernels.partial_mallows import PartialMallows
@@ -35,6 +36,7 @@ KERNELS: dict[str, type[Kernel]] = {
         Linear,
         Polynomial,
         Gaussian,
+        LowRank,
         Bhattacharyya,
         GeneralizedVariance,
         ExponentialFamily,

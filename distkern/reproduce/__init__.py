@@ -52,6 +52,12 @@ TABLES = {
             "Zhou et al. (2016), table III",
             "differences between one reader's ratings of jokes",
         ),
+        Table(
+            "point-sets",
+            "distkern.reproduce.point_sets:rows",
+            "Kondor & Jebara (2003), figures 6 and 7",
+            "accuracy on shapes and digits as sets of points and as images, against C",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from distkern.datasets import load_apa, load_colon, load_medulloblastoma
+from distkern.datasets import load_apa, load_colon, load_medulloblastoma, load_mnist, load_pbmc
 
 
 def test_colon_is_the_cohort_of_alon():
@@ -60,6 +60,30 @@ def test_medulloblastoma_as_anndata_holds_the_same():
     assert "Pomeroy" in adata.uns["distkern"]["citation"]
 
 
+def test_the_cells_are_those_of_the_reduced_copy():
+    X, y = load_pbmc(return_X_y=True)
+    assert X.shape == (700, 50)
+    assert np.isfinite(X).all()
+    assert X[0, :2] == pytest.approx([-7.939618, 5.024914], abs=1e-6)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-4)  # they are principal components
+    assert (np.diff(X.var(axis=0)) < 0.01).all()
+    counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
+    assert (len(counts), counts["Dendritic"], counts["CD19+ B"], counts["CD34+"]) == (10, 240, 95, 13)
+    adata = load_pbmc()
+    np.testing.assert_array_equal(adata.X, X)
+    assert list(adata.obs["cell_type"]) == list(y)
+    assert adata.obs_names[0] == "AAAGCCTGGCTAAC-1"
+
+
+def test_the_digits_are_the_first_thousand_of_mnist():
+    images, digits = load_mnist()
+    assert (images.shape, images.dtype, images.min(), images.max()) == ((1000, 28, 28), np.uint8, 0, 255)
+    assert np.bincount(digits).tolist() == [97, 116, 99, 93, 105, 92, 94, 117, 87, 100]
+    assert digits[:5].tolist() == [5, 0, 4, 1, 9]
+    assert images[0].sum() == 27525  # a known five
+    assert (images[:, 0] == 0).all()
+
+
 def test_plain_arrays_need_neither_anndata_nor_pandas():
     script = (
         "import sys; from distkern.datasets import load_colon, load_apa, load_medulloblastoma;"
@@ -88,7 +112,16 @@ def test_apa_with_partial_ballots_has_them_all():
     assert len(votes.distinct()[0]) == 205
 
 
-@pytest.mark.parametrize("name", ["colon_alon.npz", "medulloblastoma_pomeroy.npz", "apa_ballots.csv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "colon_alon.npz",
+        "medulloblastoma_pomeroy.npz",
+        "apa_ballots.csv",
+        "mnist_train_first1000.npz",
+        "pbmc68k_zheng.npz",
+    ],
+)
 def test_the_files_are_those_of_the_provenance(name):
     folder = files("distkern.datasets").joinpath("data")
     digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()

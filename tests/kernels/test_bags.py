@@ -1,4 +1,4 @@
-"""Kernels between bags: their printed forms, numerical integrals, identities of the papers, and what they refuse."""
+"""Kernels between bags: their printed forms, identities of the papers, and what they refuse."""
 
 import math
 
@@ -8,14 +8,13 @@ import pytest
 from contracts import KernelContract
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.stats import multivariate_normal, norm
 from strategies import bag_rows
 
 from distkern import (
     Bags,
     Bhattacharyya,
     Entropy,
+    EqualRank,
     ExponentialFamily,
     Gaussian,
     GeneralizedVariance,
@@ -24,15 +23,16 @@ from distkern import (
     Kendall,
     KernelBhattacharyya,
     KernelIGV,
-    KernelSVC,
     Linear,
+    Mallows,
     MeanMap,
+    PartialKendall,
     Polynomial,
     SampleError,
-    compute_gram,
-    open_gram,
+    SmoothedKendall,
+    WeightedKendall,
 )
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 
 
 def bag_of(row):
@@ -191,49 +191,7 @@ class TestEntropy(BagContract):
         return naive.entropy_kernel(bag_of(x), bag_of(y), 1.3)
 
 
-# Closed forms against numerical integrals ----------------------------------------------------------------------------
-
-
-def test_bhattacharyya_is_the_integral_of_the_roots_in_one_dimension():
-    bags = Bags.from_arrays([[0.0, 1.0, 4.0], [1.5, 2.0, 2.2, 7.0]], [[1, 2, 1], [1, 1, 3, 1]])
-    for eta in (0.0, 0.3):
-        p, q = (
-            norm(m[0], math.sqrt(S[0, 0] + eta))
-            for m, S in (naive.bag_moments(bags.weights_of(k), bags.points(k)) for k in (0, 1))
-        )
-        integral = quad(lambda x, p=p, q=q: math.sqrt(p.pdf(x) * q.pdf(x)), -40, 40, limit=200)[0]
-        np.testing.assert_allclose(Bhattacharyya(eta)(bags)[0, 1], integral, rtol=1e-9)
-
-
-def test_bhattacharyya_is_the_integral_of_the_roots_in_two_dimensions():
-    rng = np.random.default_rng(0)
-    bags = Bags.from_arrays([rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) @ [[2, 0.5], [0, 0.7]] + 0.5])
-    axis = np.linspace(-12, 12, 801)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    densities = [multivariate_normal(*naive.bag_moments(bags.weights_of(k), bags.points(k))).pdf(grid) for k in (0, 1)]
-    integral = np.sqrt(densities[0] * densities[1]).sum() * (axis[1] - axis[0]) ** 2
-    np.testing.assert_allclose(Bhattacharyya()(bags)[0, 1], integral, rtol=1e-9)
-
-
-def test_the_smoothed_entropy_kernel_is_the_integral_within_its_standard_error():
-    bags = Bags.from_arrays([[0.0, 1.0], [0.5, 3.0, 3.5]])
-
-    def density(bag, x, width=0.6):
-        return np.mean([norm.pdf(x, place, width) for place in bags.points(bag)[:, 0]], axis=0)
-
-    def phi(t):
-        return -t * np.log(np.maximum(t, 1e-300))
-
-    x = np.linspace(-8, 12, 20001)
-    f, g = density(0, x), density(1, x)
-    divergence = np.sum(phi((f + g) / 2) - (phi(f) + phi(g)) / 2) * (x[1] - x[0])
-    kernel = Entropy(beta=2.0, bandwidth=0.6, draws=20000)
-    error = kernel.standard_error(bags)[0, 1]
-    assert 0 < error < 0.01
-    assert abs(kernel(bags)[0, 1] - math.exp(-2 * divergence)) < 4 * error
-    far = [Entropy(2.0, 0.6, 500, seed)(bags)[0, 1] - math.exp(-2 * divergence) for seed in range(200)]
-    stated = Entropy(2.0, 0.6, 500).standard_error(bags)[0, 1]
-    assert 0.7 < np.std(far) / stated < 1.4
+# Draws ---------------------------------------------------------------------------------------------------------------
 
 
 @given(bag_rows())
@@ -266,10 +224,43 @@ def test_a_kernel_of_features_is_the_plain_one_on_the_features():
     )
 
 
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_some_components_and_eta_in_all_other_directions_are_a_gaussian(r):
+    """The mean difference counts where it leaves the span of both sets of components, too."""
+    rng = np.random.default_rng(r)
+    bags = Bags.from_arrays([rng.normal(size=(k, 6)) @ np.diag([3, 2, 1, 1, 0.5, 0.1]) + k / 10 for k in (9, 7, 12)])
+    fitted = []
+    for k in range(3):
+        mean, covariance = naive.bag_moments(bags.weights_of(k), bags.points(k))
+        values, vectors = np.linalg.eigh(covariance)
+        fitted.append((mean, (vectors[:, -r:] * values[-r:]) @ vectors[:, -r:].T + 0.3 * np.eye(6)))
+    expected = np.empty((3, 3))
+    for i, (m, S) in enumerate(fitted):
+        for j, (n, T) in enumerate(fitted):
+            half, apart = (S + T) / 2, m - n
+            volumes = (np.linalg.det(S) * np.linalg.det(T)) ** 0.25 / math.sqrt(np.linalg.det(half))
+            expected[i, j] = volumes * math.exp(-apart @ np.linalg.solve(half, apart) / 8)
+    np.testing.assert_allclose(KernelBhattacharyya(Linear(), r, 0.3)(bags), expected, rtol=1e-10)
+
+
 @given(bag_rows())
 def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised_variance(rows):
     bags = Bags.from_rows(rows)
     np.testing.assert_allclose(ExponentialFamily(eta=0.5)(bags), GeneralizedVariance(0.5)(bags), rtol=1e-9)
+
+
+def test_a_mass_for_which_the_exponential_family_kernel_is_not_positive_semidefinite_is_refused():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays(list(rng.normal(size=(60, 2, 3))))
+    of_mass_one = ExponentialFamily(0.01)(bags)
+    assert np.linalg.eigvalsh(of_mass_one**0.1).min() < -0.2
+    for beta in (0.1, 0.8):
+        with pytest.raises(InputError, match=r"3 dimensions is not positive semidefinite: .* a number above 1$"):
+            ExponentialFamily(0.01, beta)(bags)
+    for beta in (0.5, 1.3):
+        K = ExponentialFamily(0.01, beta)(bags)
+        np.testing.assert_allclose(K, of_mass_one**beta, rtol=1e-9)
+        assert np.linalg.eigvalsh(K).min() > -1e-12
 
 
 @given(bag_rows())
@@ -318,6 +309,33 @@ def test_sets_of_rankings():
     np.testing.assert_allclose(K[0, 1], expected / math.sqrt(own[0] * own[1]), rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "base",
+    [
+        Mallows(0.3),
+        SmoothedKendall(1.0),
+        WeightedKendall("additive"),
+        EqualRank(),
+        PartialKendall(kind="top").normalized(),
+        Kendall("b") * Gaussian(2.0) + 0.5 * Polynomial(2),
+    ],
+    ids=lambda base: base.name,
+)
+def test_any_kernel_is_a_base(base):
+    rng = np.random.default_rng(0)
+    points = np.argsort(rng.normal(size=(12, 5)), axis=1) + 1.0
+    bags = Bags.from_arrays(np.split(points, 4))
+    of_points = base(points)
+    np.testing.assert_allclose(MeanMap(base)(bags), of_points.reshape(4, 3, 4, 3).mean(axis=(1, 3)), rtol=1e-10)
+    K = KernelIGV(base, 0.1, unit_norm=False)(bags)
+    held = of_points[:6, :6]
+    expected = 1 / np.linalg.det(
+        np.eye(6) + (held - held.mean(axis=0) - held.mean(axis=1)[:, None] + held.mean()) / 0.6
+    )
+    np.testing.assert_allclose(K[0, 1], expected, rtol=1e-9)
+    assert KernelBhattacharyya(base, 2, 0.1)(bags)[0, 1] < 1
+
+
 def test_sets_of_sets():
     rng = np.random.default_rng(0)
     inner = [Bags.from_arrays(list(rng.normal(size=(3, 4, 2)))).rows() for _ in range(5)]
@@ -327,15 +345,16 @@ def test_sets_of_sets():
 
 
 def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
-    from distkern.kernels import bags_based
+    from distkern.kernels import meeting
 
     rng = np.random.default_rng(0)
-    bags = Bags.from_arrays([rng.integers(0, 4, (8, 2)) / 3 for _ in range(20)])
-    for kernel in (KernelIGV(Gaussian(0.3), 0.05), KernelBhattacharyya(Gaussian(0.3), 3, 0.05), MeanMap(Gaussian(0.3))):
-        shared = kernel(bags)
-        with monkeypatch.context() as patched:
-            patched.setattr(bags_based, "TABLE_BYTES", 0)
-            np.testing.assert_array_equal(kernel(bags), shared)
+    bags = Bags.from_arrays([rng.integers(1, 4, (8, 2)) / 3 for _ in range(20)])
+    for base in (Gaussian(0.3), Linear(), Polynomial(2, 1.0)):  # ⟨x, x⟩ may round otherwise than ‖x‖²
+        for kernel in (KernelIGV(base, 0.05), KernelBhattacharyya(base, 3, 0.05), MeanMap(base)):
+            shared = kernel(bags)
+            with monkeypatch.context() as patched:
+                patched.setattr(meeting, "TABLE_BYTES", 0)
+                np.testing.assert_array_equal(kernel(bags), shared)
 
 
 # What they refuse ----------------------------------------------------------------------------------------------------
@@ -373,30 +392,3 @@ def test_a_point_that_the_base_kernel_refuses_is_named():
 def test_wrong_parameters_are_refused(make, said):
     with pytest.raises((InputError, InputTypeError), match=said):
         make()
-
-
-# Through the engine --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        Bhattacharyya(0.1),
-        GeneralizedVariance(0.1),
-        KernelIGV(Gaussian("median"), 0.1),
-        Entropy(bandwidth=0.5, draws=50),
-    ],
-    ids=lambda kernel: kernel.name,
-)
-def test_a_stored_matrix_of_bags_is_the_kernel_and_predicts_for_new_bags(kernel, tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(24) % 2
-    bags = Bags.from_arrays([rng.normal(size=(rng.integers(2, 7), 2)) * (1 + label) for label in y])
-    new = Bags.from_arrays([rng.normal(size=(k, 2)) * (1 + k % 2) for k in (9, 8, 3, 2)])
-    compute_gram(kernel, bags, store=tmp_path / "k.zarr", tile=7)
-    gram = open_gram(tmp_path / "k.zarr")
-    np.testing.assert_allclose(gram.to_numpy(), kernel(bags), rtol=1e-12)
-    np.testing.assert_allclose(gram.cross(new).to_numpy(), kernel(new, bags), rtol=1e-9)
-    on_gram = KernelSVC().fit(gram, y).decision_function(gram.cross(new))
-    on_bags = KernelSVC(kernel=kernel).fit(bags, y).decision_function(new)
-    np.testing.assert_allclose(on_bags, on_gram, atol=1e-6)
