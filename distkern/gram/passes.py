@@ -81,14 +81,12 @@ def multiply(task: ProductTask) -> Partial:
     chunk, grid = task.chunk, store.grid
     at_cols, at_rows = (_panels(store, side.get("V")) for side in (task.cols, task.rows))
     rows, cols = ({name: fetched(store, side[name]) for name in task.kernel.summary} for side in (task.rows, task.cols))
-    on_diagonal = grid.symmetric and chunk.top == chunk.left
+    on_diagonal, n = grid.symmetric and chunk.top == chunk.left, store.meta["n_features"]
     of_rows = [panel.sums(chunk.bottom - chunk.top) for panel in at_cols]
     of_cols = of_rows if on_diagonal else [panel.sums(chunk.right - chunk.left) for panel in at_rows]
     with one_blas_thread():
         for own, other, mirrored, strip in strips_of(store, chunk):
-            values = in_terms_of(
-                task.kernel, strip, numbers_at(rows, own), numbers_at(cols, other), store.meta["n_features"]
-            )
+            values = in_terms_of(task.kernel, strip, numbers_at(rows, own), numbers_at(cols, other), n)
             turned = np.ascontiguousarray(values.T) if any(panel.sparse for panel in at_cols) else values.T
             for panel, sums in zip(at_cols, of_rows, strict=True):
                 panel.add(sums, own, values, turned, other)

@@ -13,9 +13,9 @@ from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
-from distkern.learners.checks import memory_allowed, read_matrix, require_memory
+from distkern.learners.checks import as_training_gram, memory_allowed, read_matrix, require_memory
 from distkern.learners.cluster import KernelKMeans, generators_of
-from distkern.learners.partition import as_training_gram, require_silhouette_memory, whole_weights
+from distkern.learners.partition import require_silhouette_memory, whole_weights
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.matrix.lowrank import ArrayFeatures, LowRankGram

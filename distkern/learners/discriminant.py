@@ -18,6 +18,7 @@ from distkern.learners.checks import (
     labels_and_weights,
     memory_allowed,
     memory_at_work,
+    positive,
     read_matrix,
     require_memory,
 )
@@ -219,8 +220,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     # Training --------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.mu, (int, float, np.integer, np.floating)) and 0 < self.mu < np.inf):
-            raise InputError(f"mu must be a positive finite number; got {self.mu!r}")
+        positive(self.mu, "mu")
         if self.solver not in ("auto", "direct", "cg"):
             raise InputError(f'solver must be "auto", "direct" or "cg"; got {self.solver!r}')
         threshold = self.threshold

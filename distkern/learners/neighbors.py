@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
-from distkern.learners.checks import memory_at_work, require_memory
-from distkern.learners.partition import as_training_gram
+from distkern.learners.checks import as_training_gram, memory_at_work, require_memory
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64

@@ -15,6 +15,7 @@ from scipy.linalg import blas, lapack
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 
 BLOCK_BYTES = 2**26
 """Bytes of one block of the matrix while it is read, and how many of them a view of views takes at most."""
@@ -144,13 +145,6 @@ def _relative(difference: Floats, targets: Floats) -> Floats:
     return np.linalg.norm(difference, axis=0) / np.where(sizes > 0, sizes, 1.0)
 
 
-def refuse_not_finite(values: Floats) -> Floats:
-    """Refuse values of a matrix, or products with it, that are not finite."""
-    if not np.isfinite(values).all():
-        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-    return values
-
-
 def not_positive(shift: float) -> InputError:
     """Say that a system is not positive definite."""
     return InputError(
@@ -166,7 +160,7 @@ def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
     """Read S A S into one array, block by block."""
     values = np.empty(gram.shape)
     for rows, cols, block in gram.tiles():
-        values[np.ix_(rows, cols)] = refuse_not_finite(block) * np.multiply.outer(scale[rows], scale[cols])
+        values[np.ix_(rows, cols)] = finite(block) * np.multiply.outer(scale[rows], scale[cols])
     return values
 
 
@@ -211,7 +205,7 @@ class _Operator:
 
     def __call__(self, V: Floats) -> Floats:
         self.passes += 1
-        return self.scale * refuse_not_finite(self.gram.matmat(self.scale * V))
+        return self.scale * finite(self.gram.matmat(self.scale * V))
 
 
 class _LowRank:

@@ -6,6 +6,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
+from distkern.matrix.checks import finite
 from distkern.matrix.pairs import Numbers
 
 NEGATIVE = 1e-6
@@ -39,8 +40,7 @@ def squared_distances(values: Floats, own: Numbers, other: Numbers, floor: float
         distances[np.equal.outer(rows, cols)] = 0.0  # a sample and itself
     least, largest = distances.min(), distances.max()
     if not (least >= floor and largest < np.inf):
-        if not (np.isfinite(least) and np.isfinite(largest)):
-            raise not_finite()
+        finite(np.array([least, largest]))
         raise indefinite(f"a squared distance is {least:.3g}")
     return np.maximum(distances, 0.0, out=distances)
 
@@ -50,8 +50,3 @@ def indefinite(what: str) -> InputError:
     return InputError(
         f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
     )
-
-
-def not_finite() -> InputError:
-    """Say that a matrix holds what is no number."""
-    return InputError("the Gram matrix holds values that are not finite (NaN or infinite)")

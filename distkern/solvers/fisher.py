@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 from distkern.solvers.conjugate import side_by_side
 
 
@@ -66,9 +66,7 @@ class _Classes:
 
     def means(self, product: Floats) -> Floats:
         """Class means, weighted by the samples, from G U."""
-        if not np.isfinite(product).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-        return product / np.sqrt(self.totals)
+        return finite(product) / np.sqrt(self.totals)
 
     def without_means(self, V: Floats) -> Floats:
         """(I − U Uᵀ) V."""

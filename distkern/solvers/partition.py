@@ -8,8 +8,9 @@ import numpy as np
 
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 from distkern.matrix.pairs import Numbers, PairWork, State
-from distkern.solvers.distances import least_allowed, not_finite, squared_distances
+from distkern.solvers.distances import least_allowed, squared_distances
 from distkern.solvers.lloyd import medoids, shares
 
 
@@ -21,9 +22,7 @@ def partition_medoids(gram: BaseGram, labels: Indices, weights: Floats, n_cluste
     samples = np.arange(len(labels))
     coefficients = np.zeros((len(labels), n_clusters))
     coefficients[samples, labels] = shares(labels, weights)
-    products = gram.matmat(coefficients)
-    if not np.isfinite(products).all():
-        raise not_finite()
+    products = finite(gram.matmat(coefficients))
     norms = np.einsum("ic,ic->c", coefficients, products)
     own = gram.diag() + norms[labels] - 2 * products[samples, labels]
     return medoids(labels, own, weights, n_clusters)
