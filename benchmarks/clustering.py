@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="small sizes, nothing written")
     small = parser.parse_args().small
     rows = measured(600, 4) if small else measured(20_000, 20)
-    report("clustering", rows, ("distkern", "numpy", "zarr"), write=False)
+    report("clustering", rows, ("distkern", "numpy", "zarr"), write=not small)
 
 
 if __name__ == "__main__":

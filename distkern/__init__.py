@@ -55,6 +55,7 @@ _HOMES = {
     "distkern.gram.handle": ("Gram",),
     "distkern.gram.opening": ("open_gram",),
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
+    "distkern.io.bags": ("load_bags", "save_bags"),
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.decomposition": ("KernelPCA",),
     "distkern.learners.discriminant": ("KernelFisherDiscriminant",),

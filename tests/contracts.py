@@ -75,9 +75,10 @@ class KernelContract:
     @given(st.data())
     def test_what_it_prepared_is_known_as_that_and_damaged_indices_are_not(self, data):
         X = self.usable(data.draw(self.cohorts()))
-        block = self.kernel.prepare(X)
-        assert self.kernel.could_have_prepared(block, X.shape[1])
-        assert not self.kernel.could_have_prepared(block, X.shape[1] + 1)
+        kernel = self.kernel.resolve(X)
+        block = kernel.prepare(X)
+        assert kernel.could_have_prepared(block, X.shape[1])
+        assert not kernel.could_have_prepared(block, X.shape[1] + 1)
         name = data.draw(st.sampled_from(sorted(block.arrays)))
         array = block.arrays[name].copy()
         floats, n = array.dtype.kind == "f", X.shape[1]
@@ -85,9 +86,9 @@ class KernelContract:
         values = [ends.min, ends.max, 0, 1, n - 1, n, *([np.nan, np.inf] if floats else [])]
         array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(values))
         damaged = Prepared({**block.arrays, name: array})
-        if self.kernel.could_have_prepared(damaged, n):
+        if kernel.could_have_prepared(damaged, n):
             with np.errstate(all="ignore"):  # other values of another sample: what they are is nobody's matter
-                self.kernel.tile(damaged, damaged), self.kernel.tile(damaged, block), self.kernel.tile(block, damaged)
+                kernel.tile(damaged, damaged), kernel.tile(damaged, block), kernel.tile(block, damaged)
 
     def test_diagonal_is_that_of_the_matrix(self):
         X = self.usable(np.random.default_rng(0).integers(0, 4, (9, 30)).astype(float))

@@ -38,7 +38,7 @@ MOST_CLUSTERS = 1000
 
 EPILOG = """\b
 Examples:
-  distkern cluster cohort.zarr -k 4 --out clusters.csv
+  distkern cluster cohort.zarr -k 4 --out clusters.csv --report clusters.html
   distkern cluster cohort.zarr -k 2-10 --choose gap --references 20 --workers 4
   distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny
   distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows
@@ -99,7 +99,8 @@ class Numbers(click.ParamType):
 )
 @click.option("--cohort", type=Place(), metavar="FILE", help="The samples of a store, for --consensus.")
 @click.option("--out", type=Place(), metavar="FILE", help="Write the cluster of every sample as a CSV table.")
-@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@click.option("--report", type=Place(), metavar="FILE", help="Write a page of the clusters, as HTML.")
+@click.option("--overwrite", is_flag=True, help="Replace the files of --out and --report if they exist.")
 @execution_options
 @json_option
 def cluster(
@@ -111,6 +112,7 @@ def cluster(
     seed: int,
     consensus: str | None,
     out: Path | None,
+    report: Path | None,
     overwrite: bool,
     as_json: bool,
     memory_limit: int | None,
@@ -119,20 +121,27 @@ def cluster(
     """Cluster the samples of INPUT by kernel k-means."""
     if choose == "gap" and not references:
         raise click.UsageError("--choose gap compares with reference data: add --references 20, say")
-    if out is not None:
-        refuse_unwritable_file(out, overwrite)
+    for file in (out, report):
+        if file is not None:
+            refuse_unwritable_file(file, overwrite)
+    if report is not None:
+        from distkern.report.layout import require_extras
+
+        require_extras()
     is_store = _is_store(input, given["kernel"])
     _refuse_usage(is_store, consensus, given)
     on_interruption("nothing was written; the same command starts again")
     with executor_of(**given) as executor:
         X, kernel, ids = _opened(input, executor, given) if is_store else _read(Path(input), given)
+        weights = _weights(input, ids, given)
         from distkern.learners.cluster_numbers import cluster_numbers
+        from distkern.learners.consensus import cluster_consensus
 
         found = cluster_numbers(
             X,
             numbers,
             kernel=kernel,
-            sample_weight=_weights(input, ids, given),
+            sample_weight=weights,
             references=references,
             n_init=starts,
             random_state=seed,
@@ -140,17 +149,35 @@ def cluster(
         )
     chosen = _chosen(found, choose)
     labels = found.labels[found.n_clusters.tolist().index(chosen)].tolist()
-    rankings = None if consensus is None else _rankings(X, is_store, ids, labels, consensus, input, given)
+    cohort = rankings = None
+    if consensus is not None:
+        cohort = _ranked(ids, given) if is_store else X
+        rankings = cluster_consensus(cohort, labels, method=consensus, sample_weight=weights)  # type: ignore[arg-type]
     groups = _groups(found, chosen, ids, rankings)
     if out is not None:
         _write(out, ids, labels)
+    if report is not None:
+        from distkern.report.cluster_page import write_cluster_report
+
+        write_cluster_report(
+            report,
+            X,
+            found,
+            kernel=kernel,
+            n_clusters=chosen,
+            sample_weight=weights,
+            rankings=rankings,
+            cohort=cohort,
+            overwrite=overwrite,
+        )
     if as_json:
         about = {"samples": len(ids), "n_clusters": chosen, "clusters": groups, "by_number": found.table()}
-        print_json(about | {"out": None if out is None else str(out)})
+        print_json(about | {name: file and str(file) for name, file in (("out", out), ("report", report))})
         return
     _print(found, chosen, choose, groups, len(ids), str(input))
-    if out is not None:
-        click.echo(f"written to {out}")
+    for file in (out, report):
+        if file is not None:
+            click.echo(f"written to {file}")
 
 
 # Input -------------------------------------------------------------------------------------------------------------
@@ -224,23 +251,18 @@ def _chosen(found: ClusterNumbers, choose: str) -> int:
     return found.by_gap if choose == "gap" else found.by_silhouette
 
 
-def _rankings(
-    X: Any, is_store: bool, ids: list[str], labels: list[int], method: str, input: Path | str, given: dict[str, Any]
-) -> dict[int, Consensus]:
-    """Find the consensus ranking of each cluster."""
+def _ranked(ids: list[str], given: dict[str, Any]) -> Any:
+    """Read the samples of a store, which must be the same in the same order."""
     from distkern.io.source import as_source
-    from distkern.learners.consensus import cluster_consensus
 
-    if is_store:
-        X = _cohort(given["cohort"], given)
-        names = as_source(X).ids
-        if names is not None and list(names) != ids:
-            raise InputError(
-                f"the samples of {given['cohort'].name!r} are not those of the store in the same order: give the file "
-                "that the store was computed from"
-            )
-    weights = _weights(input, ids, given)
-    return cluster_consensus(X, labels, method=method, sample_weight=weights)  # type: ignore[arg-type]
+    X = _cohort(given["cohort"], given)
+    names = as_source(X).ids
+    if names is not None and list(names) != ids:
+        raise InputError(
+            f"the samples of {given['cohort'].name!r} are not those of the store in the same order: give the file "
+            "that the store was computed from"
+        )
+    return X
 
 
 def _groups(

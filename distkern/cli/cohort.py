@@ -27,14 +27,31 @@ def read_cohort(
     sep: str | None = None,
 ) -> Any:
     """Read a text table, and labels where they are named; a binary file is only opened, for workers read it by path."""
+    from distkern.io.bags import holds_bags
     from distkern.io.expression import read_expression
 
+    if holds_bags(path):
+        return _bags(path, samples, labels, label, sep)
     if is_text(path) or labels is not None or label is not None or samples == "columns":
         return read_expression(path, samples=samples, labels=labels, label=label, sep=sep)  # type: ignore[arg-type]
     from distkern.io.source import as_source
 
     source = as_source(path)
     _refuse_infinite(path, source)
+    return source
+
+
+def _bags(path: Path, samples: str | None, labels: Path | None, label: str | None, sep: str | None) -> Any:
+    """Open bags, which hold no infinite values, and see that a table of labels knows them."""
+    from distkern.io.source import as_source
+
+    if samples == "columns":
+        raise InputError(f"in {path.name!r} every bag is a sample: leave out --samples")
+    if labels is None and label is not None:
+        raise InputError(f"{path.name!r} holds bags and no columns: leave out --label, or name a file with --labels")
+    source = as_source(path)
+    if labels is not None:
+        read_column(labels, label, source.ids or (), sep=sep)
     return source
 
 
@@ -83,7 +100,8 @@ def read_column(
     Parameters
     ----------
     path
-        A text table with the samples in its rows (or its columns, if ``samples`` says so), or a file of AnnData.
+        A text table with the samples in its rows (or its columns, if ``samples`` says so), a file of AnnData, or stored
+        bags, whose labels are the column ``label``.
     column
         Name of the column (or row); it may be left out if there is only one.
     ids
@@ -98,12 +116,16 @@ def read_column(
     InputError
         If the column is not there, or a sample has no label.
     """
+    from distkern.io.bags import holds_bags, read_labels_of_bags
     from distkern.io.labels import matched
 
     if not path.exists():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
     if is_text(path):
         columns = _columns_of_text(path, samples, sep)
+    elif holds_bags(path):
+        held = read_labels_of_bags(path)
+        columns = {"label": held} if held else {}
     else:
         columns = _columns_of_obs(path, column)
     if column is None and len(columns) == 1:

@@ -260,7 +260,10 @@ def open_store(store: Path | str) -> Any:
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
     from distkern.gram.opening import open_gram  # loads numba and zarr, which takes a second
+    from distkern.io.bags import holds_bags
 
+    if isinstance(store, Path) and holds_bags(store):
+        raise InputError(f"{str(store)!r} holds bags, not their matrix: compute it with `distkern gram`")
     return open_gram(store)
 
 

@@ -119,10 +119,12 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
     outputs = Outputs(out)
     say("loading the colon cohort", quiet)
     from distkern.datasets import load_colon
-    from distkern.report.page import write_report  # now, so that a missing extra is told before the work
+    from distkern.report.layout import require_extras
+    from distkern.report.page import write_report
     from distkern.reproduce import published
 
     paper = {"kendall": published("CT", "SVMkdtALL"), "linear": published("CT", "SVMlinearALL")}
+    require_extras()  # before the work
     colon = load_colon()
     y = [str(tissue) for tissue in colon.obs["tissue"]]
     outputs.claim()

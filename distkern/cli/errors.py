@@ -36,6 +36,7 @@ _IN_CLI_WORDS = [
     (r"\blabel=('[^']*'|\"[^\"]*\")", r"--label \1"),
     (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
     (r"\bsep=(?=[:;,. ]|$)", "--sep"),
+    (r"\bcolumns=(?=[:;,. ]|$)", "--columns"),
     (r", or give others with ids=", ""),
     (r"\bgive the new ones other ids=", "name the new ones otherwise in their file"),
     (r"\ballow more by memory_limit=, or fewer threads", "give a larger --memory-limit or fewer --threads"),

@@ -7,19 +7,26 @@ from typing import Any
 
 import click
 
+from distkern.cli.bags import print_bags
 from distkern.cli.common import StorePlace, json_option, open_store, print_json, print_table
 
 EPILOG = """\b
 Examples:
   distkern info cohort.zarr
-  distkern info cohort.zarr --json | jq .complete"""
+  distkern info cohort.zarr --json | jq .complete
+  distkern info bags.zarr"""
 
 
 @click.command(epilog=EPILOG, short_help="Print what a store holds.")
 @click.argument("store", type=StorePlace())
 @json_option
 def info(store: Path | str, as_json: bool) -> None:
-    """Print what STORE holds: kernel, samples, tiles, how much is done, and its runs."""
+    """Print what STORE holds: kernel, samples, tiles, how much is done, and its runs; or bags."""
+    from distkern.io.bags import holds_bags
+
+    if isinstance(store, Path) and holds_bags(store):
+        print_bags(store, as_json)
+        return
     gram = open_store(store)
     found = gram.info()
     if as_json:

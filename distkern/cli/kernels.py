@@ -32,7 +32,8 @@ def kernel_choice(*, required: bool) -> Callable[[F], F]:
             "params",
             metavar="NAME=VALUE",
             multiple=True,
-            help="A parameter of the kernel, such as lam=2 or scaled=true; may be repeated.",
+            help="A parameter of the kernel, such as lam=2 or scaled=true; base=linear where it is a kernel, and "
+            "base__sigma=0.1 for a parameter of that; may be repeated.",
         ),
     )
 
@@ -52,11 +53,13 @@ def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:
     --------
     >>> kernel_of("mallows", None, ("lam=2", "scaled=true"))
     Mallows(lam=2, scaled=True, ties='embedding')
+    >>> kernel_of("mean-map", None, ("base__sigma=0.1",)).base
+    Gaussian(sigma=0.1)
     """
     from distkern.kernels.registry import from_spec  # loads numba, which takes a second
 
-    spec = _spec(kernel) | dict(map(_parameter, params)) | ({} if ties is None else {"ties": ties})
-    _check_names(spec)
+    given = dict(map(_parameter, params)) | ({} if ties is None else {"ties": ties})
+    spec = _whole(_spec(kernel), given)
     try:
         return from_spec(spec)
     except DistkernError as error:
@@ -87,25 +90,46 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def _check_names(spec: dict[str, Any]) -> None:
-    """Say which kernels and parameters there are, where the registry could only say that one is not."""
+def _whole(spec: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Add parameters to a spec, those of a kernel in it as ``name__parameter``, and check the names of all."""
     from distkern.kernels.registry import KERNELS
 
-    kernel = KERNELS.get(spec["kernel"])
-    if kernel is None:
+    if spec["kernel"] not in KERNELS:
         raise _bad(f"there is no kernel {spec['kernel']!r}; there are {', '.join(sorted(KERNELS))}")
-    fields = {field.name: field for field in dataclasses.fields(kernel)}
-    for name, value in spec.items():
-        if name == "kernel":
-            continue
-        if name not in fields:
-            named = ", ".join(fields) or "none"
-            raise _bad(f"the kernel {spec['kernel']!r} has no parameter {name!r}; it has {named}")
-        default = fields[name].default
-        if isinstance(default, bool) and not isinstance(value, bool):
-            raise _bad(f"the parameter {name!r} is true or false, not {value!r}")
-        if isinstance(default, (int, float)) and not isinstance(value, (int, float)):
-            raise _bad(f"the parameter {name!r} is a number, not {value!r}")
+    fields = {field.name: field for field in dataclasses.fields(KERNELS[spec["kernel"]])}
+    own = spec | {name: value for name, value in given.items() if "__" not in name}
+    deeper = [(*name.partition("__")[::2], value) for name, value in given.items() if "__" in name]
+    for name in [*own, *(outer for outer, _, _ in deeper)]:
+        if name != "kernel" and name not in fields:
+            raise _bad(f"the kernel {spec['kernel']!r} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
+    for name, field in fields.items():
+        inner = {key: value for outer, key, value in deeper if outer == name}
+        if str(field.type).startswith("Kernel") and (name in own or inner):
+            own[name] = _whole(_inner(own.get(name), field), inner)
+        elif inner:
+            raise _bad(f"the parameter {name!r} of the kernel {spec['kernel']!r} is no kernel and has no parameters")
+        elif name in own:
+            _check_kind(name, own[name], field.default)
+    return own
+
+
+def _inner(value: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """Spec of a kernel that is a parameter: given by its name or spec, else the default."""
+    if value is None and field.default_factory is not dataclasses.MISSING:
+        spec: dict[str, Any] = field.default_factory().spec()
+        return spec
+    if isinstance(value, dict) and isinstance(value.get("kernel"), str):
+        return value
+    if not isinstance(value, str):
+        raise _bad(f"the parameter {field.name!r} is a kernel: give its name, such as {field.name}=linear")
+    return {"kernel": value}
+
+
+def _check_kind(name: str, value: Any, default: Any) -> None:
+    if isinstance(default, bool) and not isinstance(value, bool):
+        raise _bad(f"the parameter {name!r} is true or false, not {value!r}")
+    if isinstance(default, (int, float)) and not isinstance(value, (int, float)):
+        raise _bad(f"the parameter {name!r} is a number, not {value!r}")
 
 
 def _bad(message: str) -> click.BadParameter:

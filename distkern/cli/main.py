@@ -8,6 +8,7 @@ import click
 
 from distkern._version import __version__
 from distkern.cli.append import append
+from distkern.cli.bags import bags
 from distkern.cli.cluster import cluster
 from distkern.cli.demo import demo
 from distkern.cli.deploy import deploy
@@ -58,5 +59,5 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, plan, gram, append, status, info, verify, evaluate, cluster, report, reproduce, deploy):
+for _command in (demo, bags, plan, gram, append, status, info, verify, evaluate, cluster, report, reproduce, deploy):
     main.add_command(_command)

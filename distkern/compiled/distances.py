@@ -1,4 +1,4 @@
-"""Distances in feature space while the tiles of a matrix go by: the nearest samples of each, and sums by cluster."""
+"""The nearest samples of each while the tiles of a matrix of distances go by, in any order."""
 
 from __future__ import annotations
 
@@ -8,59 +8,57 @@ from distkern.core.jit import compiled
 
 
 @compiled
-def keep_nearest(rows, cols, values, row_diag, col_diag, floor, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge a tile into the lists of nearest samples, in place; return whether all squared distances could be.
-
-    ``distances`` and ``indices`` (m, k) hold the nearest others of each sample, by distance and then by position, so
-    that equal ones do not depend on the order of the tiles; they begin with infinity. ``values`` is the tile at
-    ``rows`` and ``cols``, ``row_diag`` and ``col_diag`` are k(x, x) of its samples. A distance below ``floor``, or one
-    that is no finite number, ends the work.
-    """
-    k = indices.shape[1]
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        for j in range(cols.shape[0]):
-            col = cols[j]
-            if row == col:
-                continue
-            distance = row_diag[i] + col_diag[j] - 2 * values[i, j]
-            if not (distance >= floor and distance < np.inf):
-                return False
-            distance = max(distance, 0.0)
-            last = distances[row, k - 1]
-            if distance > last or (distance == last and col > indices[row, k - 1]):
-                continue
-            place = k - 1
-            while place > 0 and (
-                distances[row, place - 1] > distance
-                or (distances[row, place - 1] == distance and indices[row, place - 1] > col)
-            ):
-                distances[row, place] = distances[row, place - 1]
-                indices[row, place] = indices[row, place - 1]
-                place -= 1
-            distances[row, place] = distance
-            indices[row, place] = col
-    return True
+def insert(distance, index, distances, indices):  # type: ignore[no-untyped-def]
+    """Put a sample into the list of the nearest ones of another, (k,), if it is one; by distance, then by position."""
+    place = indices.shape[0] - 1
+    last = distances[place]
+    if not (distance < last or (distance == last and index < indices[place])):
+        return
+    while place > 0 and (
+        distances[place - 1] > distance or (distances[place - 1] == distance and indices[place - 1] > index)
+    ):
+        distances[place] = distances[place - 1]
+        indices[place] = indices[place - 1]
+        place -= 1
+    distances[place] = distance
+    indices[place] = index
 
 
 @compiled
-def add_distances(rows, cols, values, row_diag, col_diag, floor, squared, weights, clusters, sums):  # type: ignore[no-untyped-def]
-    """Add the distances of a tile to their sums by cluster, in place; return whether all of them could be.
+def keep_nearest(tile, positions, distances, indices):  # type: ignore[no-untyped-def]
+    """Merge distances (a, b) to samples at ``positions`` (b,) into the lists of a samples, (a, k), in place.
 
-    ``sums`` (m, c) holds, for each sample, the weighted sum of its distances to the samples of each cluster of several
-    partitions, and ``clusters`` (m, partitions) the column of each sample in it. The others are as for `keep_nearest`.
+    The lists go by distance and then by position, so that equal ones do not depend on the order of the tiles; they
+    begin with infinity.
     """
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        for j in range(cols.shape[0]):
-            col = cols[j]
-            if row == col:
-                continue
-            distance = row_diag[i] + col_diag[j] - 2 * values[i, j]
-            if not (distance >= floor and distance < np.inf):
-                return False
-            distance = max(distance, 0.0)
-            distance = weights[col] * (distance if squared else np.sqrt(distance))
-            for partition in range(clusters.shape[1]):
-                sums[row, clusters[col, partition]] += distance
-    return True
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            insert(tile[i, j], positions[j], distances[i], indices[i])
+
+
+@compiled
+def merge_nearest(distances, indices, more_distances, more_indices):  # type: ignore[no-untyped-def]
+    """Merge lists of the nearest samples, (a, k), into others of the same samples, in place."""
+    for i in range(distances.shape[0]):
+        for j in range(more_distances.shape[1]):
+            if more_distances[i, j] < np.inf:
+                insert(more_distances[i, j], more_indices[i, j], distances[i], indices[i])
+
+
+@compiled
+def expand_nearest(distances, indices, group, members, starts):  # type: ignore[no-untyped-def]
+    """The nearest samples, (a, k), where every one that is listed stands for a group of equal ones.
+
+    ``group`` is the group of a listed sample by its position, and ``members[starts[g]:starts[g + 1]]`` are the
+    positions of the samples of group g, ascending.
+    """
+    a, k = distances.shape
+    more_distances, more_indices = np.full((a, k), np.inf), np.full((a, k), -1, dtype=indices.dtype)
+    for i in range(a):
+        for j in range(k):
+            if distances[i, j] < np.inf:
+                first = starts[group[indices[i, j]]]
+                stop = starts[group[indices[i, j]] + 1]
+                for place in range(first, min(stop, first + k)):
+                    insert(distances[i, j], members[place], more_distances[i], more_indices[i])
+    return more_distances, more_indices

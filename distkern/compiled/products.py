@@ -19,6 +19,9 @@ SIDE = 64
 STEP = 1024
 """Features multiplied at a time, summed in their order."""
 
+ACROSS = 512
+"""Numbers of a row that are added at a time, so that the cache holds the sums of all vectors."""
+
 CANCELLED = 1e-3
 """A squared distance below this fraction of ‖x‖² + ‖y‖² has lost digits to cancellation and is summed directly."""
 
@@ -116,6 +119,22 @@ def row_squares(X):  # type: ignore[no-untyped-def]
             total += X[i, k] * X[i, k]
         out[i] = total
     return out
+
+
+@compiled
+def add_sparse_rows(out, first, rows, starts, places, values):  # type: ignore[no-untyped-def]
+    """Add Vᵀ R to ``out[:, first:]`` (vectors, length), of rows R (n, length) and vectors V (n, vectors), mostly zero.
+
+    The numbers of row i of V that are not zero are ``values[starts[i]:starts[i + 1]]``, at the vectors ``places[...]``.
+    """
+    for begin in range(0, rows.shape[1], ACROSS):
+        end = min(begin + ACROSS, rows.shape[1])
+        for i in range(rows.shape[0]):
+            for k in range(starts[i], starts[i + 1]):
+                value, row = values[k], rows[i, begin:end]
+                total = out[places[k], first + begin : first + end]
+                for x in range(row.shape[0]):
+                    total[x] += value * row[x]
 
 
 def mirror_upper(tile: Floats) -> Floats:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.bag_rows import pad_rows, split_rows
 from distkern.core.errors import InputError
+from distkern.core.grouping import grouped, numbers_of
 from distkern.core.typing import Array, Floats, Indices
 
 
@@ -170,7 +172,8 @@ class Bags:
         Raises
         ------
         InputError
-            If there is no such column, a name is missing, or a bag has two labels.
+            If there is no such column, one of coordinates holds no numbers, a name or label is missing, or a bag has
+            two labels.
 
         Examples
         --------
@@ -186,13 +189,20 @@ class Bags:
         if columns is None:
             used = {by, weight, label}
             columns = [name for name in frame.select_dtypes("number").columns if name not in used]
-        labels = None if label is None else frame[label].to_numpy()
-        weights = None if weight is None else frame[weight].to_numpy(dtype=np.float64)
-        return _grouped(frame[list(columns)].to_numpy(dtype=np.float64), frame[by], weights, labels, f"column {by!r}")
+        weights = None if weight is None else numbers_of(frame, [weight])[:, 0]
+        labels = None if label is None else frame[label]
+        return cls(*grouped(numbers_of(frame, list(columns)), frame[by], weights, labels, f"column {by!r}"))
 
     @classmethod
     def from_anndata(
-        cls, adata: Any, by: str, *, use_rep: str | None = None, layer: str | None = None, label: str | None = None
+        cls,
+        adata: Any,
+        by: str,
+        *,
+        use_rep: str | None = None,
+        layer: str | None = None,
+        weight: str | None = None,
+        label: str | None = None,
     ) -> Bags:
         """Make bags from AnnData: the cells of each patient, donor or group.
 
@@ -204,15 +214,15 @@ class Bags:
             Column of ``obs`` with the name of the bag that the cell belongs to.
         use_rep, layer
             Key of ``obsm``, such as ``"X_pca"``, or of ``layers``, where the coordinates are; X by default.
-        label
-            Column of ``obs`` with the bag's label, the same for all cells of a bag.
+        weight, label
+            Columns of ``obs`` with the cell's weight, and with the bag's label, the same for all cells of a bag.
 
         Raises
         ------
         InputError
-            If there is no such key, a cell has no name of a bag, or a bag has two labels.
+            If there is no such key, a cell has no name of a bag or no label, or a bag has two labels.
         """
-        for column in (by, label):
+        for column in (by, weight, label):
             if column is not None and column not in adata.obs.columns:
                 raise InputError(f"obs has no column {column!r}; it has {', '.join(map(str, adata.obs.columns))}")
         for kind, key, held in (("obsm", use_rep, adata.obsm), ("layers", layer, adata.layers)):
@@ -220,8 +230,9 @@ class Bags:
                 raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, held.keys())) or 'none'}")
         cells = adata.obsm[use_rep] if use_rep is not None else adata.X if layer is None else adata.layers[layer]
         dense = cells.toarray() if hasattr(cells, "toarray") else cells
-        labels = None if label is None else adata.obs[label].to_numpy()
-        return _grouped(np.asarray(dense, dtype=np.float64), adata.obs[by], None, labels, f"obs column {by!r}")
+        weights = None if weight is None else numbers_of(adata.obs, [weight])[:, 0]
+        labels = None if label is None else adata.obs[label]
+        return cls(*grouped(np.asarray(dense, dtype=np.float64), adata.obs[by], weights, labels, f"obs column {by!r}"))
 
     @classmethod
     def from_documents(cls, documents: Iterable[Any], vectors: Any = None, ids: Any = None, labels: Any = None) -> Bags:
@@ -324,7 +335,8 @@ class Bags:
     def rows(self) -> Floats:
         """Each bag as one row of numbers, (m, 1 + L (1 + d)) for a largest bag of L points: what kernels on bags read.
 
-        A row holds d, then L weights, then the coordinates of L points; those beyond the bag's own have weight 0.
+        A row holds d, then L weights, then the coordinates of L points; those beyond the bag's own have weight 0. The
+        engine makes rows of a few bags at a time.
 
         Examples
         --------
@@ -332,15 +344,7 @@ class Bags:
         array([[2., 1., 1., 1., 2., 3., 4.],
                [2., 1., 0., 5., 6., 0., 0.]])
         """
-        m, largest, d = len(self), int(self.sizes.max()), self.dimensions
-        out = np.zeros((m, 1 + largest * (1 + d)))
-        out[:, 0] = d
-        bag = np.repeat(np.arange(m), self.sizes)
-        place = np.arange(len(self.values)) - self.offsets[bag]
-        out[bag, 1 + place] = self.weights
-        for axis in range(d):
-            out[bag, 1 + largest + place * d + axis] = self.values[:, axis]
-        return out
+        return pad_rows(self.values, self.sizes, self.weights, int(self.sizes.max()))
 
     @classmethod
     def from_rows(cls, rows: Any, ids: Any = None, labels: Any = None) -> Bags:
@@ -390,50 +394,6 @@ class Bags:
         return f"<Bags: {len(self):,} bags of {points} points in {self.dimensions:,} dimension{plural}>"
 
 
-def split_rows(rows: Floats) -> tuple[Floats, Floats]:
-    """Weights (m, L) and points (m, L, d) of bags that are rows of numbers, see `Bags.rows`.
-
-    Raises
-    ------
-    InputError
-        If they are no such rows.
-    """
-    d = int(rows[0, 0]) if rows.ndim == 2 and rows.shape[1] > 1 and np.isfinite(rows[0, 0]) else 0
-    if d < 1 or (rows.shape[1] - 1) % (d + 1) or not (rows[:, 0] == d).all():
-        raise InputError(
-            "the samples are no bags: make them with distkern.Bags, for this kernel compares sets of points"
-        )
-    largest = (rows.shape[1] - 1) // (d + 1)
-    return rows[:, 1 : 1 + largest], rows[:, 1 + largest :].reshape(len(rows), largest, d)
-
-
-def widen_rows(rows: Floats, width: int) -> Floats:
-    """Bags that are rows of numbers as longer rows, with room for more points.
-
-    Raises
-    ------
-    InputError
-        If the rows would have to be shorter, or no number of points fills that width.
-    """
-    weights, points = split_rows(rows)
-    bags, length, d = points.shape
-    largest = (width - 1) // (1 + d)
-    if width != 1 + largest * (1 + d):
-        raise InputError(
-            f"the points of these bags have {d} dimensions, and those of the bags that they meet another number"
-        )
-    if largest < length:
-        raise InputError(
-            f"the largest of these bags has {length} points, and those that they meet have {largest} at most, which is "
-            "what there is room for: compute all bags together"
-        )
-    out = np.zeros((bags, width))
-    out[:, 0] = d
-    out[:, 1 : 1 + length] = weights
-    out[:, 1 + largest : 1 + largest + length * d] = points.reshape(bags, -1)
-    return out
-
-
 def _as_points(array: Any, position: int) -> Floats:
     try:
         points = np.asarray(array, dtype=np.float64)
@@ -444,29 +404,3 @@ def _as_points(array: Any, position: int) -> Floats:
     if points.ndim != 2:
         raise InputError(f"bag {position} has shape {points.shape}; points are rows, (points, dimensions)")
     return points
-
-
-def _grouped(points: Floats, names: Any, weights: Floats | None, labels: Array | None, what: str) -> Bags:
-    """Bags of points that say whose they are, in the order in which the bags first occur."""
-    given = list(names)
-    missing = [row for row, name in enumerate(given) if name is None or name != name]
-    if missing:
-        raise InputError(f"row {missing[0]} has no name of a bag in {what} ({len(missing)} such): leave such rows out")
-    number: dict[str, int] = {}
-    owner = np.array([number.setdefault(str(name), len(number)) for name in given], dtype=np.intp)
-    order = np.argsort(owner, kind="stable")
-    first = np.unique(owner, return_index=True)[1]
-    if labels is not None:
-        other = np.flatnonzero(labels != labels[first][owner])
-        if len(other):
-            bag = owner[other[0]]
-            raise InputError(
-                f"bag {list(number)[bag]!r} has two labels, {labels[first[bag]]!r} and {labels[other[0]]!r}: give one"
-            )
-    return Bags(
-        points[order],
-        np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(number)))]),
-        np.ones(len(points)) if weights is None else weights[order],
-        tuple(number),
-        None if labels is None else labels[first],
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,6 +72,49 @@ def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             building.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a folder to fill; it comes to its place when the block ends well, and leaves nothing when it does not.
+
+    Raises
+    ------
+    InputError
+        If something lies there, or came to lie there meanwhile, and may not be replaced; or if it cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Path(folder, "notes")
+    ...     with folder_written_whole(place) as building:
+    ...         _ = (building / "one.txt").write_text("first")
+    ...         held = place.exists()
+    ...     held, (place / "one.txt").read_text(), len(list(Path(folder).iterdir()))
+    (False, 'first', 1)
+    """
+    building, old = (path.with_name(f".{path.name}.{uuid4().hex}.{end}") for end in ("part", "old"))
+    try:
+        _refuse_occupied(path, overwrite)
+        building.mkdir(parents=True)
+        yield building
+        _refuse_occupied(path, overwrite)
+        if os.path.lexists(path):
+            os.rename(path, old)
+        os.rename(building, path)
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}; give another path") from error
+    finally:
+        if old.exists() and not path.exists():
+            os.rename(old, path)
+        for left in (building, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _refuse_occupied(path: Path, overwrite: bool) -> None:
+    if os.path.lexists(path) and not overwrite:
+        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it")
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = True) -> None:

@@ -9,18 +9,13 @@ import numpy as np
 from distkern.core.typing import Array, Indices
 from distkern.gram.arrays import SCRATCH_ROWS
 from distkern.gram.grid import Grid
+from distkern.matrix.pairs import STRIP_ENTRIES, STRIP_ROWS
 
 CHUNK_SIDE = 4096
 """Rows and columns of a chunk at most, unless a tile is larger: what travels is 2/4096 of what is read for a vector."""
 
 CHUNKS_ACROSS = 8
 """Chunks in a row of the matrix at least, where it has so many tiles: enough of them to share among workers."""
-
-STRIP_ENTRIES = 2**14
-"""Entries of a tile that are turned into the kernel's values and multiplied at a time."""
-
-STRIP_ROWS = 16
-"""Rows that are multiplied at a time, at least."""
 
 BESIDE_BYTES = 2**21
 """Bytes that a worker takes for a task beside its arrays: messages, documents of the store, what is freed later."""

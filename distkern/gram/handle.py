@@ -13,6 +13,7 @@ from distkern.core.events import Listener, silent
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.engine.progress import Late, progress_listener
 from distkern.gram.cross import against_stored
+from distkern.gram.folds import fold
 from distkern.gram.passes import in_terms_of, product, read_values
 from distkern.gram.repair import damages
 from distkern.gram.samples import DIAGONAL, StoredSamples
@@ -23,6 +24,7 @@ from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.pairs import Numbers, PairWork, State
 
 BAR_AFTER = 10.0
 """Seconds that a pass takes before it shows how far it is."""
@@ -239,6 +241,23 @@ class Gram(BaseGram):
             transposed=transposed,
         )
         return out[:, 0] if V.ndim == 1 else out
+
+    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+        listener = Late(progress_listener(None), BAR_AFTER)
+        try:
+            return fold(
+                self._store,
+                self._kernel,
+                work,
+                numbers,
+                masses,
+                self._summary("rows"),
+                executor=self._executor,
+                listener=listener,
+                where=self._store.rows.index if part is None else _among(self._store.rows, part),
+            )
+        finally:
+            listener.close()
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
         """Turn stored values into those of the kernel."""

@@ -25,6 +25,9 @@ MISSING = ("error", "drop-features", "interleaving")
 MEASURED = 16
 """Samples on which tiles are timed for the plan."""
 
+MEASURED_BYTES = 2**28
+"""Bytes that what is prepared of them may take, beyond one sample."""
+
 COLLAPSE = 0.5
 """Repeated samples are computed once where at most this fraction of all is distinct."""
 
@@ -144,9 +147,10 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: M
     stored = resolved.stored()
     sparse = stored.takes_sparse and all(_is_sparse(side) for side in sides.values())
     values = _fullest(sides.values()) if sparse else rows.read(slice(0, MEASURED))
-    stored.prepare(values[:1])  # compiles, which is no part of the time
+    first = stored.prepare(values[:1])  # compiles, which is no part of the time
+    few = max(1, MEASURED_BYTES // max(1, first.nbytes))
     began = time.perf_counter()
-    sample = stored.prepare(values)
+    sample = stored.prepare(values[:few])
     return Job(resolved, sides, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
 
 
@@ -194,6 +198,7 @@ def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Ind
     SampleError
         Names the first sample for which the kernel is not defined.
     """
+    kernel.refuse_bags(source)
     m, n = source.shape
     digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
     for part in strips(m, n):

@@ -1,7 +1,8 @@
-"""Passes over a stored matrix where the workers are: products with vectors, by chunks of tiles, and tiles alone."""
+"""Passes over a stored matrix where the workers are, by chunks: products with vectors, and what passes share."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,12 +17,14 @@ from distkern.core.events import Listener, Progress
 from distkern.core.typing import Array, Executor, Floats, Indices
 from distkern.engine.executors import Serial, resolve_executor
 from distkern.engine.run import run
-from distkern.gram.chunks import STRIP_ENTRIES, STRIP_ROWS, Chunk, chunks, task_bytes
+from distkern.gram.chunks import Chunk, chunks, task_bytes
+from distkern.gram.panels import PANEL, Panel, panels_of
 from distkern.gram.plan import largest, readable_bytes
 from distkern.gram.samples import checksum
 from distkern.gram.store import GramStore
 from distkern.gram.tasks import opened
 from distkern.kernels.base import Kernel
+from distkern.matrix.pairs import numbers_at, strips
 
 SMALL_BYTES = 2**25
 """A pass that reads fewer bytes than these is made in this process at once."""
@@ -31,10 +34,6 @@ HELD_BYTES = 2**28
 
 ROUND = 4
 """Tasks for each worker that are handed out at once, where there is room for what they bring."""
-
-PANEL = 32
-"""Vectors that are multiplied together. BLAS rounds by the shape of its operands, so a pass over some of the vectors
-has the bits of one over all of them only where it cuts them between the same panels."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,11 @@ class ProductTask:
 
 @dataclass(frozen=True)
 class Partial:
-    """What a chunk adds to the product at its rows and, as the mirror image or the transpose, at its columns."""
+    """What a chunk found for its rows and, as the mirror image or the transpose, for its columns; None for nothing."""
 
     number: int
-    rows: Floats | None
-    cols: Floats | None
+    rows: Any
+    cols: Any
     bytes_read: int
 
 
@@ -80,44 +79,56 @@ def multiply(task: ProductTask) -> Partial:
     """Read the tiles of a chunk once each, and multiply them and their mirror images with one BLAS thread."""
     store, _ = opened(task.path, task.store_id)
     chunk, grid = task.chunk, store.grid
-    at_cols, at_rows = _panels(store, task.cols.get("V")), _panels(store, task.rows.get("V"))
-    rows, cols = (
-        {name: _fetched(store, side[name]) for name in task.kernel.summary} for side in (task.rows, task.cols)
-    )
-    on_diagonal = grid.symmetric and chunk.top == chunk.left
-    of_rows = _zeros(chunk.bottom - chunk.top, at_cols)
-    of_cols = of_rows if on_diagonal else _zeros(chunk.right - chunk.left, at_rows)
-    read = 0
+    at_cols, at_rows = (_panels(store, side.get("V")) for side in (task.cols, task.rows))
+    rows, cols = ({name: fetched(store, side[name]) for name in task.kernel.summary} for side in (task.rows, task.cols))
+    on_diagonal, n = grid.symmetric and chunk.top == chunk.left, store.meta["n_features"]
+    of_rows = [panel.sums(chunk.bottom - chunk.top) for panel in at_cols]
+    of_cols = of_rows if on_diagonal else [panel.sums(chunk.right - chunk.left) for panel in at_rows]
     with one_blas_thread():
-        for i, j in chunk.tiles:
-            tile = store.stored_tile(i, j)
-            read += tile.nbytes
-            first, left, right = grid.row_range(i)[0] - chunk.top, *(col - chunk.left for col in grid.col_range(j))
-            for start, strip in _strips(tile):
-                own, other = slice(first + start, first + start + len(strip)), slice(left, right)
-                values = in_terms_of(task.kernel, strip, _at(rows, own), _at(cols, other), store.meta["n_features"])
-                _add(of_rows[own], values, at_cols, other)
-                if not (grid.symmetric and i == j):
-                    _add(of_cols[other], values.T, at_rows, own)
-    return Partial(task.number, of_rows if at_cols else None, of_cols if at_rows and not on_diagonal else None, read)
+        for own, other, mirrored, strip in strips_of(store, chunk):
+            values = in_terms_of(task.kernel, strip, numbers_at(rows, own), numbers_at(cols, other), n)
+            turned = np.ascontiguousarray(values.T) if any(panel.sparse for panel in at_cols) else values.T
+            for panel, sums in zip(at_cols, of_rows, strict=True):
+                panel.add(sums, own, values, turned, other)
+            if mirrored:
+                for panel, sums in zip(at_rows, of_cols, strict=True):
+                    panel.add(sums, other, values.T, values, own)
+    found = _product(at_cols, of_rows), None if on_diagonal else _product(at_rows, of_cols)
+    return Partial(task.number, *found, stored_bytes(store, chunk))
 
 
-def _panels(store: GramStore, V: Array | Spooled | None) -> list[Floats]:
-    """The vectors that came with a task, ``PANEL`` of them together."""
-    if V is None:
-        return []
-    whole = _fetched(store, V)
-    return [np.ascontiguousarray(whole[:, first : first + PANEL]) for first in range(0, whole.shape[1], PANEL)]
+def strips_of(store: GramStore, chunk: Chunk) -> Iterator[tuple[slice, slice, bool, Floats]]:
+    """Read the tiles of a chunk once each, strip by strip.
+
+    Yields
+    ------
+    Rows and columns in the chunk, whether the strip is met the other way round nowhere else, and its stored values.
+    """
+    for i, j in chunk.tiles:
+        tile = store.stored_tile(i, j)
+        first, (left, right) = store.grid.row_range(i)[0] - chunk.top, store.grid.col_range(j)
+        for rows, strip in strips(tile):
+            own, other = slice(first + rows.start, first + rows.stop), slice(left - chunk.left, right - chunk.left)
+            yield own, other, not (store.grid.symmetric and i == j), strip
 
 
-def _zeros(length: int, panels: list[Floats]) -> Floats:
-    return np.zeros((length, sum(panel.shape[1] for panel in panels)))
+def stored_bytes(store: GramStore, chunk: Chunk) -> int:
+    """Bytes of the tiles of a chunk."""
+    (tops, bottoms), (lefts, rights) = (
+        np.transpose([of_tile(tile[axis]) for tile in chunk.tiles])
+        for axis, of_tile in enumerate((store.grid.row_range, store.grid.col_range))
+    )
+    return int(np.dtype(store.meta["dtype"]).itemsize * ((bottoms - tops) @ (rights - lefts)))
 
 
-def _add(out: Floats, values: Floats, panels: list[Floats], where: slice) -> None:
-    """Add values times some rows of each panel to what the panels have brought before."""
-    for number, panel in enumerate(panels):
-        out[:, number * PANEL : number * PANEL + panel.shape[1]] += values @ panel[where]
+def _panels(store: GramStore, V: Array | Spooled | None) -> list[Panel]:
+    """The vectors that came with a task, some of them together."""
+    return [] if V is None else panels_of(fetched(store, V))
+
+
+def _product(panels: list[Panel], sums: list[Floats]) -> Floats | None:
+    """What came of all panels, side by side; None where there is none."""
+    return np.concatenate([panel.product(sums.pop(0)) for panel in panels], axis=1) if panels else None
 
 
 def in_terms_of(kernel: Kernel, stored: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
@@ -137,18 +148,7 @@ def in_terms_of(kernel: Kernel, stored: Floats, rows: Mapping[str, Array], cols:
     return kernel.from_stored(stored, of_rows, of_cols, n)
 
 
-def _strips(tile: Array) -> Iterator[tuple[int, Floats]]:
-    """Cut a tile into strips of rows that the processor's cache holds, as float64, each with its first row."""
-    height = max(STRIP_ROWS, STRIP_ENTRIES // tile.shape[1])
-    for start in range(0, len(tile), height):
-        yield start, tile[start : start + height].astype(np.float64, copy=False)
-
-
-def _at(arrays: Mapping[str, Array], where: slice) -> dict[str, Array]:
-    return {name: array[where] for name, array in arrays.items()}
-
-
-def _fetched(store: GramStore, part: Array | Spooled) -> Array:
+def fetched(store: GramStore, part: Array | Spooled) -> Array:
     """Rows of an array that came with the task, or that lie in the store."""
     if not isinstance(part, Spooled):
         return part
@@ -212,7 +212,7 @@ def product(
     if there is not None:
         operand = np.zeros((held, vectors))
         np.add.at(operand, there, V)
-    pool: Executor = Serial() if _reading(store, cut) < SMALL_BYTES else resolve_executor(_alive(executor))
+    pool = pool_for(store, cut, executor)
     together = _vectors_together(store, cut, pool, vectors)
     groups = [slice(first, first + together) for first in range(0, vectors, together)]
     for number, group in enumerate(groups):
@@ -264,50 +264,72 @@ def _pass(
     pool: Executor,
     listener: Listener,
 ) -> None:
-    """Multiply all chunks and add up what they bring, in rounds, so that the client holds no more than it may."""
-    at_once = max(1, HELD_BYTES // (_sum_bytes(cut) * total.out.shape[1]))
-    with _within_reach(store, pool, cols, rows) as (row_parts, col_parts):
-        tasks = [
-            ProductTask(
-                store.path,
-                store.meta["id"],
-                kernel,
-                number,
-                chunk,
-                {name: part(chunk.top, chunk.bottom) for name, part in row_parts.items()},
-                {name: part(chunk.left, chunk.right) for name, part in col_parts.items()},
-            )
-            for number, chunk in enumerate(cut)
-        ]
-        for done in range(0, len(tasks), at_once):  # between two rounds nothing waits
-            run(pool, multiply, tasks[done : done + at_once], total.add, phase="multiply", listener=listener, done=done)
+    """Multiply all chunks and add up what they bring."""
+    of_store = store.path, store.meta["id"]
+    bytes_each = _sum_bytes(cut) * total.out.shape[1]
+    with within_reach(store, pool, cut, cols, rows) as sides:
+        parts = enumerate(zip(cut, sides, strict=True))
+        tasks = [ProductTask(*of_store, kernel, number, chunk, *side) for number, (chunk, side) in parts]
+        in_rounds(pool, multiply, tasks, total, bytes_each, phase="multiply", listener=listener)
 
 
-class _Sum:
-    """Adds up partial sums in the order of their chunks, whatever the order in which they arrive."""
+def in_rounds(
+    pool: Executor,
+    fn: Callable[[Any], Partial],
+    tasks: list[Any],
+    total: Ordered,
+    bytes_each: int,
+    *,
+    phase: str,
+    listener: Listener,
+) -> None:
+    """Run tasks in rounds, so that the client holds no more of what they bring than it may."""
+    at_once = max(1, HELD_BYTES // max(1, bytes_each))
+    for done in range(0, len(tasks), at_once):  # between two rounds nothing waits
+        run(pool, fn, tasks[done : done + at_once], total.add, phase=phase, listener=listener, done=done)
 
-    def __init__(self, store: GramStore, cut: list[Chunk], out: Floats) -> None:
-        self.out = out
+
+class Ordered(ABC):
+    """Takes what chunks bring in the order of the chunks, whatever the order in which it arrives."""
+
+    def __init__(self, store: GramStore, cut: list[Chunk]) -> None:
         self._store, self._chunks = store, cut
         self._early: dict[int, Partial] = {}
         self._added = 0
 
     def add(self, partial: Partial) -> None:
-        """Add a partial sum and all that have waited for it."""
+        """Take what a chunk brings, and all that has waited for it."""
         self._store.bytes_read += partial.bytes_read
         self._early[partial.number] = partial
         while self._added in self._early:
-            chunk, ready = self._chunks[self._added], self._early.pop(self._added)
-            if ready.rows is not None:
-                self.out[chunk.top : chunk.bottom] += ready.rows
-            if ready.cols is not None:
-                self.out[chunk.left : chunk.right] += ready.cols
+            self.take(self._chunks[self._added], self._early.pop(self._added))
             self._added += 1
 
+    @abstractmethod
+    def take(self, chunk: Chunk, ready: Partial) -> None:
+        """Take what a chunk brings, when all before it have been taken."""
 
-def _reading(store: GramStore, cut: list[Chunk]) -> int:
-    """Bytes of all tiles of some chunks, those at the edges taken as whole."""
-    return np.dtype(store.meta["dtype"]).itemsize * store.grid.side**2 * sum(len(chunk.tiles) for chunk in cut)
+
+class _Sum(Ordered):
+    """Adds up partial sums."""
+
+    def __init__(self, store: GramStore, cut: list[Chunk], out: Floats) -> None:
+        super().__init__(store, cut)
+        self.out = out
+
+    def take(self, chunk: Chunk, ready: Partial) -> None:
+        """Add the partial sums of a chunk."""
+        if ready.rows is not None:
+            self.out[chunk.top : chunk.bottom] += ready.rows
+        if ready.cols is not None:
+            self.out[chunk.left : chunk.right] += ready.cols
+
+
+def pool_for(store: GramStore, cut: list[Chunk], executor: Any) -> Executor:
+    """Who makes a pass: this process where little is read, else the executor of the matrix."""
+    tiles = sum(len(chunk.tiles) for chunk in cut)  # those at the edges taken as whole
+    reading = np.dtype(store.meta["dtype"]).itemsize * store.grid.side**2 * tiles
+    return Serial() if reading < SMALL_BYTES else resolve_executor(_alive(executor))
 
 
 def _alive(executor: Any) -> Any:
@@ -316,20 +338,20 @@ def _alive(executor: Any) -> Any:
     return None if status in ("closed", "closing") else executor
 
 
-Part = Callable[[int, int], "Array | Spooled"]
+Side = dict[str, "Array | Spooled"]
 
 
 @contextmanager
-def _within_reach(
-    store: GramStore, pool: Executor, cols: Mapping[str, Array], rows: Mapping[str, Array]
-) -> Iterator[tuple[dict[str, Part], dict[str, Part]]]:
-    """Hand out rows of arrays: as they are in this process, through the store on a cluster.
+def within_reach(
+    store: GramStore, pool: Executor, cut: list[Chunk], cols: Mapping[str, Array], rows: Mapping[str, Array]
+) -> Iterator[list[tuple[Side, Side]]]:
+    """Give each chunk the rows of arrays that it needs: as they are in this process, through the store on a cluster.
 
     Where the store cannot be written, tasks carry the rows that they need.
     """
     spooled: list[str] = []
 
-    def parts(array: Array) -> Part:
+    def parts(array: Array) -> Callable[[int, int], Array | Spooled]:
         name = None
         if pool.remote:
             with suppress(StoreError):
@@ -344,7 +366,14 @@ def _within_reach(
 
     try:
         of_cols = {name: parts(array) for name, array in cols.items()}
-        yield of_cols if rows is cols else {name: parts(array) for name, array in rows.items()}, of_cols
+        of_rows = of_cols if rows is cols else {name: parts(array) for name, array in rows.items()}
+        yield [
+            (
+                {name: part(chunk.top, chunk.bottom) for name, part in of_rows.items()},
+                {name: part(chunk.left, chunk.right) for name, part in of_cols.items()},
+            )
+            for chunk in cut
+        ]
     finally:
         for name in spooled:
             with suppress(StoreError):

@@ -27,6 +27,8 @@ class Reader(ABC):
     """Whether a pickle of the reader is cheap and reads the samples by path elsewhere."""
     sparse = False
     """Whether the container leaves zeros out, so that ``take_sparse`` never writes them down."""
+    ragged = False
+    """Whether the samples are bags, whose rows are as long as the largest of them asks for."""
     kind: str
     """What the container is called in messages."""
 
@@ -116,7 +118,7 @@ class DaskReader(Reader):
         return block if hasattr(block, "tocsr") else super().take_sparse(rows)
 
 
-class _Reopened(Reader):
+class ReopenedReader(Reader):
     """A reader that carries a path when pickled and opens its file again where it is used."""
 
     portable = True
@@ -160,7 +162,7 @@ class _Reopened(Reader):
         self._lock, self._opened = threading.Lock(), None
 
 
-class MappedReader(_Reopened):
+class MappedReader(ReopenedReader):
     """Rows of an array that lies in a file, at ``offset`` bytes and with these strides."""
 
     kind = "memory-mapped array"
@@ -201,7 +203,7 @@ class MappedReader(_Reopened):
         return np.array(self.opened()[rows])
 
 
-class ZarrReader(_Reopened):
+class ZarrReader(ReopenedReader):
     """Rows of a Zarr array in a local folder."""
 
     kind = "Zarr array"
@@ -249,7 +251,7 @@ def take_zarr(array: Any, rows: Rows) -> Array:
     return np.asarray(array.oindex[rows, slice(None)])
 
 
-class H5ADReader(_Reopened):
+class H5ADReader(ReopenedReader):
     """Rows of ``X`` in an ``.h5ad`` file: dense, or sparse by rows (CSR); CSC is held sparse in memory."""
 
     kind = "backed AnnData"
@@ -357,7 +359,7 @@ class PartReader(Reader):
     def __init__(self, whole: Reader, rows: Indices, columns: Indices) -> None:
         self.whole, self.rows, self.columns = whole, rows, columns
         self.kind, self.portable, self.dtypes = whole.kind, whole.portable, whole.dtypes
-        self.sparse = whole.sparse
+        self.sparse, self.ragged = whole.sparse, whole.ragged
         self.shape = len(rows), len(columns)
 
     def take(self, rows: Rows) -> Array:

@@ -14,6 +14,7 @@ from numpy.lib.format import MAGIC_PREFIX
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
 from distkern.core.typing import Array
+from distkern.io.bags import StoredBagsReader, holds_bags
 from distkern.io.blocks import H5ADReader, ZarrReader
 
 READABLE = ".npy, .npz, .h5ad and .zarr"
@@ -40,7 +41,7 @@ class Archive:
 
 
 def open_path(path: Path) -> Opened:
-    """Open a ``.npy``, ``.npz``, ``.h5ad`` file or a Zarr array by its path.
+    """Open a ``.npy``, ``.npz``, ``.h5ad`` file, a Zarr array or stored bags by their path.
 
     Raises
     ------
@@ -150,6 +151,9 @@ def _open_h5ad(path: Path) -> Opened:
 def _open_zarr(path: Path) -> Opened:
     import zarr
 
+    if holds_bags(path):
+        bags = StoredBagsReader(str(path))
+        return Opened(bags, bags.ids, is_reader=True)
     try:
         node = zarr.open(str(path), mode="r")
     except (OSError, ValueError, KeyError) as error:

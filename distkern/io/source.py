@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bags import Bags, widen_rows
+from distkern.core.bag_rows import widen_rows
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
+from distkern.io.bags import BagsReader, WidenedReader
 from distkern.io.blocks import (
     ArrayReader,
     BackedReader,
@@ -69,8 +71,6 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, where the container is a `Rankings`."""
-    ragged = False
-    """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -85,6 +85,11 @@ class Source:
     def portable(self) -> bool:
         """Whether a worker can read the samples itself, by path, from a cheap pickle of this source."""
         return self._reader.portable
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
+        return self._reader.ragged
 
     def read(self, rows: slice | Indices | Iterable[int]) -> Floats:
         """Read the samples at these positions: (k, n) float64, C-contiguous, perhaps a view; do not write to it."""
@@ -143,9 +148,8 @@ class Source:
         """Return the same bags as rows of another width, which has room for larger ones."""
         if not self.ragged or self.shape[1] == width:
             return self
-        other = Source(ArrayReader(widen_rows(self.read(slice(None)), width), "Bags"), self.ids)
-        other.ragged = True
-        return other
+        widen_rows(self.read(slice(0, 1)), width)  # refuses what does not go
+        return Source(WidenedReader(self._reader, width), self.ids)
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
         """Return the same samples with the features of others, of which some were left out.
@@ -197,8 +201,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     ----------
     X
         A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file or of
-        a Zarr array. A `Source` is returned as it is.
+        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file, of a
+        Zarr array or of what `save_bags` has written. A `Source` is returned as it is.
     ids
         Names of the samples; they replace those that the container brings.
 
@@ -232,7 +236,6 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     own_ids, features = _own_names(X)
     source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
     source.kinds = X.kind if isinstance(X, Rankings) else None
-    source.ragged = isinstance(X, Bags)
     return source
 
 
@@ -261,7 +264,7 @@ def _reader(X: Any) -> Reader:
     if isinstance(X, Rankings):
         return ArrayReader(X.scores, "Rankings")
     if isinstance(X, Bags):
-        return ArrayReader(X.rows(), "Bags")
+        return BagsReader(X)
     if isinstance(X, np.ma.MaskedArray):
         raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
     if isinstance(X, np.memmap):

@@ -157,9 +157,25 @@ def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]
 @contextmanager
 def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
     """Open a table: the names of its columns, and each row's name and cells."""
+    with open_text(path) as file:
+        yield _header_and_rows(path, file, sep)
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open a text file, compressed or not, whatever its name says, with or without a byte-order mark.
+
+    Raises
+    ------
+    InputError
+        If what is read meanwhile is not UTF-8, no table, or a damaged gzip file.
+    """
+    with path.open("rb") as file:
+        compressed = file.read(2) == GZIP
+    raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")
     try:
-        with _open_text(path) as file:
-            yield _header_and_rows(path, file, sep)
+        with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+            yield text
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name!r} is not UTF-8 text: save it as UTF-8 ('CSV UTF-8' in a spreadsheet)") from error
     except csv.Error as error:
@@ -168,21 +184,18 @@ def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterat
         raise InputError(f"{path.name!r} is a damaged gzip file ({error}): get it again") from error
 
 
-def _open_text(path: Path) -> TextIO:
-    """Open a text file, compressed or not, whatever its name says, with or without a byte-order mark."""
-    with path.open("rb") as file:
-        compressed = file.read(2) == GZIP
-    raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")
-    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-
-
-def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[str], Iterator[tuple[str, list[str]]]]:
+def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:
+    """Read the first line that is not empty; return it and the separator of its columns."""
     first = file.readline()
     while first and not first.strip():
         first = file.readline()
     if not first:
         raise InputError(f"{path.name!r} is empty")
-    sep = _separator(path, first) if sep is None else sep
+    return first, _separator(path, first) if sep is None else sep
+
+
+def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[str], Iterator[tuple[str, list[str]]]]:
+    first, sep = header_line(path, file, sep)
     reader = csv.reader(_chain(first, file), delimiter=sep, strict=True)
     header = next(reader)
     second = next((line for line in reader if line), None)

@@ -78,6 +78,11 @@ class _Pair(Kernel):
         """Whether both operands do."""
         return self.left.takes_sparse and self.right.takes_sparse
 
+    @property
+    def takes_bags(self) -> bool:
+        """Whether both operands do."""
+        return self.left.takes_bags and self.right.takes_bags
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Resolve both operands."""
         return dataclasses.replace(self, left=self.left.resolve(X, seed), right=self.right.resolve(X, seed))
@@ -146,6 +151,11 @@ class _Transformed(Kernel):
     def takes_sparse(self) -> bool:
         """Whether the base kernel does."""
         return self.base.takes_sparse
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether the base kernel does."""
+        return self.base.takes_bags
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Resolve the base kernel."""

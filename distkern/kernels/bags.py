@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import log_determinants, mixed_pairs, moments
-from distkern.core.bags import Bags, split_rows
+from distkern.core.bag_rows import split_rows
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
@@ -39,6 +40,11 @@ class BagKernel(Kernel):
 
     dimensions: int | None = field(default=None, kw_only=True)
 
+    @property
+    def takes_bags(self) -> bool:
+        """True."""
+        return True
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Settle the number of dimensions, so that bags of other points are refused."""
         if self.dimensions is not None:
@@ -64,20 +70,6 @@ class BagKernel(Kernel):
         d = self.dimensions or 1
         points = np.random.default_rng(0).normal(size=(count, max(1, (n - 1) // (1 + d)), d))
         return Bags.from_arrays(list(points)).rows()
-
-    def could_have_prepared(self, A: Prepared, n: int) -> bool:
-        """Whether a block that came out of a file may be one of this kernel, of bags that are rows of n numbers."""
-        if len({array.shape[:1] for array in A.arrays.values()}) > 1:
-            return False
-        known = range(1, n) if self.dimensions is None else (self.dimensions,)
-        for d in (d for d in known if n > 1 + d and (n - 1) % (1 + d) == 0):
-            row = np.concatenate([[d], np.ones((n - 1) // (1 + d)), np.arange(1.0, 1 + d * (n - 1) // (1 + d))])
-            try:
-                if A.layout() == self.prepare(row[None]).layout():
-                    return self.is_sound(A)
-            except InputError:  # it takes no points of d dimensions, or depends on the cohort
-                return False
-        return False
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
@@ -106,7 +98,7 @@ class _GaussianPairs(BagKernel):
         for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])).tolist():
             raise SampleError(
                 f"the covariance of bag {name_of(row, ids)} is singular ({int((weights[row] > 0).sum())} points in "
-                f"{points.shape[2]} dimensions): give eta= a number above 0, or leave the bag out",
+                f"{points.shape[2]} dimensions): give eta a number above 0, or leave the bag out",
                 row,
             )
 

@@ -12,12 +12,13 @@ from scipy.linalg import solve_triangular
 
 from distkern.compiled.bags import complement_pairs
 from distkern.compiled.products import mirror_upper
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import as_source
+from distkern.kernels.bag_points import points_of
 from distkern.kernels.bags import BagKernel, GeneralizedVariance, check_number, refuse_other_points
 from distkern.kernels.bags_featured import MeanFeatures, PrincipalBhattacharyya, component_values
 from distkern.kernels.base import Kernel, Prepared
@@ -49,9 +50,7 @@ class _BasedKernel(BagKernel):
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Settle the number of dimensions, and resolve the base kernel on the points of all bags."""
         kernel: Any = super().resolve(X, seed)
-        source = as_source(X)
-        weights, points = split_rows(source.read(slice(0, len(source))))
-        return dataclasses.replace(kernel, base=self.base.resolve(points[weights > 0], seed))
+        return dataclasses.replace(kernel, base=self.base.resolve(points_of(X), seed))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Prepare the points of each bag for the base kernel, and what its own points say of it; or its features."""
@@ -67,7 +66,7 @@ class _BasedKernel(BagKernel):
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
         meeting = Meeting(self.base, block, block)
-        own = [self._of_one(arrays["shares"][i], meeting.values(i, slice(i, i + 1))) for i in range(bags)]
+        own = [self._of_one(arrays["shares"][i], meeting.own(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
     @abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
 from distkern.core.validation import Names, refuse_other_features
 from distkern.io.source import as_source
@@ -24,6 +25,9 @@ SPARSE = 0.3
 
 FEATURE_BYTES = 64
 """Bytes of memory to have for each feature before `Kernel.could_have_prepared` is asked about a block of anybody's."""
+
+TRIED = 4
+"""Samples that are drawn until the kernel is defined for one of them."""
 
 STRIP_BYTES = 2**23
 """Bytes of dense values looked at a time."""
@@ -129,6 +133,24 @@ class Kernel:
     def takes_sparse(self) -> bool:
         """Whether ``prepare`` takes a SciPy CSR array of samples too, with the same values of the kernel."""
         return False
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether samples are `Bags`."""
+        return False
+
+    def refuse_bags(self, source: Any) -> None:
+        """Refuse bags where the kernel compares vectors, of which their rows would be some.
+
+        Raises
+        ------
+        InputError
+            If the samples are bags, and the kernel does not take those.
+        """
+        if source.ragged and not self.takes_bags:
+            raise InputError(
+                f"the samples are bags and {self!r} compares vectors: use a kernel of bags, such as MeanMap({self!r})"
+            )
 
     # What a kernel provides ----------------------------------------------------------------------------------
 
@@ -249,6 +271,7 @@ class Kernel:
 
     def checked(self, source: Any) -> Array:
         """Read a whole source and check its samples by their names."""
+        self.refuse_bags(source)
         X = source.read(slice(0, source.shape[0]))
         self.check(X, source.ids, source.features)
         return X
@@ -325,9 +348,13 @@ def _layout(kernel: Kernel, n: int, sparse: bool) -> dict[str, tuple[Any, ...]]:
         from scipy.sparse import csr_array  # only here, so that a worker of dense samples need not load it
 
         return kernel.prepare(csr_array(([1.0], ([0], [0])), shape=(1, n))).layout()
-    sample = kernel.drawn(1, n)
-    kernel.check(sample)
-    return kernel.prepare(sample).layout()
+    for sample in kernel.drawn(TRIED, n):
+        if len(sample) != n:
+            break
+        with suppress(SampleError):  # another one may do
+            kernel.check(sample[None])
+            return kernel.prepare(sample[None]).layout()
+    raise InputError(f"no sample of {n} features that was tried will do")
 
 
 def _plain(value: Any) -> Any:

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import atom_pairs, density_pairs
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.source import as_source
+from distkern.kernels.bag_points import points_of
 from distkern.kernels.bags import BagKernel, check_number, refuse_other_points
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared, strips
 
 WIDER = 1.5
 """The draws are spread this many times as far as the points of the cohort."""
@@ -89,11 +90,11 @@ class Entropy(BagKernel):
         kernel: Any = super().resolve(X, seed)
         if self.bandwidth is None or self.center is not None:
             return kernel
-        source = as_source(X)
-        weights, points = split_rows(source.read(slice(0, len(source))))
-        every = points[weights > 0]
-        spread = WIDER * np.sqrt(every.var(axis=0) + self.bandwidth**2)
-        return dataclasses.replace(kernel, center=tuple(every.mean(axis=0).tolist()), spread=tuple(spread.tolist()))
+        points = points_of(X)
+        center = sum(points.read(rows).sum(axis=0) for rows in strips(*points.shape)) / len(points)
+        squares = sum(((points.read(rows) - center) ** 2).sum(axis=0) for rows in strips(*points.shape))
+        spread = WIDER * np.sqrt(squares / len(points) + self.bandwidth**2)
+        return dataclasses.replace(kernel, center=tuple(center.tolist()), spread=tuple(spread.tolist()))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort the atoms of each bag; or find its density at each draw, over that of the draws, and its entropy."""

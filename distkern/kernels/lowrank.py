@@ -95,6 +95,11 @@ class LowRank(VectorKernel):
                 raise InputError("landmarks must be one or more rows of as many numbers each")
             object.__setattr__(self, "landmarks", rows)
 
+    @property
+    def takes_bags(self) -> bool:
+        """Whether the base kernel does."""
+        return self.base.takes_bags
+
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Resolve the base kernel, and choose the landmarks among the samples of the cohort."""
         base = self.base.resolve(X, seed)

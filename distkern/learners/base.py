@@ -20,12 +20,12 @@ from distkern.learners.checks import (
     refuse_other_columns,
     require_memory,
     require_square,
-    require_symmetric,
     row_blocks,
     validated,
 )
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite, require_symmetric
 
 Self = TypeVar("Self", bound="KernelEstimator")
 
@@ -172,10 +172,7 @@ class KernelEstimator(BaseEstimator):
             return np.concatenate(parts)
         X = self._matrix(X, reset=False)
         gram = X if isinstance(X, BaseGram) else ArrayGram(X)
-        out = (gram if positions is None else gram[:, positions]).matmat(coefficients)
-        if not np.isfinite(out).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-        return out
+        return finite((gram if positions is None else gram[:, positions]).matmat(coefficients))
 
     def _require_memory(self, rows: int, cols: int, memory_limit: int | str | None) -> None:
         """Refuse kernel values between raw samples that do not fit in this process."""

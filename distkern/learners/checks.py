@@ -13,7 +13,9 @@ from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.engine.memory import available_memory
+from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite, require_symmetric
 
 MEMORY_FRACTION = 0.5
 """Share of the memory available now that a learner takes unless ``memory_limit`` states another amount."""
@@ -23,9 +25,6 @@ BLOCK_BYTES = 2**26
 
 BLOCKS_OF_VIEW = 8
 """Blocks in memory at a time, at most, while a view of views of a Gram matrix is read piece by piece."""
-
-SYMMETRY_TOLERANCE = 1e-8
-"""|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
 
 
 def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -41,6 +40,31 @@ def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) ->
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
     """Let scikit-learn check X."""
     return refused_as_ours(validate_data, estimator, X, **options)
+
+
+def positive(value: Any, name: str) -> float:
+    """Check that a parameter is a positive finite number."""
+    if not (_is_number(value) and 0 < value < np.inf):
+        raise InputError(f"{name} must be a positive finite number; got {value!r}")
+    return float(value)
+
+
+def not_negative(value: Any, name: str) -> float:
+    """Check that a parameter is a finite number of 0 or more."""
+    if not (_is_number(value) and 0 <= value < np.inf):
+        raise InputError(f"{name} must be a finite number of 0 or more; got {value!r}")
+    return float(value)
+
+
+def whole(value: Any, name: str) -> int:
+    """Check that a parameter is a whole number of 1 or more."""
+    if not (isinstance(value, (int, np.integer)) and value >= 1):
+        raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
+    return int(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating))
 
 
 def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice]:
@@ -90,22 +114,21 @@ def require_square(X: Any) -> None:
         )
 
 
-def require_symmetric(values: Floats) -> None:
-    """Refuse a training matrix that is not symmetric up to ``SYMMETRY_TOLERANCE``."""
-    asymmetry, largest = 0.0, 0.0
-    for rows in row_blocks(*values.shape):
-        largest = max(largest, float(values[rows].max()), -float(values[rows].min()))
-        asymmetry = max(asymmetry, _largest_difference(values[rows], values[:, rows].T))
-    if asymmetry > SYMMETRY_TOLERANCE * largest:
-        raise InputError(
-            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {asymmetry:.3g}; average it "
-            "with its transpose if that is rounding, and check the kernel if it is not"
-        )
+def as_training_gram(gram: Any) -> BaseGram:
+    """Take a Gram matrix as it is, and an array for one, if its rows and columns can be the same samples.
 
-
-def _largest_difference(left: Floats, right: Floats) -> float:
-    difference = left - right
-    return max(float(difference.max()), -float(difference.min()))
+    Raises
+    ------
+    InputError
+        If the matrix is not square and symmetric, or a value of an array is not finite.
+    """
+    if isinstance(gram, BaseGram):
+        require_square(gram)
+        return gram
+    matrix = ArrayGram(gram)
+    require_square(matrix)
+    require_symmetric(matrix.values)
+    return matrix
 
 
 def refuse_other_columns(known: Sequence[str] | None, gram: Any) -> None:
@@ -155,14 +178,13 @@ def read_matrix(gram: BaseGram) -> Floats:
     """
     values = np.empty(gram.shape)
     for rows, cols, block in gram.tiles():
-        if not np.isfinite(block).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-        values[np.ix_(rows, cols)] = block
+        values[np.ix_(rows, cols)] = finite(block)
     return values
 
 
 def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
     """Check labels and weights: labels and weights of the samples that count, and the positions of those."""
+    _refuse_complex(y)
     labels = refused_as_ours(column_or_1d, y, warn=True)
     missing = _missing(labels)
     if len(missing):
@@ -181,6 +203,7 @@ def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Float
     """Check targets, (samples,) or (samples, outputs), and weights: those that count, and the positions of them."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a number for every sample")
+    _refuse_complex(y)
     targets = refused_as_ours(np.asarray, y, dtype=np.float64)
     if targets.ndim == 2 and targets.shape[1] == 1:
         targets = refused_as_ours(column_or_1d, y, warn=True).astype(np.float64)
@@ -194,6 +217,11 @@ def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Float
             f"{len(missing)} such): give numbers, or leave those samples out"
         )
     return targets[kept], weights[kept], kept
+
+
+def _refuse_complex(y: Any) -> None:
+    if refused_as_ours(np.iscomplexobj, y):
+        raise InputError("Complex data not supported: the numbers in y are complex; give real ones")
 
 
 def sample_weights(sample_weight: Any, samples: int) -> tuple[Floats, Indices]:

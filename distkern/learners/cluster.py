@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator, read_samples
-from distkern.learners.checks import SYMMETRY_TOLERANCE, memory_allowed, require_memory, row_blocks, sample_weights
+from distkern.learners.checks import memory_allowed, not_negative, require_memory, row_blocks, sample_weights, whole
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite, is_symmetric
 from distkern.matrix.indexing import as_indices
 from distkern.solvers.lloyd import (
     Clustering,
@@ -159,9 +160,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             )
         side_by_side = self._side_by_side(gram.shape[0])
         before = gram.bytes_read()
-        self.diagonal_ = gram.diag()
-        if not np.isfinite(self.diagonal_).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        self.diagonal_ = finite(gram.diag())
         found = self._best(gram, weights, side_by_side)
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.n_iter
         self.objective_ = self.inertia_
@@ -202,11 +201,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= 1):
-                raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
-        if not (isinstance(self.tol, (int, float, np.integer, np.floating)) and 0 <= self.tol < np.inf):
-            raise InputError(f"tol must be a finite number of 0 or more; got {self.tol!r}")
+            whole(getattr(self, name), name)
+        not_negative(self.tol, "tol")
 
     def _side_by_side(self, samples: int) -> int:
         """How many starts fit the memory allowed; an error where not even one does."""
@@ -290,7 +286,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """Whether a bare array is square, symmetric and has k(x, x) of the training samples on its diagonal."""
         if X.shape[0] != X.shape[1] or not np.array_equal(X.diagonal(), self.diagonal_):
             return False
-        return bool(np.allclose(X, X.T, rtol=0, atol=SYMMETRY_TOLERANCE * np.abs(X).max()))
+        return is_symmetric(X)
 
     @property
     def _n_features_out(self) -> int:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Floats, Indices
+from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
-from distkern.learners.checks import memory_allowed, read_matrix, require_memory
+from distkern.learners.checks import as_training_gram, memory_allowed, read_matrix, require_memory
 from distkern.learners.cluster import KernelKMeans, generators_of
-from distkern.learners.partition import as_training_gram, require_silhouette_memory, whole_weights
+from distkern.learners.partition import require_silhouette_memory, whole_weights
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
 from distkern.matrix.lowrank import ArrayFeatures, LowRankGram
@@ -51,6 +51,10 @@ class ClusterNumbers:
         Its standard error s_k, which counts the spread of the references.
     reference
         What the references were, or None.
+    silhouettes
+        Silhouette of each sample for every k, (numbers, m); NaN for one cluster.
+    settings
+        How it was found, JSON-ready: what was asked of `cluster_numbers`.
     """
 
     n_clusters: Indices
@@ -61,6 +65,8 @@ class ClusterNumbers:
     gap: Floats
     gap_error: Floats
     reference: Reference | None
+    silhouettes: Floats
+    settings: Spec
 
     @property
     def by_silhouette(self) -> int:
@@ -170,15 +176,21 @@ def cluster_numbers(
             logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
         gap = np.mean(logs, axis=0) - _logarithms(inertia)
         gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
+    each = _silhouettes(gram, labels, weights, squared)
+    settings: Spec = {"references": references, "squared": squared, "n_init": n_init}
+    if isinstance(random_state, (int, np.integer)):
+        settings["random_state"] = int(random_state)
     return ClusterNumbers(
         np.array(numbers),
         labels,
         tuple(medoids(run.labels, run.closest, weights, run.n_clusters) for run in found),
         inertia,
-        _mean_silhouettes(gram, labels, weights, squared),
+        np.average(each, axis=1, weights=weights),
         gap,
         gap_error,
         drawn_from,
+        each,
+        settings,
     )
 
 
@@ -213,14 +225,13 @@ def _partitions(
     return [best_of(runs[k]) for k in numbers]
 
 
-def _mean_silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool) -> Floats:
-    """Mean silhouette of each partition that has two clusters of samples with a weight, all in one pass."""
+def _silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool) -> Floats:
+    """Silhouettes in each partition that has two clusters of samples with a weight, NaN in others; all in one pass."""
     several = [row for row, found in enumerate(labels) if len(np.unique(found[weights > 0])) > 1]
-    means = np.full(len(labels), np.nan)
+    each = np.full(labels.shape, np.nan)
     if several:
-        each = silhouettes(gram, [labels[row] for row in several], weights, squared=squared)
-        means[several] = [np.average(values, weights=weights) for values in each]
-    return means
+        each[several] = silhouettes(gram, [labels[row] for row in several], weights, squared=squared)
+    return each
 
 
 def _logarithms(inertia: Floats | list[float]) -> Floats:

@@ -17,6 +17,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import BLOCKS_OF_VIEW, memory_allowed, memory_at_work, read_matrix, require_memory
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 from distkern.matrix.views import ROUNDING
 from distkern.solvers.eigen import Eigenpairs, bytes_of_search, dense_eigenpairs, largest_eigenpairs
 
@@ -225,8 +226,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return gram, 0
         centered = gram.centered()
         self.means_, self.grand_mean_ = centered.row_means, centered.grand_mean
-        if not np.isfinite(self.means_).all():
-            raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
+        finite(self.means_)
         return centered, 1
 
     def _solved(self, view: BaseGram, count: int, dense: bool) -> Eigenpairs:
@@ -261,10 +261,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
 def _total_variance(view: BaseGram) -> float:
     """Trace of the matrix, from its diagonal alone."""
-    diagonal = view.diag()
+    diagonal = finite(view.diag())
     floor = max(view.norm_floor(), ROUNDING * float(np.abs(diagonal).max()))
-    if not np.isfinite(diagonal).all():
-        raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
     if diagonal.min() < -floor:
         raise InputError(
             f"the matrix is not positive semidefinite: sample {view.row_ids[int(diagonal.argmin())]!r} has the squared "

@@ -18,6 +18,7 @@ from distkern.learners.checks import (
     labels_and_weights,
     memory_allowed,
     memory_at_work,
+    positive,
     read_matrix,
     require_memory,
 )
@@ -28,8 +29,8 @@ from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_d
 NOTHING = 1e-12
 """A discriminant whose share of the between-class scatter is below this fraction of the largest separates nothing."""
 
-VECTORS_OF_CG = 16
-"""Vectors of m numbers that conjugate gradients hold beside those of each class."""
+VECTORS_OF_CG = 24
+"""Vectors of m numbers that conjugate gradients hold for each class."""
 
 
 class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator):
@@ -64,11 +65,11 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         if f were normal with the same variance in each class; equal when not given.
     solver
         ``"direct"``: a Cholesky factor of N + μ I, in memory. ``"cg"``: conjugate gradients by products with the matrix
-        only, two a step, from memory where it fits. ``"auto"``: direct where that fits.
+        only, two a step for all classes together, from memory where it fits. ``"auto"``: direct where that fits.
     tol
         Largest relative residual at which conjugate gradients stop.
     max_iter
-        Most steps of conjugate gradients for each of the C − 1 systems.
+        Most steps of conjugate gradients, each of which advances all C − 1 systems.
     memory_limit
         Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
 
@@ -87,7 +88,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     residual_
         Largest relative residual of the systems.
     n_iter_
-        Steps of conjugate gradients, of all systems together; 1 for the direct solver.
+        Steps of conjugate gradients; 1 for the direct solver.
     n_passes_, bytes_read_
         How often the matrix was read or multiplied as a whole, and bytes read from storage.
     kernel_, prepared_
@@ -219,8 +220,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     # Training --------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.mu, (int, float, np.integer, np.floating)) and 0 < self.mu < np.inf):
-            raise InputError(f"mu must be a positive finite number; got {self.mu!r}")
+        positive(self.mu, "mu")
         if self.solver not in ("auto", "direct", "cg"):
             raise InputError(f'solver must be "auto", "direct" or "cg"; got {self.solver!r}')
         threshold = self.threshold
@@ -249,7 +249,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         if self.solver == "direct" or (self.solver == "auto" and needed <= allowed):
             self.n_passes_ = 1
             return solve_directly(read_matrix(gram), codes, weights, self.mu)
-        beside = 8 * m * (VECTORS_OF_CG + 8 * classes)
+        beside = 8 * m * VECTORS_OF_CG * classes
         held = isinstance(gram, ArrayGram)
         if not held and 8 * m**2 + at_work + beside <= allowed:
             gram, held = ArrayGram(read_matrix(gram), row_ids=gram.row_ids), True

@@ -21,7 +21,7 @@ from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
-from distkern.learners.checks import sample_weights, validated
+from distkern.learners.checks import not_negative, sample_weights, validated, whole
 from distkern.learners.cluster import generators_of
 from distkern.learners.consensus import best_order
 
@@ -266,11 +266,8 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= 1):
-                raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
-        if not (isinstance(self.tol, (int, float, np.integer, np.floating)) and 0 <= self.tol < np.inf):
-            raise InputError(f"tol must be a finite number of 0 or more; got {self.tol!r}")
+            whole(getattr(self, name), name)
+        not_negative(self.tol, "tol")
 
     def _new(self, X: Any) -> Floats:
         check_is_fitted(self)

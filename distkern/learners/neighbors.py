@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
-from distkern.learners.checks import memory_at_work, require_memory
-from distkern.learners.partition import as_training_gram
+from distkern.learners.checks import as_training_gram, memory_at_work, require_memory
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -108,7 +107,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
-    needed = 3 * 8 * samples * int(n_neighbors) + memory_at_work(samples, samples, 4)
+    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + memory_at_work(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids)

@@ -8,8 +8,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.learners.checks import memory_at_work, require_memory, require_square, require_symmetric, sample_weights
-from distkern.matrix.array import ArrayGram
+from distkern.learners.checks import as_training_gram, memory_at_work, require_memory, sample_weights
 from distkern.matrix.base import BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
 
@@ -92,20 +91,8 @@ def kernel_silhouette(
 
 def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | None) -> None:
     """Refuse silhouettes of partitions with so many clusters in all where they do not fit."""
-    needed = 2 * 8 * len(gram) * clusters + memory_at_work(len(gram), len(gram), 4)
+    needed = 3 * 8 * len(gram) * clusters + memory_at_work(len(gram), len(gram), 4)
     require_memory(needed, limit, f"the silhouettes of {len(gram):,} samples in {clusters} clusters")
-
-
-def as_training_gram(gram: Any) -> BaseGram:
-    """Take a Gram matrix as it is, and an array for one, if it is symmetric."""
-    if isinstance(gram, BaseGram):
-        require_square(gram)
-        return gram
-    values = np.asarray(gram, dtype=np.float64)
-    matrix = ArrayGram(values)
-    require_square(values)
-    require_symmetric(values)
-    return matrix
 
 
 def as_labels(labels: Any, samples: int) -> tuple[Array, Indices]:

@@ -74,8 +74,9 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Parameters
     ----------
     model
-        A fitted `KernelSVC` or `KernelStandardizer`, a pipeline of them, or a `CohortPredictor`, which brings its own
-        ``gram``.
+        A fitted estimator of this package (`KernelFisherDiscriminant`, `KernelKMeans`, `KernelPCA`, `KernelRidge`,
+        `KernelSVC`, `KernelSVR`, `KernelStandardizer`, `LSRRanker`, `MLSRRanker`, `MLSRRankerCV`, `MallowsMixture`,
+        `RankSVM` or `SGDRanker`), a pipeline of them, or a `CohortPredictor`, which brings its own ``gram``.
     path
         The file to write, taken as it is.
     gram

@@ -11,9 +11,16 @@ from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.learners.checks import BLOCKS_OF_VIEW, memory_at_work, read_matrix, refused_as_ours, require_memory
+from distkern.learners.checks import (
+    BLOCKS_OF_VIEW,
+    memory_at_work,
+    positive,
+    read_matrix,
+    refused_as_ours,
+    require_memory,
+    whole,
+)
 from distkern.learners.ranking import PairRanker, ranking_targets
-from distkern.learners.systems import positive
 from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
@@ -115,8 +122,7 @@ class RankSVM(PairRanker):
         """
         if self.loss not in SOLVERS:
             raise InputError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise InputError(f"max_iter must be a whole number of 1 or more; got {self.max_iter!r}")
+        whole(self.max_iter, "max_iter")
         C, tol = positive(self.C, "C"), positive(self.tol, "tol")
         gram = self._training_gram(X, self.memory_limit)
         targets = ranking_targets(y, gram.shape[0])
@@ -221,8 +227,7 @@ class SGDRanker(PairRanker):
         lam = positive(self.lam, "lam")
         if not 0 <= self.power < 1:
             raise InputError(f"power must be at least 0 and less than 1; got {self.power!r}")
-        if not isinstance(self.epochs, (int, np.integer)) or self.epochs < 1:
-            raise InputError(f"epochs must be a whole number of 1 or more; got {self.epochs!r}")
+        whole(self.epochs, "epochs")
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
         targets = ranking_targets(y, m)

@@ -15,7 +15,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian
-from distkern.learners.checks import read_matrix, refused_as_ours, require_memory
+from distkern.learners.checks import read_matrix, refused_as_ours, require_memory, whole
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
 from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
 from distkern.solvers.holdout import HoldOut, holdout_bytes
@@ -252,9 +252,7 @@ class MLSRRankerCV(BaseEstimator):
     def _combinations(
         self, candidates: int, ratios: Sequence[float]
     ) -> Iterator[tuple[tuple[int, ...], tuple[float, ...]]]:
-        if not isinstance(self.n_kernels, (int, np.integer)) or self.n_kernels < 1:
-            raise InputError(f"n_kernels must be a whole number of 1 or more; got {self.n_kernels!r}")
-        for count in range(1, min(int(self.n_kernels), candidates) + 1):
+        for count in range(1, min(whole(self.n_kernels, "n_kernels"), candidates) + 1):
             for chosen in combinations(range(candidates), count):
                 for others in product(ratios, repeat=count - 1):
                     yield chosen, (1.0, *others)

@@ -12,10 +12,9 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import require_square, require_symmetric, targets_and_weights
+from distkern.learners.checks import as_training_gram, positive, targets_and_weights
 from distkern.learners.metrics import ranking_error
-from distkern.learners.systems import SystemLearner, positive
-from distkern.matrix.array import ArrayGram
+from distkern.learners.systems import SystemLearner
 from distkern.matrix.base import BaseGram
 from distkern.matrix.sums import SumGram
 
@@ -309,19 +308,10 @@ class MLSRRanker(LSRRanker):
         factors = self._factors(len(parts))
         if len(parts) == 1 and factors[0] == 1:
             return parts[0]
-        return SumGram([_as_training_gram(part) for part in parts], factors)
+        return SumGram([as_training_gram(part) for part in parts], factors)
 
 
 def matrices(X: Any) -> list[Any]:
     """The matrices of a list of them, or the one that X is."""
     several = isinstance(X, (list, tuple)) and any(isinstance(part, BaseGram) or np.ndim(part) == 2 for part in X)
     return list(X) if several else [X]
-
-
-def _as_training_gram(part: Any) -> BaseGram:
-    if isinstance(part, BaseGram):
-        return part
-    gram = ArrayGram(part)
-    require_square(gram)
-    require_symmetric(np.asarray(part, dtype=np.float64))
-    return gram

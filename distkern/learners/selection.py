@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats
-from distkern.learners.checks import labels_and_weights, memory_allowed, read_matrix, require_square, require_symmetric
+from distkern.learners.checks import as_training_gram, labels_and_weights, memory_allowed, read_matrix
 from distkern.learners.folds import Folds, Split
 from distkern.learners.nested import Together, nested, parts_of
 from distkern.learners.standardizer import KernelStandardizer
@@ -193,7 +193,7 @@ def cross_validate_gram(
     1.0
     """
     started = time.perf_counter()
-    matrix = _symmetric_gram(gram)
+    matrix = as_training_gram(gram)
     labels = labels_and_weights(y, None, len(matrix))[0]
     model = make_pipeline(KernelStandardizer(), KernelSVC()) if estimator is None else estimator
     if not hasattr(model, "decision_function"):
@@ -338,16 +338,6 @@ def best_C(
 
 
 # Pieces ------------------------------------------------------------------------------------------------------------
-
-
-def _symmetric_gram(gram: Any) -> BaseGram:
-    if isinstance(gram, BaseGram):
-        require_square(gram)
-        return gram
-    matrix = ArrayGram(gram)
-    require_square(matrix)
-    require_symmetric(matrix.to_numpy(matrix.nbytes))
-    return matrix
 
 
 def _grid(estimator: Any, C: Sequence[float] | None) -> list[float]:

@@ -12,9 +12,10 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import SYMMETRY_TOLERANCE, read_matrix
+from distkern.learners.checks import read_matrix
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite, is_symmetric
 from distkern.matrix.views import CenteredGram, View
 
 
@@ -142,8 +143,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         if self.center:
             centered = gram.centered()
             self.means_, self.grand_mean_ = centered.row_means, centered.grand_mean
-            if not (np.isfinite(self.means_).all() and np.isfinite(self.diagonal_).all()):
-                raise InputError("the training matrix holds values that are not finite (NaN or infinite)")
+            finite(self.means_), finite(self.diagonal_)
         return self._standardized(gram)
 
     # New samples ---------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             return False
         if self.center and not np.allclose(X.mean(axis=1), self.means_, rtol=1e-9, atol=1e-9 * np.abs(X).max()):
             return False
-        return bool(np.allclose(X, X.T, rtol=0, atol=SYMMETRY_TOLERANCE * np.abs(X).max()))
+        return is_symmetric(X)
 
     # Both ----------------------------------------------------------------------------------------------------------
 

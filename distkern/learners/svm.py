@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import labels_and_weights, memory_allowed, refused_as_ours
+from distkern.learners.checks import labels_and_weights, memory_allowed, positive, refused_as_ours
 from distkern.learners.machines import Machines, sigmoid
 from distkern.matrix.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
@@ -238,7 +238,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
     # Training ------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        require_positive(self, "C", "tol")
+        positive(self.C, "C"), positive(self.tol, "tol")
         for name in ("multi_class", "decision_function_shape"):
             if getattr(self, name) not in ("ovo", "ovr"):
                 raise InputError(f'{name} must be "ovo" or "ovr"; got {getattr(self, name)!r}')
@@ -315,9 +315,9 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         for fold, (_, test) in enumerate(folds):
             scores[test] = product[kept[test], fold] - [solution.offset for solution in found[fold]]
         fits = []
-        for machine, (positive, _) in enumerate(machines.sides):
+        for machine, (above, _) in enumerate(machines.sides):
             own = machines.members(machine, codes)
-            fits.append(sigmoid(scores[own, machine], codes[own] == positive, weights[own]))
+            fits.append(sigmoid(scores[own, machine], codes[own] == above, weights[own]))
         self.probA_, self.probB_ = (np.array(values) for values in zip(*fits, strict=True))
 
     # Prediction ----------------------------------------------------------------------------------------------------
@@ -338,14 +338,6 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         """Return f of each machine, (samples, machines); positive for its positive side."""
         check_is_fitted(self)
         return self._expansion(X, self._support_coefficients(), self.support_) + self.intercept_
-
-
-def require_positive(estimator: Any, *names: str) -> None:
-    """Refuse parameters that are not positive finite numbers."""
-    for name in names:
-        value = getattr(estimator, name)
-        if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
-            raise InputError(f"{name} must be a positive finite number; got {value!r}")
 
 
 def warn_unless_converged(found: Sequence[Solution], tol: float) -> None:

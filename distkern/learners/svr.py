@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import memory_allowed, targets_and_weights
-from distkern.learners.svm import require_positive, warn_unless_converged
+from distkern.learners.checks import memory_allowed, not_negative, positive, targets_and_weights
+from distkern.learners.svm import warn_unless_converged
 from distkern.solvers.dual import Problem
 from distkern.solvers.smo import solve
 
@@ -118,9 +118,7 @@ class KernelSVR(RegressorMixin, KernelEstimator):
         ConvergenceWarning
             If the solver stopped before it had converged.
         """
-        require_positive(self, "C", "tol")
-        if not (isinstance(self.epsilon, (int, float, np.integer, np.floating)) and 0 <= self.epsilon < np.inf):
-            raise InputError(f"epsilon must be a number, 0 or more; got {self.epsilon!r}")
+        positive(self.C, "C"), positive(self.tol, "tol"), not_negative(self.epsilon, "epsilon")
         if getattr(X, "shape", ()):
             _targets(y, sample_weight, X.shape[0])  # before kernel values are computed, or read for a check
         gram = self._training_gram(X, self.memory_limit)
@@ -165,8 +163,6 @@ class KernelSVR(RegressorMixin, KernelEstimator):
 
 
 def _targets(y: Any, sample_weight: Any, samples: int) -> tuple[Floats, Floats, Indices]:
-    if np.asarray(y).dtype.kind == "c":
-        raise InputError("Complex data not supported: the targets y are complex; give real numbers")
     targets, weights, kept = targets_and_weights(y, sample_weight, samples)
     if targets.ndim != 1:
         raise InputError(

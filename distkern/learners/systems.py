@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import memory_allowed
+from distkern.learners.checks import memory_allowed, positive
 from distkern.matrix.base import BaseGram
 from distkern.solvers.conjugate import Solution, solve
 
@@ -54,10 +52,3 @@ class SystemLearner(KernelEstimator):
                 stacklevel=3,
             )
         return found
-
-
-def positive(value: Any, name: str) -> float:
-    """Check that a parameter is a positive finite number."""
-    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
-        raise InputError(f"{name} must be a positive finite number; got {value!r}")
-    return float(value)

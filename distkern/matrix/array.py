@@ -10,6 +10,7 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 
 
 def name_samples(count: int) -> tuple[str, ...]:
@@ -55,8 +56,7 @@ class ArrayGram(BaseGram):
         self._values: Floats = np.asarray(values, dtype=np.float64)
         if self._values.ndim != 2:
             raise InputError(f"a Gram matrix has two axes; got an array of shape {self._values.shape}")
-        if not np.isfinite(self._values).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+        finite(self._values)
         rows, cols = self._values.shape
         self._symmetric = rows == cols and row_diag is None and col_diag is None
         self._row_diag = self._given(row_diag, rows, "row_diag")

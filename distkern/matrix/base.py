@@ -12,6 +12,7 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.indexing import as_indices, split_key
+from distkern.matrix.pairs import Numbers, PairWork, State, numbers_at, strips
 
 if TYPE_CHECKING:
     from distkern.matrix.views import CenteredGram, UnitNormGram
@@ -190,6 +191,36 @@ class BaseGram(ABC):
             raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
         return V
 
+    def fold(self, work: PairWork, numbers: Numbers, masses: Numbers | None = None) -> State:
+        """Do some work on all pairs of samples in one pass over the tiles, where they lie, and merge what it finds.
+
+        Parameters
+        ----------
+        work
+            What is done; see `PairWork`.
+        numbers
+            Numbers of each sample that it takes, (m, ...) each, which are the same for equal samples.
+        masses
+            Numbers that add up over equal samples.
+        """
+        self.diag()  # refuses a matrix between unlike samples
+        return self._fold(work, numbers, masses or {}, None)
+
+    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+        """Work on some of the samples, all by default, whose numbers these are; here, in this process."""
+        gram: BaseGram = self if part is None else SliceGram(self, part, part)
+        state = work.begin(len(gram))
+        known = {**numbers, **masses, "position": np.arange(len(gram))}
+        for rows, cols, values in gram.tiles():
+            other = numbers_at(known, cols)
+            for where, strip in strips(values):
+                own = rows[where]
+                found = tuple(array[own] for array in state)
+                work.add(found, None, strip, numbers_at(known, own), other)
+                for array, added in zip(state, found, strict=True):
+                    array[own] = added
+        return state
+
     def centered(self, on: Any = None) -> CenteredGram:
         """Centre in feature space on the mean of the samples ``on`` (all by default), lazily but for one pass.
 
@@ -295,6 +326,9 @@ class SliceGram(BaseGram):
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
         top, left = self._rows if rows is None else self._rows[rows], self._cols if cols is None else self._cols[cols]
         return self._parent._product(V, top, left)
+
+    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+        return self._parent._fold(work, numbers, masses, self._rows if part is None else self._rows[part])
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples, from the parent's diagonal."""

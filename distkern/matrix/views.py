@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Floats, Indices
+from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
 from distkern.matrix.indexing import as_indices
+from distkern.matrix.pairs import Numbers, PairWork, Seen, State
 
 ROUNDING = 1e-10
 """A squared distance from the centre below this fraction of the largest k(x, x) has lost six digits to rounding, or is
@@ -60,6 +62,21 @@ class View(BaseGram):
         for rows, cols, values in self._parent.tiles():
             yield rows, cols, self.transformed(values, rows, cols)
 
+    def _fold_seen(
+        self,
+        work: PairWork,
+        transform: Callable[..., Floats],
+        own: dict[str, Array],
+        numbers: Numbers,
+        masses: Numbers,
+        part: Indices | None,
+    ) -> State:
+        """Work on values that the parent's become by a function of them and of own numbers of each sample."""
+        unique = {name: f"{name} of view {len(numbers)}" for name in own}  # the view may be of a view of its kind
+        known = {unique[name]: _some(array, part) for name, array in own.items()}
+        seen = Seen(work, transform, (*known, "position"))
+        return self._parent._fold(seen, {**numbers, **known}, masses, part)
+
 
 class CenteredGram(View):
     """k(x, y) − r(x) − c(y) + g: centred in feature space on a set of samples.
@@ -80,8 +97,11 @@ class CenteredGram(View):
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Centred values."""
-        # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
-        return values - np.add.outer(self.row_means[rows], self.col_means[cols]) + self.grand_mean
+        return _centred(values, self.row_means[rows], rows, self.col_means[cols], cols, grand_mean=self.grand_mean)
+
+    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+        transform = partial(_centred, grand_mean=self.grand_mean)
+        return self._fold_seen(work, transform, {"means": self.row_means}, numbers, masses, part)
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
         row_means, col_means = _some(self.row_means, rows), _some(self.col_means, cols)
@@ -145,10 +165,10 @@ class UnitNormGram(View):
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Values divided by the norms."""
-        values = values / np.multiply.outer(self.row_norms[rows], self.col_norms[cols])
-        if self.is_symmetric:
-            values[np.equal.outer(rows, cols)] = 1.0
-        return values
+        return _scaled(values, self.row_norms[rows], rows, self.col_norms[cols], cols, symmetric=self.is_symmetric)
+
+    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+        return self._fold_seen(work, _scaled, {"norms": self.row_norms}, numbers, masses, part)
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
         scaled = (V.T / _some(self.col_norms, cols)).T
@@ -161,6 +181,22 @@ class UnitNormGram(View):
     def col_diag(self) -> Floats:
         """Ones."""
         return np.ones(self.shape[1])
+
+
+def _centred(
+    values: Floats, row_means: Floats, rows: Indices, col_means: Floats, cols: Indices, *, grand_mean: float
+) -> Floats:
+    # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
+    return values - np.add.outer(row_means, col_means) + grand_mean
+
+
+def _scaled(
+    values: Floats, row_norms: Floats, rows: Indices, col_norms: Floats, cols: Indices, *, symmetric: bool = True
+) -> Floats:
+    values = values / np.multiply.outer(row_norms, col_norms)
+    if symmetric:
+        values[np.equal.outer(rows, cols)] = 1.0
+    return values
 
 
 def _some(values: Floats, positions: Indices | None) -> Floats:

@@ -12,10 +12,13 @@ _HOME_OF = {
     "plot_kernel_pca": "distkern.report.figures",
     "plot_accuracy": "distkern.report.scores",
     "plot_chosen_C": "distkern.report.scores",
+    "plot_cluster_numbers": "distkern.report.cluster_figures",
+    "plot_silhouettes": "distkern.report.cluster_figures",
+    "write_cluster_report": "distkern.report.cluster_page",
     "write_report": "distkern.report.page",
 }
 
-__all__ = ["plot_accuracy", "plot_chosen_C", "plot_gram", "plot_kernel_pca", "write_report"]
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -177,17 +177,16 @@ def _span(counts: Iterable[int]) -> str:
 # The matrix and its samples ----------------------------------------------------------------------------------------
 
 
-def matrix_rows(gram: BaseGram, drawn: Drawn) -> Rows:
-    """Size and range of the matrix."""
+def matrix_rows(samples: int, diagonal: Floats, drawn: Drawn) -> Rows:
+    """Size and range of the matrix between some samples, from k(x, x) of all or of those that are drawn."""
     where = " among the samples drawn" if drawn.is_part else ""
     low, high = off_diagonal_range(drawn.values)
-    diagonal = gram.diag()
     least, greatest = float(diagonal.min()), float(diagonal.max())
     span = _signed(least) if least == greatest else f"{_signed(least)} to {_signed(greatest)}"
     return [
-        ("Matrix", f"{gram.shape[0]:,} × {gram.shape[1]:,} kernel values"),
+        ("Matrix", f"{samples:,} × {samples:,} kernel values"),
         ("Between two samples", f"{_signed(low)} to {_signed(high)}{where}" if len(drawn.values) > 1 else "–"),
-        ("Of a sample with itself", span),
+        ("Of a sample with itself", span + (where if len(diagonal) < samples else "")),
     ]
 
 
@@ -258,7 +257,7 @@ def run_rows(info: Spec) -> list[list[str]]:
     ]
 
 
-def version_rows(gram: BaseGram) -> Rows:
+def version_rows(gram: BaseGram | None) -> Rows:
     """Versions of what made the matrix and the page."""
     rows = [("distkern", __version__)]
     if isinstance(gram, Gram | NystromGram) and gram.info()["version"] != __version__:
@@ -283,26 +282,35 @@ def snippet(
     loading: str | None,
 ) -> str:
     """Python that computes the same again."""
-    lines = ["import distkern as dk", ""]
-    needs_labels = labelled or evaluation is not None
-    if loading is not None:
-        lines += [*loading.strip().splitlines(), ""]
-    elif words is not None:
-        lines.append(f"X = ...  # the cohort: {' '.join(gram.info()['source'].split())}")  # type: ignore[attr-defined]
-    else:
-        lines.append("K = ...  # the kernel values")
-    if loading is None and needs_labels:
-        lines.append("y = ...  # the label of each sample")
-    if words is None:
-        lines.append("gram = dk.ArrayGram(K)")
-    else:
-        info = gram.info()  # type: ignore[attr-defined]
-        store = os.path.basename(os.path.normpath(info["path"]))
-        dtype = f", dtype={info['dtype']!r}" if info["dtype"] == "float32" else ""  # integers are the kernel's choice
-        lines.append(f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype}{_landmark_arguments(info)})")
+    labels = (
+        []
+        if loading is not None or not (labelled or evaluation is not None)
+        else ["y = ...  # the label of each sample"]
+    )
+    lines = [*loading_lines(gram, words, loading), *labels, gram_line(gram, words)]
     if evaluation is not None:
         lines += [_evaluate_line(evaluation.settings), "print(evaluation.mean(), evaluation.std())"]
     return "\n".join(lines)
+
+
+def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None) -> list[str]:
+    """Python that loads what the matrix is computed from, as far as it is known."""
+    lines = ["import distkern as dk", ""]
+    if loading is not None:
+        return [*lines, *loading.strip().splitlines(), ""]
+    if words is None:
+        return [*lines, "K = ...  # the kernel values"]
+    return [*lines, f"X = ...  # the cohort: {' '.join(gram.info()['source'].split())}"]  # type: ignore[attr-defined]
+
+
+def gram_line(gram: BaseGram, words: KernelWords | None) -> str:
+    """Python that computes the matrix."""
+    if words is None:
+        return "gram = dk.ArrayGram(K)"
+    info = gram.info()  # type: ignore[attr-defined]
+    store = os.path.basename(os.path.normpath(info["path"]))
+    dtype = f", dtype={info['dtype']!r}" if info["dtype"] == "float32" else ""  # integers are the kernel's choice
+    return f"gram = dk.compute_gram({words.code}, X, store={store!r}{dtype}{_landmark_arguments(info)})"
 
 
 def _landmark_arguments(info: Spec) -> str:

@@ -111,12 +111,34 @@ def draw_samples(gram: BaseGram, codes: Indices, *, within: str = "similar", lim
     >>> drawn.samples.tolist(), drawn.values.diagonal().tolist()
     ([1, 3, 0, 2], [2.0, 4.0, 1.0, 3.0])
     """
+    of_class = chosen_samples(codes, limit)
+    samples = np.concatenate(of_class)
+    return arranged(gram.block(samples, samples), of_class, codes, within=within)
+
+
+def chosen_samples(codes: Indices, limit: int = DRAWN_SAMPLES) -> list[Indices]:
+    """Positions of the samples that are drawn, class by class."""
+    step = max(1, -(-len(codes) // limit))
+    return [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
+
+
+def arranged(values: Floats, of_class: list[Indices], codes: Indices, *, within: str = "similar") -> Drawn:
+    """Order the samples that are drawn within their classes.
+
+    Parameters
+    ----------
+    values
+        Kernel values between them, class by class.
+    of_class
+        What `chosen_samples` chose.
+    codes
+        Class of every sample, (m,).
+    within
+        As of `draw_samples`.
+    """
     if within not in ("similar", "given"):
         raise InputError(f'within must be "similar" or "given", not {within!r}')
-    step = max(1, -(-len(codes) // limit))
-    of_class = [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
     samples = np.concatenate(of_class)
-    values = gram.block(samples, samples)
     if within == "similar":
         edges = np.cumsum([0, *map(len, of_class)])
         order = np.concatenate(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distkern.core.errors import InputError, InputTypeError, MissingExtraError
-from distkern.core.files import as_path, refuse_existing, write_text
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.files import as_path, refuse_existing
 from distkern.core.typing import Spec
 from distkern.gram.handle import Gram
 from distkern.gram.nystrom import NystromGram
 from distkern.matrix.base import BaseGram
 from distkern.report import content
+from distkern.report.layout import order_note, render, require_extras, write_page
 from distkern.report.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
 from distkern.report.summary import as_percent, chosen_C
 
@@ -81,7 +81,7 @@ def write_report(
     ...     page.name, "Gram matrix on 2 samples" in page.read_text(encoding="utf-8")
     ('report.html', True)
     """
-    _require_extras()
+    require_extras()
     place = as_path(path)
     refuse_existing(place, overwrite)
     matrix = as_symmetric(gram)
@@ -90,20 +90,7 @@ def write_report(
     drawn = draw_samples(matrix, classes.codes)
     said = _said(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
     page = _rendered(said, drawn, classes, evaluation, reference, reference_label)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write {str(place)!r}: {error.strerror or error}; give another path") from error
-    write_text(place, page, overwrite=overwrite)
-    return place
-
-
-def _require_extras() -> None:
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtraError.of("The report", "report") from error
+    return write_page(place, page, overwrite=overwrite)
 
 
 def _check(
@@ -141,7 +128,7 @@ def _said(
     said: Spec = {
         "title": title or content.title_of(matrix, words),
         "kernel": words,
-        "matrix": content.matrix_rows(matrix, drawn),
+        "matrix": content.matrix_rows(len(matrix), matrix.diag(), drawn),
         "cohort": content.cohort_rows(matrix),
         "classes": content.class_rows(classes) if labelled else [],
         "samples": f"{len(matrix):,}",
@@ -169,9 +156,6 @@ def _rendered(
     reference_label: str | None,
 ) -> str:
     """Draw the pictures and lay everything out."""
-    import jinja2
-    import markupsafe
-
     from distkern.report import figures, scores
     from distkern.report.pictures import picture
 
@@ -207,32 +191,5 @@ def _rendered(
                 alt=f"How many outer folds chose each C: {listed}.",
                 size=(4.8, 3.6),
             )
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("distkern.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["formula"] = lambda text: markupsafe.Markup(_subscripts(str(markupsafe.escape(text))))
-    return environment.get_template("report.html.j2").render(**said, pictures=pictures, note=_note(drawn, several))
-
-
-def _note(drawn: Drawn, several: bool) -> str:
-    """How the samples in the heat map are ordered and chosen."""
-    order = "Samples are ordered by class and, within a class," if several else "Samples are ordered"
-    some = ""
-    if drawn.is_part:
-        some = f" {len(drawn.samples):,} of the {drawn.total:,} samples are drawn, evenly spaced within each class."
-    return f"{order} by the leading eigenvector of the centred values, so that alike samples lie side by side.{some}"
-
-
-def _subscripts(text: str) -> str:
-    """Set n_c as n with a low c, and x^d as x with a high d, in text that is escaped already.
-
-    Examples
-    --------
-    >>> _subscripts("(n_c − n_d)^2")
-    '(n<sub>c</sub> − n<sub>d</sub>)<sup>2</sup>'
-    """
-    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", re.sub(r"(\w)_(\w+)", r"\1<sub>\2</sub>", text))
+    note = order_note(drawn, "class") if several else order_note(drawn)
+    return render("report.html.j2", said | {"pictures": pictures, "note": note})

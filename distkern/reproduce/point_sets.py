@@ -2,10 +2,10 @@
 
 The paper draws accuracy against C for several widths and prints no numbers; it leaves open how its crosses and squares
 look. Ours have lines one pixel wide: a cross, 2s − 1 pixels wide and high, or the frame of a square of side s, with s
-drawn from 8 to 16, at a random place. So neither the number of pixels nor their spread tells them apart, only the
-shape. The digits are the first 20 of each among the images of MNIST that ship, which the paper took from NIST; 30
-pixels of intensity above 191 are drawn from each, and the baselines see nothing but these. Splits are random, as many
-as the paper has; for the shapes, where it seems to have one, ten.
+drawn from 8 to 16, at a random place. So a cross and a square of one s have as many pixels, about as widely spread,
+and differ by their shape. The digits are the first 20 of each among the images of MNIST that ship, which the paper
+took from NIST; 30 pixels of intensity above 191 are drawn from each, and the baselines see nothing but these. Splits
+are random, as many as the paper has; for the shapes, where it seems to have one, ten.
 
     distkern reproduce point-sets --out docs/figures/point-sets.csv
 """

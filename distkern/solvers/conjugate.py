@@ -6,6 +6,7 @@ conjugate gradients solve for all b and μ side by side, so that one pass over t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.linalg import blas, lapack
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 
 BLOCK_BYTES = 2**26
 """Bytes of one block of the matrix while it is read, and how many of them a view of views takes at most."""
@@ -143,13 +145,6 @@ def _relative(difference: Floats, targets: Floats) -> Floats:
     return np.linalg.norm(difference, axis=0) / np.where(sizes > 0, sizes, 1.0)
 
 
-def refuse_not_finite(values: Floats) -> Floats:
-    """Refuse values of a matrix, or products with it, that are not finite."""
-    if not np.isfinite(values).all():
-        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-    return values
-
-
 def not_positive(shift: float) -> InputError:
     """Say that a system is not positive definite."""
     return InputError(
@@ -165,7 +160,7 @@ def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
     """Read S A S into one array, block by block."""
     values = np.empty(gram.shape)
     for rows, cols, block in gram.tiles():
-        values[np.ix_(rows, cols)] = refuse_not_finite(block) * np.multiply.outer(scale[rows], scale[cols])
+        values[np.ix_(rows, cols)] = finite(block) * np.multiply.outer(scale[rows], scale[cols])
     return values
 
 
@@ -210,7 +205,7 @@ class _Operator:
 
     def __call__(self, V: Floats) -> Floats:
         self.passes += 1
-        return self.scale * refuse_not_finite(self.gram.matmat(self.scale * V))
+        return self.scale * finite(self.gram.matmat(self.scale * V))
 
 
 class _LowRank:
@@ -238,12 +233,45 @@ class _LowRank:
 def _by_gradients(
     operator: _Operator, targets: Floats, shifts: Floats, tol: float, max_iter: int, memory: int
 ) -> tuple[Floats, Floats, int, int]:
-    """Solve, measure the residual, and go on from there as long as that helps."""
     m, count = targets.shape
     _require(gradient_bytes(m, count), memory)
     sketch_bytes = 3 * 8 * m
     rank = min(SKETCH, m // 4, (memory - gradient_bytes(m, count)) // sketch_bytes)
     preconditioner = _LowRank(operator, rank) if rank > 0 else None
+    x, products, iterations = side_by_side(operator, targets, shifts, tol, max_iter, preconditioner)
+    return x, products, iterations, operator.passes
+
+
+def side_by_side(
+    operator: Callable[[Floats], Floats],
+    targets: Floats,
+    shifts: Floats,
+    tol: float,
+    max_iter: int,
+    preconditioner: _LowRank | None = None,
+) -> tuple[Floats, Floats, int]:
+    """Solve (A + μ_k I) x_k = b_k for all columns together: each step multiplies A by all that are not there yet.
+
+    The residual is measured where conjugate gradients believe to have arrived, and they go on from there as long as
+    that helps.
+
+    Parameters
+    ----------
+    operator
+        Multiplies A, symmetric and positive semidefinite (m, m), by vectors in columns.
+    targets, shifts
+        b, (m, columns), and μ, (columns,).
+    tol
+        Relative residual at which a column has arrived.
+    max_iter
+        Most steps.
+    preconditioner
+        Approximates the inverse for each shift.
+
+    Returns
+    -------
+    x, A x, and the number of steps.
+    """
     x, products, iterations = np.zeros_like(targets), np.zeros_like(targets), 0
     residual = targets.copy()
     size = np.linalg.norm(targets, axis=0)
@@ -260,11 +288,16 @@ def _by_gradients(
         residual[:, part] = targets[:, part] - products[:, part] - shifts[part] * x[:, part]
         after = np.linalg.norm(residual[:, part], axis=0)
         open_columns = part[(after > tol * size[part]) & (after < 0.5 * before)]
-    return x, products, iterations, operator.passes
+    return x, products, iterations
 
 
 def _descend(
-    operator: _Operator, preconditioner: _LowRank | None, b: Floats, shifts: Floats, goal: Floats, max_iter: int
+    operator: Callable[[Floats], Floats],
+    preconditioner: _LowRank | None,
+    b: Floats,
+    shifts: Floats,
+    goal: Floats,
+    max_iter: int,
 ) -> tuple[Floats, int]:
     """Conjugate gradients from zero, every column on its own but all on one product; columns that arrive drop out."""
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
+from distkern.matrix.checks import finite
+from distkern.matrix.pairs import Numbers
 
 NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""
@@ -24,12 +26,23 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
     return np.maximum(distances, 0.0, out=distances)
 
 
-def refuse_distances(values: Floats, row_diag: Floats, col_diag: Floats) -> None:
-    """Say what is wrong with a tile that has a squared distance which is negative, or no finite number."""
-    distances = np.add.outer(row_diag, col_diag) - 2 * values
-    if not np.isfinite(distances).all():
-        raise not_finite()
-    raise indefinite(f"a squared distance is {distances.min():.3g}")
+def squared_distances(values: Floats, own: Numbers, other: Numbers, floor: float) -> Floats:
+    """‖φ(x) − φ(y)‖² of pairs from their kernel values (a, b) and the "diagonal" k(x, x) of their samples.
+
+    Raises
+    ------
+    InputError
+        If one is below ``floor``, or no finite number.
+    """
+    distances = np.add.outer(own["diagonal"], other["diagonal"]) - 2 * values
+    rows, cols = own["position"], other["position"]
+    if rows.min() <= cols.max() and cols.min() <= rows.max():
+        distances[np.equal.outer(rows, cols)] = 0.0  # a sample and itself
+    least, largest = distances.min(), distances.max()
+    if not (least >= floor and largest < np.inf):
+        finite(np.array([least, largest]))
+        raise indefinite(f"a squared distance is {least:.3g}")
+    return np.maximum(distances, 0.0, out=distances)
 
 
 def indefinite(what: str) -> InputError:
@@ -37,8 +50,3 @@ def indefinite(what: str) -> InputError:
     return InputError(
         f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
     )
-
-
-def not_finite() -> InputError:
-    """Say that a matrix holds what is no number."""
-    return InputError("the Gram matrix holds values that are not finite (NaN or infinite)")

@@ -10,6 +10,7 @@ from scipy.linalg import eigh, qr
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 
 GUARD = 10
 """Vectors multiplied beyond those asked for: a pass reads the same bytes, and the wanted ones settle sooner."""
@@ -175,10 +176,7 @@ def _new_directions(errors: Floats, basis: Floats) -> Floats:
 
 
 def _product(gram: BaseGram, vectors: Floats) -> Floats:
-    product = gram.matmat(vectors)
-    if not np.isfinite(product).all():
-        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-    return product
+    return finite(gram.matmat(vectors))
 
 
 def _check_count(count: int, samples: int) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
-from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
+from distkern.solvers.conjugate import side_by_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class FisherDirections:
     converged
         Whether the residuals are as small as was asked for.
     iterations
-        Steps of conjugate gradients, all directions together; 0 where the system was solved directly.
+        Steps of conjugate gradients, each of which advances all directions; 0 where the system was solved directly.
     passes
         Products with the matrix.
     bytes_read
@@ -66,9 +66,7 @@ class _Classes:
 
     def means(self, product: Floats) -> Floats:
         """Class means, weighted by the samples, from G U."""
-        if not np.isfinite(product).all():
-            raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
-        return product / np.sqrt(self.totals)
+        return finite(product) / np.sqrt(self.totals)
 
     def without_means(self, V: Floats) -> Floats:
         """(I − U Uᵀ) V."""
@@ -113,7 +111,7 @@ def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -
 def solve_by_products(
     gram: BaseGram, codes: Indices, weights: Floats, mu: float, *, tol: float = 1e-8, max_iter: int = 1000
 ) -> FisherDirections:
-    """Solve the system by conjugate gradients, two products with the Gram matrix a step.
+    """Solve the system by conjugate gradients, two products with the Gram matrix a step for all directions together.
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def solve_by_products(
     tol
         Largest residual of a direction, relative to the difference of the means.
     max_iter
-        Most steps for each direction.
+        Most steps.
 
     Examples
     --------
@@ -138,31 +136,23 @@ def solve_by_products(
            [ 3.]])
     """
     classes, before = _Classes.of(codes, weights), gram.bytes_read()
-    passes = iterations = 0
+    passes = 0
 
     def weighted(V: Floats) -> Floats:
         nonlocal passes
         passes += 1
-        return (classes.roots * gram.matmat((classes.roots * V.T).T).T).T
+        return classes.roots[:, None] * gram.matmat(classes.roots[:, None] * V)
 
-    def system(V: Floats) -> Floats:
-        return weighted(classes.without_means(weighted(V))) + mu * V
-
-    def count(_: Floats) -> None:
-        nonlocal iterations
-        iterations += 1
+    def scatter(V: Floats) -> Floats:
+        return weighted(classes.without_means(weighted(V)))
 
     means = classes.means(weighted(classes.members))
     wanted = means[:, 1:] - means[:, :1]
-    m = len(codes)
-    operator = LinearOperator((m, m), matvec=system, dtype=np.float64)
-    solved = np.empty_like(wanted)
-    for column in range(wanted.shape[1]):
-        solved[:, column], _ = cg(operator, wanted[:, column], rtol=tol, atol=0.0, maxiter=max_iter, callback=count)
-    residuals = _relative(system(solved) - wanted, wanted)
+    solved, products, iterations = side_by_side(scatter, wanted, np.full(wanted.shape[1], mu), tol, max_iter)
+    residuals = _relative(products + mu * solved - wanted, wanted)
     return FisherDirections(
-        (classes.roots * solved.T).T,
-        (means.T / classes.roots).T,
+        classes.roots[:, None] * solved,
+        means / classes.roots[:, None],
         residuals,
         bool((residuals <= 10 * tol).all()),  # what the recurrence believes differs from the truth by rounding
         iterations,

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
-from distkern.solvers.conjugate import refuse_not_finite
+from distkern.matrix.checks import finite
 
 SMALL = 1000
 """Threads cost more than they bring in the decomposition of a matrix of up to so many samples."""
@@ -47,7 +47,7 @@ class HoldOut:
     """
 
     def __init__(self, values: Floats) -> None:
-        means = refuse_not_finite(values).mean(axis=0)
+        means = finite(values).mean(axis=0)
         values -= np.add.outer(means, means - means.mean())
         with one_blas_thread() if len(values) <= SMALL else nullcontext():
             self.eigenvalues, vectors = eigh(values, overwrite_a=True, check_finite=False)

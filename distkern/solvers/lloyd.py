@@ -9,7 +9,8 @@ import numpy as np
 
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
-from distkern.solvers.distances import NEGATIVE, indefinite, not_finite, not_negative
+from distkern.matrix.checks import finite
+from distkern.solvers.distances import NEGATIVE, indefinite, not_negative
 
 TRIALS = 4
 """Samples drawn for each next seed. Taking the best of some is worth many starts; scikit-learn draws 2 + ⌊log k⌋."""
@@ -246,9 +247,7 @@ def _assigned(
     run: Clustering, coefficients: Floats, products: Floats, diagonal: Floats, weights: Floats, tol: float
 ) -> Clustering:
     """Assign every sample to the nearest of the centres whose products with all samples are known."""
-    if not np.isfinite(products).all():
-        raise not_finite()
-    norms = np.einsum("ic,ic->c", coefficients, products)
+    norms = np.einsum("ic,ic->c", coefficients, finite(products))
     relative = norms - 2 * products
     labels = relative.argmin(axis=1)
     closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], diagonal)

@@ -15,7 +15,7 @@ from distkern.compiled.preferences import simplex_ascent, sums_of_overtaken, sum
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.base import BaseGram
-from distkern.solvers.conjugate import refuse_not_finite
+from distkern.matrix.checks import finite
 
 TOWARDS = 0.1
 """How far from the best point towards the model's minimum the next plane touches, as OCAS has it."""
@@ -146,7 +146,7 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
         loss, slope = pairs.hinge(cut)
         if iteration == 1:
             best = C * loss
-        image = refuse_not_finite(gram.matmat(slope))
+        image = finite(gram.matmat(slope))
         cross = slopes.T @ image
         inner = np.block([[inner, cross[:, None]], [cross[None, :], np.array([[_square(slope, image, largest)]])]])
         slopes, images = np.column_stack([slopes, slope]), np.column_stack([images, image])
@@ -182,7 +182,7 @@ def solve_squared_hinge(
     objective, history, size = C * pairs.squared_hinge(f)[0], [], 1.0
     for _ in range(max_iter):
         r = -(beta + C * pairs.squared_hinge(f)[1])
-        image = refuse_not_finite(gram.matmat(r))
+        image = finite(gram.matmat(r))
         square, passes = _square(r, image, largest), passes + 1
         first = first or np.sqrt(square)
         size = float(np.sqrt(square) / first) if first else 0.0
@@ -209,7 +209,7 @@ def _newton_step(
         d, d_image, r = d + length * p, d_image + length * p_image, r - length * q
         if used == INNER - 1:
             break
-        image = refuse_not_finite(gram.matmat(r))
+        image = finite(gram.matmat(r))
         fresh = _square(r, image, largest)
         if fresh <= 1e-4 * start:
             return d, d_image, used + 1

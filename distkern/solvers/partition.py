@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from distkern.compiled.distances import add_distances
 from distkern.core.typing import Floats, Indices
 from distkern.matrix.base import BaseGram
-from distkern.solvers.distances import least_allowed, not_finite, refuse_distances
+from distkern.matrix.checks import finite
+from distkern.matrix.pairs import Numbers, PairWork, State
+from distkern.solvers.distances import least_allowed, squared_distances
 from distkern.solvers.lloyd import medoids, shares
 
 
@@ -19,19 +22,58 @@ def partition_medoids(gram: BaseGram, labels: Indices, weights: Floats, n_cluste
     samples = np.arange(len(labels))
     coefficients = np.zeros((len(labels), n_clusters))
     coefficients[samples, labels] = shares(labels, weights)
-    products = gram.matmat(coefficients)
-    if not np.isfinite(products).all():
-        raise not_finite()
+    products = finite(gram.matmat(coefficients))
     norms = np.einsum("ic,ic->c", coefficients, products)
     own = gram.diag() + norms[labels] - 2 * products[samples, labels]
     return medoids(labels, own, weights, n_clusters)
 
 
+@dataclass(frozen=True)
+class DistanceSums(PairWork):
+    """Add up, for each sample, the distances to all others times their "masses", (m, columns).
+
+    Parameters
+    ----------
+    columns
+        Sets of masses.
+    squared
+        Add squared distances.
+    floor
+        The least squared distance that may be rounding.
+    """
+
+    columns: int
+    squared: bool
+    floor: float
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """Bytes of the state for each sample."""
+        return 8 * self.columns
+
+    def begin(self, samples: int) -> State:
+        """Begin at zero."""
+        return (np.zeros((samples, self.columns)),)
+
+    def add(self, state: State, mirror: State | None, values: Floats, own: Numbers, other: Numbers) -> None:
+        """Add the distances of a tile."""
+        distances = squared_distances(values, own, other, self.floor)
+        if not self.squared:
+            np.sqrt(distances, out=distances)
+        state[0][:] += distances @ other["masses"]
+        if mirror is not None:
+            mirror[0][:] += distances.T @ own["masses"]
+
+    def merge(self, state: State, part: State) -> None:
+        """Add the sums of a part."""
+        state[0][:] += part[0]
+
+
 def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, squared: bool = False) -> list[Floats]:
     """Silhouette of each sample in each of several partitions, in one pass over the tiles.
 
-    Distances sqrt(k(x, x) + k(y, y) − 2 k(x, y)) are no linear function of the matrix, so it is read tile by tile; the
-    sums of distances to each cluster of all partitions, (m, Σ k), are all that is held.
+    Distances sqrt(k(x, x) + k(y, y) − 2 k(x, y)) are no linear function of the matrix, so workers look at its tiles
+    where they lie; what moves are the sums of distances to each cluster of all partitions, (m, Σ k).
 
     Parameters
     ----------
@@ -44,19 +86,16 @@ def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, s
     squared
         Use the squared distances, which for Kendall's kernel are the numbers of discordant pairs but for a factor.
     """
-    diagonal = gram.diag()
+    diagonal, samples = gram.diag(), np.arange(len(weights))
     sizes = [int(labels.max()) + 1 for labels in partitions]
     first = np.cumsum([0, *sizes])
-    clusters = np.column_stack([start + labels for start, labels in zip(first, partitions, strict=False)])
-    sums = np.zeros((len(weights), first[-1]))
-    floor = least_allowed(diagonal)
-    for rows, cols, values in gram.tiles():
-        of_tile = np.ascontiguousarray(values), diagonal[rows], diagonal[cols]
-        if not add_distances(rows, cols, *of_tile, floor, squared, weights, clusters, sums):
-            refuse_distances(*of_tile)
-    masses = np.concatenate([np.bincount(labels, weights) for labels in partitions])
+    spread = np.zeros((len(weights), first[-1]))
+    for start, labels in zip(first, partitions, strict=False):
+        spread[samples, start + labels] = weights
+    work = DistanceSums(int(first[-1]), squared, least_allowed(diagonal))
+    (sums,) = gram.fold(work, {"diagonal": diagonal}, {"masses": spread})
     return [
-        _silhouette(sums[:, start : start + size], masses[start : start + size], labels, weights)
+        _silhouette(sums[:, start : start + size], spread[:, start : start + size].sum(axis=0), labels, weights)
         for start, size, labels in zip(first, sizes, partitions, strict=False)
     ]
 

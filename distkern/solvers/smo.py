@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from distkern.compiled import smo
 from distkern.core.blas import one_blas_thread
-from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite, require_symmetric
 from distkern.solvers.dual import Problem, Solution, State
-from distkern.solvers.working_set import SHARE, Held, Rounds, along, place, require_finite, room_for_values
+from distkern.solvers.working_set import SHARE, Held, Rounds, along, place, room_for_values
 
 NO_LIMIT = 2**62
 """Pairs of coefficients that nobody changes in a lifetime."""
@@ -30,9 +29,6 @@ WORTH_THREADS = 2000
 
 AT_ONCE = 8
 """Chains that share the memory beside kernel values, at most: a constant, so that results do not depend on threads."""
-
-SYMMETRY_TOLERANCE = 1e-8
-"""|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
 
 
 def solve(
@@ -144,11 +140,5 @@ def _read(gram: BaseGram, at: Indices, dtype: np.dtype[Any]) -> tuple[Array, flo
             if number == 0 and dtype == np.float32:
                 shift = float(block.mean())
             K[place(rows, cols)] = block - shift if shift else block
-    largest, difference = smo.asymmetry(K)
-    require_finite(largest)
-    if difference > max(SYMMETRY_TOLERANCE, 4 * float(np.finfo(K.dtype).eps)) * largest:
-        raise InputError(
-            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {difference:.3g}; average it "
-            "with its transpose if that is rounding, and check the kernel if it is not"
-        )
+    finite(np.array(require_symmetric(K)))
     return K, shift

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from distkern.compiled import smo
-from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.errors import MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.matrix.array import ArrayGram
 from distkern.matrix.base import BaseGram
+from distkern.matrix.checks import finite
 from distkern.solvers import newton
 from distkern.solvers.dual import State
 
@@ -66,12 +67,6 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
             f"{memory:,} are allowed: use fewer samples or a machine with more memory, or raise memory_limit="
         )
     return room
-
-
-def require_finite(values: Any) -> None:
-    """Refuse what comes of kernel values that are not finite."""
-    if not np.isfinite(values).all():
-        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
 
 
 def place(rows: Indices, cols: Indices) -> Any:
@@ -201,7 +196,7 @@ class Rounds:
     def _follow(self, states: list[State]) -> None:
         """Exact gradients of some problems at all samples, by one product."""
         product = self._gram.matmat(np.stack([state.vector(None, len(self._gram)) for state in states], axis=1))
-        require_finite(product)
+        finite(product)
         self._passes += 1
         for column, state in enumerate(states):
             state.receive(product[state.samples, column])
@@ -234,7 +229,7 @@ class Rounds:
         is_new = np.zeros(len(self._at), dtype=bool)
         is_new[new] = True
         for rows, cols, block in self._read(new, chosen):
-            require_finite(block)
+            finite(block)
             if np.isnan(self._shift):  # what all values share shall take no digits of single precision
                 self._shift = float(block.mean())
             where, there = np.flatnonzero(is_new[rows]), np.flatnonzero(self._at[cols] >= 0)

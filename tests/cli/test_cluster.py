@@ -134,6 +134,25 @@ def test_bad_input(run, votes, monkeypatch, words, said):
     assert said in result.stderr
 
 
+@pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
+def test_a_page_of_the_clusters(run, votes, source):
+    page, words = votes / "clusters.html", ["-k", "2-3", "--starts", 2, "--consensus", "borda", "--samples", "rows"]
+    if source == "votes.zarr":
+        words += ["--cohort", votes / "votes.csv", "--weight", "voters", "--json"]
+    else:
+        words += ["--kernel", "kendall", "--weight", "voters"]
+    result = run("cluster", votes / source, *words, "--report", page)
+    assert (result.exit_code, result.stderr) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert "2 clusters of 120 samples that stand for 5,738" in text
+    assert "Cluster 1, medoid b" in text
+    assert "Cluster 1, consensus (borda)" in text
+    assert str(page) in result.stdout
+    refused = run("cluster", votes / source, *words, "--report", page)
+    assert refused.exit_code == 3
+    assert "--overwrite" in refused.stderr
+
+
 def test_one_cluster_is_no_range(run, votes):
     result = run("cluster", votes / "votes.zarr", "-k", "1-2")
     assert result.exit_code == 0

@@ -15,6 +15,7 @@ from distkern.core.errors import MemoryLimitError, MissingExtraError, StoreError
 
 COMMANDS = (
     "demo",
+    "bags",
     "plan",
     "gram",
     "append",

@@ -12,6 +12,7 @@ import distkern as dk
 from distkern.cli.errors import _IN_CLI_WORDS, in_cli_words
 from distkern.gram import places
 from distkern.io.labels import read_labels
+from distkern.io.points import bags_from_file
 from distkern.learners import checks
 from distkern.report import write_report
 
@@ -62,6 +63,10 @@ def several_labels(gram, folder, monkeypatch):
 
 def no_separator(gram, folder, monkeypatch):
     dk.read_expression(table(folder, "id|a\ns|1\n"), samples="rows")
+
+
+def points_without_numbers(gram, folder, monkeypatch):
+    bags_from_file(table(folder, "who,what\nme,this\n"), "who")
 
 
 def repeated_ids(gram, folder, monkeypatch):
@@ -150,6 +155,7 @@ MESSAGES = {
     r"\blabel=('[^']*'|\"[^\"]*\")": (text_among_numbers, "if 'a' holds labels write --label 'a', and"),
     r"\blabel=(?=[:;,. ]|$)": (several_labels, "name one with --label COLUMN"),
     r"\bsep=(?=[:;,. ]|$)": (no_separator, "state its separator with --sep"),
+    r"\bcolumns=(?=[:;,. ]|$)": (points_without_numbers, "could be coordinates: name some with --columns"),
     r", or give others with ids=": (repeated_ids, "make the ids unique"),
     r"\bgive the new ones other ids=": (same_name_twice, "name the new ones otherwise in their file"),
     r"\ballow more by memory_limit=, or fewer threads": (

@@ -2,9 +2,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from strategies import finite_cohort
 
-from distkern.compiled.products import inner_products, mirror_upper, padded_rows, row_squares, squared_distances
+from distkern.compiled.products import (
+    add_sparse_rows,
+    inner_products,
+    mirror_upper,
+    padded_rows,
+    row_squares,
+    squared_distances,
+)
 from distkern.core.blas import one_blas_thread
 
 
@@ -44,3 +52,17 @@ def test_blas_threads_are_limited_inside_and_restored_after_the_last_one_leaves(
             assert set(threads()) == {1}
         assert set(threads()) == {1}
     assert threads() == before
+
+
+@pytest.mark.parametrize(("length", "vectors"), [(1, 1), (7, 3), (600, 2)])  # 600 are added in two parts
+def test_rows_meet_the_vectors_that_are_not_zero_there(length, vectors):
+    rng = np.random.default_rng(0)
+    rows, V = rng.normal(size=(9, length)), rng.normal(size=(9, vectors)) * (rng.random((9, vectors)) < 0.5)
+    sparse, out = csr_array(V), rng.normal(size=(vectors, length + 5))
+    expected = out.copy()
+    for i in range(2, 8):
+        for vector in range(vectors):
+            for x in range(length):
+                expected[vector, 3 + x] += V[i, vector] * rows[i, x]
+    add_sparse_rows(out, 3, rows[2:8], sparse.indptr[2:9], sparse.indices, sparse.data)
+    np.testing.assert_array_equal(out, expected)

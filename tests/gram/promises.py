@@ -10,13 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 import distkern as dk
-from distkern.gram import passes, tasks
+from distkern.gram import folds, passes, tasks
 from distkern.gram.arrays import SCRATCH_ROWS
 from distkern.gram.chunks import Chunk, chunks, task_bytes
 from distkern.gram.compute import _plan
 from distkern.gram.inspect import inspect
 from distkern.gram.samples import checksum
 from distkern.gram.store import GramStore
+from distkern.solvers.neighbors import Nearest
+from distkern.solvers.partition import DistanceSums
 
 rng = np.random.default_rng(0)
 VECTORS = 16, 500
@@ -97,19 +99,42 @@ def all_tasks(kernel, X, folder):
             multiplied(store, job.kernel, chunk, arrays, arrays),
             task_bytes(store.grid, item, vectors),
         ]
-    return promised
+    return promised | compared(store, job.kernel, chunk, 300)
+
+
+def part_of(store, arrays, start, stop):
+    """Rows of arrays, with the arrays in the store."""
+    return {
+        name: passes.Spooled(store.spool(array), start, stop, checksum(array[start:stop]))
+        for name, array in arrays.items()
+    }
 
 
 def multiplied(store, kernel, chunk, rows, cols):
     """Bytes that multiplying a chunk took, with all that it needs in the store."""
 
-    def part(array, start, stop):
-        return passes.Spooled(store.spool(array), start, stop, checksum(array[start:stop]))
-
-    at_rows = {name: part(array, chunk.top, chunk.bottom) for name, array in rows.items()}
-    at_cols = {name: part(array, chunk.left, chunk.right) for name, array in cols.items()}
+    at_rows, at_cols = part_of(store, rows, chunk.top, chunk.bottom), part_of(store, cols, chunk.left, chunk.right)
     task = passes.ProductTask(store.path, store.meta["id"], kernel, 0, chunk, at_rows, at_cols)
     return taken(passes.multiply, task)[0]
+
+
+def compared(store, kernel, chunk, count):
+    """Bytes that finding the nearest samples, or sums of distances, took in a chunk; those that were promised."""
+    numbers = {"diagonal": np.full(store.grid.rows, 1e9), "position": np.arange(store.grid.rows)}
+    numbers |= {folds.OF_KERNEL + name: store.rows.column(name) for name in kernel.summary}
+    found = {}
+    for work, masses in (
+        (Nearest(count, 0.0), {}),
+        (DistanceSums(count, False, 0.0), {"masses": rng.random((store.grid.rows, count))}),
+    ):
+        sides = (
+            part_of(store, numbers | masses, *span) for span in ((chunk.top, chunk.bottom), (chunk.left, chunk.right))
+        )
+        task = folds.FoldTask(store.path, store.meta["id"], kernel, work, 0, chunk, *sides)
+        held = work.bytes_per_sample // 8 + 2 + count * len(masses)
+        promised = task_bytes(store.grid, np.dtype(store.meta["dtype"]).itemsize, held)
+        found[f"{type(work).__name__} of {count}"] = [taken(folds.work_on, task)[0], promised]
+    return found
 
 
 def tall(folder):

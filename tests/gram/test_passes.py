@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from backwards import Backwards
 
 from distkern import (
     CorruptTileError,
@@ -22,6 +23,7 @@ from distkern.gram import chunks as chunks_module
 from distkern.gram import passes
 from distkern.gram.chunks import chunks, task_bytes
 from distkern.gram.grid import Grid
+from distkern.gram.panels import panels_of
 from distkern.gram.places import SCRATCH_SECONDS
 from distkern.gram.store import GramStore
 
@@ -30,26 +32,8 @@ X = rng.normal(size=(90, 12)).round(1)
 Y = rng.normal(size=(40, 12)).round(1)
 V = rng.normal(size=(90, 3))
 MANY = rng.normal(size=(90, 5 * passes.PANEL + 10))
-
-
-class Backwards:
-    """Runs the tasks in this thread, the last one first; each may take so many bytes."""
-
-    remote = False
-
-    def __init__(self, memory=2**40, workers=1):
-        self.tasks, self.memory, self.workers = 0, memory, workers
-
-    def map(self, fn, tasks):
-        tasks = list(tasks)
-        self.tasks += len(tasks)
-        yield from map(fn, reversed(tasks))
-
-    def memory_per_task(self, limit):
-        return self.memory
-
-    def describe(self):
-        return "backwards"
+MANY[:, passes.PANEL : 3 * passes.PANEL] *= rng.random((90, 2 * passes.PANEL)) < 0.1  # multiplied in another way
+MANY[7:14, 3 * passes.PANEL : 4 * passes.PANEL] = 0  # in some chunks only
 
 
 @pytest.fixture(autouse=True)
@@ -274,11 +258,18 @@ def test_vectors_are_multiplied_in_groups_where_else_most_workers_would_wait(flo
         assert backwards.tasks == passes_made * len(cut)
 
 
+def test_vectors_that_are_mostly_zero_are_told_from_others_by_panel():
+    halves = np.concatenate([MANY[:, :1] * np.eye(90)[:, : passes.PANEL], MANY[:, : passes.PANEL]], axis=1)
+    assert [panel.sparse for panel in panels_of(halves)] == [True, False]
+    assert [panel.sparse for panel in panels_of(MANY)] == [False, True, True, False, False, False]
+    assert panels_of(np.zeros((5, 0))) == []
+
+
 @pytest.mark.parametrize("name", STORES)
 def test_the_transpose_multiplies_in_the_same_way(name, request, client):
     path = request.getfixturevalue(name)
     K = open_gram(path).to_numpy()
-    W, rows, cols = MANY[: len(K), :40], np.array([3, 17, 3, 30]), np.array([80, 2, 2, 41, 5])
+    W, rows, cols = MANY[: len(K), :70], np.array([3, 17, 3, 30]), np.array([80, 2, 2, 41, 5])
     grams = [open_gram(path, executor=executor) for executor in ("serial", Threads(3), Backwards(), client)]
     products = [gram._product(W, transposed=True) for gram in grams]
     for product in products[1:]:

@@ -17,6 +17,7 @@ from distkern import (
     plan_gram,
 )
 from distkern.engine.memory import USABLE
+from distkern.gram.inspect import inspect
 
 X = np.random.default_rng(0).normal(size=(40, 100))
 
@@ -33,6 +34,14 @@ def test_states_what_the_computation_takes(tmp_path):
 
 def test_resolves_what_the_kernel_takes_from_the_data():
     assert plan_gram(Gaussian("median"), X).kernel["sigma"] == Gaussian("median").resolve(X).sigma
+
+
+def test_fewer_samples_are_measured_where_each_takes_much_memory(monkeypatch):
+    usual = inspect(Gaussian(1.0), X, None, None, "error").sample
+    monkeypatch.setattr("distkern.gram.inspect.MEASURED_BYTES", 3 * usual.nbytes // len(usual))
+    few = inspect(Gaussian(1.0), X, None, None, "error").sample
+    assert (len(usual), len(few)) == (16, 3)
+    assert plan_gram(Gaussian(1.0), X, tile=8).bytes_per_task > 0
 
 
 def test_there_are_tiles_for_every_worker():

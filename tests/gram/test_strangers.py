@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distkern import (
+    Bags,
     DistkernError,
+    Entropy,
     EqualRank,
     Gaussian,
     Kendall,
+    MeanMap,
     PartialKendall,
     PartialMallows,
     SmoothedKendall,
@@ -38,6 +41,8 @@ CASES = {
     "weighted": (WeightedKendall("multiplicative"), X),
     "smoothed": (SmoothedKendall(0.5, noise="gaussian"), X),
     "copies": (SmoothedKendall(0.5, method="monte-carlo", draws=3), X),
+    "bags": (Entropy(), Bags.from_arrays(list(RNG.integers(0, 3, (9, 4, 2)).astype(float))).rows()),
+    "based": (MeanMap(Kendall()), Bags.from_arrays(list(RNG.normal(size=(9, 4, 3)))).rows()),
     "sum": (EqualRank().normalized() + 2.0 * Gaussian(2.0), X),
 }
 
@@ -105,6 +110,8 @@ INDICES = {
     "weighted": ("order", "kept"),
     "smoothed": ("values",),
     "copies": ("copies.codes",),
+    "bags": ("counts",),
+    "based": ("points.order",),
 }
 
 

@@ -32,7 +32,7 @@ from distkern import (
     SmoothedKendall,
     WeightedKendall,
 )
-from distkern.core.bags import split_rows
+from distkern.core.bag_rows import split_rows
 
 
 def bag_of(row):
@@ -224,6 +224,25 @@ def test_a_kernel_of_features_is_the_plain_one_on_the_features():
     )
 
 
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_some_components_and_eta_in_all_other_directions_are_a_gaussian(r):
+    """The mean difference counts where it leaves the span of both sets of components, too."""
+    rng = np.random.default_rng(r)
+    bags = Bags.from_arrays([rng.normal(size=(k, 6)) @ np.diag([3, 2, 1, 1, 0.5, 0.1]) + k / 10 for k in (9, 7, 12)])
+    fitted = []
+    for k in range(3):
+        mean, covariance = naive.bag_moments(bags.weights_of(k), bags.points(k))
+        values, vectors = np.linalg.eigh(covariance)
+        fitted.append((mean, (vectors[:, -r:] * values[-r:]) @ vectors[:, -r:].T + 0.3 * np.eye(6)))
+    expected = np.empty((3, 3))
+    for i, (m, S) in enumerate(fitted):
+        for j, (n, T) in enumerate(fitted):
+            half, apart = (S + T) / 2, m - n
+            volumes = (np.linalg.det(S) * np.linalg.det(T)) ** 0.25 / math.sqrt(np.linalg.det(half))
+            expected[i, j] = volumes * math.exp(-apart @ np.linalg.solve(half, apart) / 8)
+    np.testing.assert_allclose(KernelBhattacharyya(Linear(), r, 0.3)(bags), expected, rtol=1e-10)
+
+
 @given(bag_rows())
 def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised_variance(rows):
     bags = Bags.from_rows(rows)
@@ -339,6 +358,25 @@ def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
 
 
 # What they refuse ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [MeanMap(Gaussian(1.0)), KernelIGV(Gaussian(1.0), 0.1), KernelBhattacharyya(Linear(), 3, 0.1)],
+    ids=lambda kernel: kernel.name,
+)
+def test_small_bags_beside_large_ones_have_the_same_bits_in_any_tiles(kernel, monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([rng.normal(size=(size, 2)) for size in (3, 70, 5, 64, 1, 9, 66, 2)])
+    rows, roads = bags.rows(), []
+    for most, side in ((2**20, 8), (2**20, 3), (2**20, 1), (0, 8)):  # several bags at a time, or one
+        monkeypatch.setattr("distkern.kernels.bags_based.CROSS_BYTES", most)
+        blocks = [kernel.prepare(rows[start : start + side], start) for start in range(0, 8, side)]
+        roads.append(np.triu(np.block([[kernel.tile(A, B) for B in blocks] for A in blocks])))
+    for road in roads[1:]:
+        np.testing.assert_array_equal(road, roads[0])
+    pairs = [[kernel(bags[[i]], bags[[j]])[0, 0] for j in range(8)] for i in range(8)]  # no larger bag beside them
+    np.testing.assert_allclose(roads[0], np.triu(pairs), rtol=1e-9)
 
 
 def test_a_singular_covariance_is_named():

@@ -1,10 +1,13 @@
 """KernelFisherDiscriminant against its formula, against scikit-learn's LDA, and the same for every form of X."""
 
+import tracemalloc
+
 import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.linalg import cg
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
@@ -14,12 +17,13 @@ from distkern.gram.compute import compute_gram
 from distkern.gram.opening import open_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.discriminant import VECTORS_OF_CG, KernelFisherDiscriminant
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.learners.selection import cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.matrix.array import ArrayGram
+from distkern.solvers.fisher import solve_by_products
 
 TRAIN, TEST = np.arange(60), np.arange(60, 80)
 
@@ -157,7 +161,7 @@ def test_a_weight_counts_as_so_many_equal_samples(solver, classes):
 # Wherever the values lie ---------------------------------------------------------------------------------------------
 
 
-OUT_OF_CORE = 8 * 60 * 60 + 8 * 60 * (16 + 8 * 3) + 1000
+OUT_OF_CORE = 8 * 60 * 60 + 8 * 60 * VECTORS_OF_CG * 3
 """Bytes that hold conjugate gradients for 60 samples, and the matrix but no room to read it."""
 
 
@@ -190,6 +194,48 @@ def test_every_executor_gives_the_same_bits_out_of_core(store, client):
     assert serial.n_passes_ == 2 * serial.n_iter_ + 3  # one for the means, two for the true residual
     for executor in (2, client):
         np.testing.assert_array_equal(fitted(executor).dual_coef_, serial.dual_coef_)
+
+
+class Counted(ArrayGram):
+    """Counts its products, and is not read."""
+
+    products = 0
+
+    def _product(self, V, rows=None, cols=None):
+        self.products += 1
+        return super()._product(V, rows, cols)
+
+
+def test_a_pass_advances_the_systems_of_all_classes():
+    rng = np.random.default_rng(0)
+    codes = np.arange(120) % 7
+    X = rng.normal(size=(120, 4)) + rng.normal(size=(7, 4))[codes]
+    K = Gaussian(sigma=2.0)(X)
+    gram = Counted(K)
+    found = solve_by_products(gram, codes, np.ones(120), 0.1, tol=1e-8)
+    scatter = sum(
+        (K[:, codes == c] - K[:, codes == c].mean(axis=1, keepdims=True)) @ K[:, codes == c].T for c in range(7)
+    )
+    means = np.column_stack([K[:, codes == c].mean(axis=1) for c in range(7)])
+    wanted = means[:, 1:] - means[:, :1]
+    steps = []
+    for column in wanted.T:
+        cg(scatter + 0.1 * np.eye(120), column, rtol=1e-8, callback=lambda x: steps.append(0))
+    assert found.converged
+    assert gram.products == found.passes == 2 * found.iterations + 3  # the means, and the true residual
+    assert 4 * found.iterations < len(steps)  # six systems, one after the other
+    truth = np.linalg.solve(scatter + 0.1 * np.eye(120), wanted)
+    np.testing.assert_allclose(found.directions, truth, atol=1e-6 * abs(truth).max())
+
+
+def test_conjugate_gradients_keep_to_their_vectors():
+    K, codes = Gaussian(sigma=2.0)(np.random.default_rng(0).normal(size=(2000, 3))), np.arange(2000) % 5
+    gram = ArrayGram(K)
+    tracemalloc.start()
+    solve_by_products(gram, codes, np.ones(2000), 0.1, max_iter=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 8 * 2000 * 5 < peak < 8 * 2000 * VECTORS_OF_CG * 5
 
 
 def test_what_fits_is_read_once(store):

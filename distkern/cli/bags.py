@@ -1,0 +1,115 @@
+"""``distkern bags``: bring points together in bags, and store them."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from distkern.cli.common import (
+    Place,
+    json_option,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    refuse_unwritable,
+    sep_option,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
+
+EPILOG = """\b
+Examples:
+  distkern bags cells.csv bags.zarr --by patient --columns CD4,CD8,CD19 --label relapse
+  distkern bags cells.parquet bags.zarr --by patient --weight area
+  distkern bags cells.h5ad bags.zarr --by donor --use-rep X_pca --label condition
+  distkern gram bags.zarr gram.zarr --kernel kernel-igv --param base=gaussian --param base__sigma=0.1
+
+INPUT has a row for each point: a text table (.csv, .tsv, .txt, .tab, also .gz), a .parquet or an .h5ad file. BAGS is a
+folder that `distkern gram`, `append`, `cluster`, `plan` and `info` take, and --labels of `evaluate`, which are named
+label."""
+
+
+@click.command(epilog=EPILOG, short_help="Store sets of points as samples.")
+@click.argument("input", type=Place())
+@click.argument("bags", type=Place())
+@click.option("--by", metavar="COLUMN", required=True, help="Column (of obs) with the name of each point's bag.")
+@click.option(
+    "--columns",
+    metavar="LIST",
+    multiple=True,
+    help="Columns with the coordinates, between commas; all others that hold numbers by default. May be repeated.",
+)
+@click.option("--weight", metavar="COLUMN", help="Column (of obs) with the weight of each point.")
+@click.option("--label", metavar="COLUMN", help="Column (of obs) with the label of each bag.")
+@click.option("--use-rep", metavar="KEY", help="Of an .h5ad file: where in obsm the coordinates are, such as X_pca.")
+@click.option("--layer", metavar="KEY", help="Of an .h5ad file: the layer that holds the coordinates.")
+@sep_option
+@click.option("--overwrite", is_flag=True, help="Replace bags that are stored there.")
+@json_option
+@quiet_option
+def bags(
+    input: Path,
+    bags: Path,
+    by: str,
+    columns: tuple[str, ...],
+    sep: str | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Bring the points in INPUT together, those of one name in a bag, and store them in BAGS."""
+    from distkern.io.bags import save_bags
+    from distkern.io.points import bags_from_file
+
+    refuse_unwritable(bags)
+    if bags.exists() and not overwrite:
+        raise InputError(f"{str(bags)!r} exists: give another path, or --overwrite to replace it")
+    named = [name.strip() for row in csv.reader(columns) for name in row] or None
+    on_interruption("nothing was written; the same command starts again")
+    listener = progress_of(quiet)
+    made, coordinates = bags_from_file(input, by, columns=named, sep=separator_of(sep), on_event=listener, **given)
+    save_bags(made, bags, overwrite=overwrite, on_event=listener)
+    print_bags(bags, as_json, coordinates)
+
+
+def print_bags(path: Path, as_json: bool, coordinates: list[str] | None = None) -> None:
+    """Print what stored bags are, and the names of their coordinates where these are known."""
+    import numpy as np
+
+    from distkern.gram.plan import readable_bytes
+    from distkern.io.bags import StoredBagsReader, read_labels_of_bags
+
+    reader = StoredBagsReader(str(path))
+    sizes, labels = reader.sizes(), Counter(read_labels_of_bags(path).values()).most_common()
+    found: dict[str, Any] = {
+        "path": str(path),
+        "bags": len(sizes),
+        "points": int(sizes.sum()),
+        "smallest": int(sizes.min()),
+        "median": float(np.median(sizes)),
+        "largest": int(sizes.max()),
+        "dimensions": reader.dimensions,
+        "labels": dict(labels),
+        "bytes": sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+    }
+    if as_json:
+        print_json(found | ({} if coordinates is None else {"columns": coordinates}))
+        return
+    first = "" if not coordinates else f": {', '.join(coordinates[:8])}{', …' if len(coordinates) > 8 else ''}"
+    ids = ", ".join(reader.ids[:3]) + (", …" if len(sizes) > 3 else "")
+    print_table(
+        [
+            ("bags", f"{found['bags']:,} in {found['path']} ({ids})"),
+            ("points", f"{found['points']:,}; {found['smallest']:,} to {found['largest']:,} a bag"),
+            ("dimensions", f"{found['dimensions']:,}{first}"),
+            *([("labels", ", ".join(f"{count:,} {label}" for label, count in labels))] if labels else []),
+            ("on disk", readable_bytes(found["bytes"])),
+        ]
+    )

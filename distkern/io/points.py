@@ -1,0 +1,179 @@
+"""Bags from files that have a row for each point: text tables, Parquet, and AnnData."""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from distkern.core.bags import Bags
+from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.events import Listener, Progress, silent
+from distkern.io.tables import MISSING, header_line, open_text
+
+TEXT = (".csv", ".tsv", ".txt", ".tab")
+PARQUET = (".parquet", ".pq")
+
+LINES = 2**16
+"""Lines that are read at a time."""
+
+
+def bags_from_file(
+    path: Path,
+    by: str,
+    *,
+    columns: Sequence[str] | None = None,
+    weight: str | None = None,
+    label: str | None = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    sep: str | None = None,
+    on_event: Listener = silent,
+) -> tuple[Bags, list[str] | None]:
+    """Read points, each of which says whose it is, and bring them together.
+
+    Parameters
+    ----------
+    path
+        A text table (``.csv``, ``.tsv``, ``.txt``, ``.tab``, also ``.gz``), a ``.parquet`` or an ``.h5ad`` file.
+    by
+        Column (of ``obs``) with the name of the point's bag.
+    columns
+        Columns with the coordinates, or features of AnnData; by default all others that hold numbers, or all features.
+    weight, label
+        Columns (of ``obs``) with the point's weight, and with the bag's label; labels of a text table are texts.
+    use_rep, layer
+        Key of ``obsm`` or of ``layers`` where the coordinates are, of AnnData.
+    sep
+        Separator of a text table; found in its header by default.
+    on_event
+        A function of progress events.
+
+    Returns
+    -------
+    The bags, and the names of their coordinates where they have any.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used as it is; it is said why.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}: check the path")
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".h5ad"):
+        return _from_h5ad(path, by, columns, weight, label, use_rep, layer)
+    if not name.endswith((*TEXT, *PARQUET)):
+        raise InputError(
+            f"{path.name!r} is of no kind that points are read from: {', '.join((*TEXT, *PARQUET))}, .h5ad"
+        )
+    if use_rep is not None or layer is not None:
+        raise InputError(f"{path.name!r} is a table, which has neither obsm nor layers: name its columns with columns=")
+    frame = _parquet(path) if name.endswith(PARQUET) else _text(path, by, label, sep, on_event)
+    if columns is None:
+        _refuse_mixed(path, frame, {by, weight, label})
+        columns = [name for name in frame.select_dtypes("number").columns if name not in (by, weight, label)]
+    return Bags.from_table(frame, by, columns, weight, label), list(map(str, columns))
+
+
+def _from_h5ad(
+    path: Path,
+    by: str,
+    columns: Sequence[str] | None,
+    weight: str | None,
+    label: str | None,
+    use_rep: str | None,
+    layer: str | None,
+) -> tuple[Bags, list[str] | None]:
+    try:
+        import anndata
+    except ImportError as error:
+        raise MissingExtraError.of("reading .h5ad files", "io") from error
+    try:
+        adata = anndata.read_h5ad(path, backed=None if use_rep is None else "r")
+    except (OSError, KeyError) as error:
+        raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
+    if columns is not None:
+        if use_rep is not None:
+            raise InputError("what lies in obsm has no features to choose from: leave out columns=")
+        unknown = [column for column in columns if column not in adata.var_names]
+        if unknown:
+            raise InputError(f"{path.name!r} has no feature {unknown[0]!r}: check the names in var")
+        adata = adata[:, list(columns)]
+    try:
+        bags = Bags.from_anndata(adata, by, use_rep=use_rep, layer=layer, weight=weight, label=label)
+    finally:
+        if adata.isbacked:
+            adata.file.close()
+    return bags, None if use_rep is not None else list(map(str, adata.var_names))
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        import pandas as pd
+
+        return pd.read_parquet(path)
+    except ImportError as error:
+        raise MissingExtraError.of("reading Parquet files", "parquet") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name!r} cannot be read as a Parquet file: {error}") from error
+
+
+def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Listener) -> Any:
+    """Read a text table, in which names and labels are texts and spaces around them no part of them."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError.of("reading tables of points", "io") from error
+    size, parts = path.stat().st_size, []
+    with open_text(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        first, sep = header_line(path, file, sep)
+        header = [name.strip() for name in next(csv.reader([first], delimiter=sep, strict=True))]
+        repeated = [name for name in header if header.count(name) > 1]
+        if repeated:
+            raise InputError(f"{path.name!r} has several columns {repeated[0]!r}: make the names unique")
+        texts = {by, label}
+        try:
+            for part in pd.read_csv(
+                file,
+                sep=sep,
+                names=header,
+                dtype={name: str for name in header if name in texts},
+                keep_default_na=False,
+                na_values={name: sorted(MISSING) for name in header if name not in texts},
+                skipinitialspace=True,
+                float_precision="round_trip",
+                chunksize=LINES,
+            ):
+                parts.append(part)
+                on_event(Progress("read points", os.lseek(file.fileno(), 0, os.SEEK_CUR), size))
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            raise InputError(f"{path.name!r} cannot be read as a table of points: {error}") from error
+    if parts[0].index.nlevels > 1:
+        raise InputError(f"the lines of {path.name!r} have more cells than its header has names: mend the table")
+    if len(parts[0]) == 0:
+        raise InputError(f"{path.name!r} holds no points: it has a header only")
+    frame = pd.concat(parts).drop(columns="", errors="ignore")  # the column without a name has those of the rows
+    for column, nothing in ((by, {""}), (label, MISSING)):
+        if column in frame.columns:
+            bare = frame[column].str.strip()
+            frame[column] = bare.mask(bare.isin(list(nothing)))
+    return frame
+
+
+def _refuse_mixed(path: Path, frame: Any, used: set[str | None]) -> None:
+    """Refuse a column in which some cells are numbers: nobody said that it is none of the coordinates."""
+    import pandas as pd
+
+    for name in frame.select_dtypes(["object", "string"]).columns:
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        wrong = frame[name][numbers.isna() & frame[name].notna()]
+        if name not in used and numbers.notna().any() and len(wrong):
+            raise InputError(
+                f"column {name!r} of {path.name!r} holds numbers and also {wrong.iloc[0]!r}: mend it, or name the "
+                "columns with coordinates by columns="
+            )

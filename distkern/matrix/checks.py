@@ -1,0 +1,57 @@
+"""Checks of kernel values: that they are finite, and symmetric but for rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distkern.compiled.smo import asymmetry
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats
+
+SYMMETRY_TOLERANCE = 1e-8
+"""|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
+
+
+def finite(values: Floats) -> Floats:
+    """Kernel values, or what comes of them; refused where one is not finite.
+
+    Raises
+    ------
+    InputError
+        If one is not finite.
+    """
+    if not np.isfinite(values).all():
+        raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
+    return values
+
+
+def is_symmetric(values: Array) -> bool:
+    """Whether k(x, y) = k(y, x) up to rounding in a square array; False where a value is not finite."""
+    largest, difference = asymmetry(values)
+    return bool(difference <= _tolerance(values) * largest)
+
+
+def require_symmetric(values: Array) -> float:
+    """Refuse a square array that is not symmetric, and return its largest |k|; NaN where a value is not finite.
+
+    Raises
+    ------
+    InputError
+        Says how much k(x, y) and k(y, x) differ.
+
+    Examples
+    --------
+    >>> require_symmetric(np.array([[1.0, -2.0], [-2.0, 1.0]]))
+    2.0
+    """
+    largest, difference = asymmetry(values)
+    if difference > _tolerance(values) * largest:
+        raise InputError(
+            f"the training matrix is not symmetric: k(x, y) and k(y, x) differ by up to {difference:.3g}; average it "
+            "with its transpose if that is rounding, and check the kernel if it is not"
+        )
+    return float(largest)
+
+
+def _tolerance(values: Array) -> float:
+    return max(SYMMETRY_TOLERANCE, 4 * float(np.finfo(values.dtype).eps))

@@ -1,0 +1,370 @@
+"""One HTML page of a clustering: how many clusters, how clear they are, and what each of them is like."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.files import as_path, refuse_existing
+from distkern.core.typing import Floats, Indices, Spec
+from distkern.gram.handle import Gram
+from distkern.gram.nystrom import NystromGram
+from distkern.io.source import as_source
+from distkern.kernels.base import Kernel
+from distkern.matrix.base import BaseGram
+from distkern.report import content
+from distkern.report.layout import order_note, render, require_extras, write_page
+from distkern.report.ordering import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
+from distkern.report.words import KernelWords, describe
+
+if TYPE_CHECKING:
+    from distkern.learners.cluster_numbers import ClusterNumbers
+    from distkern.learners.consensus import Consensus
+
+LISTED_SAMPLES = 1000
+"""The table lists so many samples at most, evenly spaced by cluster and silhouette."""
+
+LISTED_ITEMS = 12
+"""Items of a ranking that the page names."""
+
+
+def write_cluster_report(
+    path: str | os.PathLike[str],
+    X: Any,
+    numbers: ClusterNumbers,
+    *,
+    kernel: Any = "precomputed",
+    n_clusters: int | None = None,
+    sample_weight: Any = None,
+    rankings: dict[int, Consensus] | None = None,
+    cohort: Any = None,
+    title: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write one self-contained HTML page of what `distkern.cluster_numbers` found.
+
+    It shows the silhouette of every sample, the matrix ordered by cluster, its principal components, what speaks for
+    each number of clusters where several were tried, and sizes, medoids and consensus rankings. Like all pages it needs
+    no network, no script and no file beside it.
+
+    Parameters
+    ----------
+    path
+        File to write, such as ``"clusters.html"``; folders above it are made.
+    X, kernel, sample_weight
+        What `cluster_numbers` was given. Of a matrix, or of samples, only those that are drawn are read once more.
+    numbers
+        What it returned.
+    n_clusters
+        The number of clusters that the page is of: by default the one with the highest mean silhouette.
+    rankings
+        A consensus ranking of each cluster by its label, from `distkern.cluster_consensus`.
+    cohort
+        The samples of a matrix, which say what ranking a medoid is; used with ``rankings`` only.
+    title
+        Title of the page; by default the kernel and the numbers of clusters and samples.
+    overwrite
+        Whether an existing file is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file exists and ``overwrite`` is false, or what is given does not belong together.
+    MissingExtraError
+        If matplotlib or Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distkern import cluster_numbers
+    >>> x = np.array([0.0, 1.0, 10.0, 11.0])
+    >>> gram = np.outer(x, x)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_cluster_report(folder + "/page.html", gram, cluster_numbers(gram, [2, 3], random_state=0))
+    ...     "2 clusters of 4 samples" in page.read_text(encoding="utf-8")
+    True
+    """
+    require_extras()
+    place = as_path(path)
+    refuse_existing(place, overwrite)
+    row = _row(numbers, n_clusters)
+    labels = numbers.labels[row]
+    subject = _subject(X, kernel, labels)
+    weights = _weights(sample_weight, len(labels))
+    if cohort is None and subject.gram is None:
+        cohort = X
+    said = _said(subject, numbers, row, weights, sample_weight is not None, title)
+    said["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject.ids)
+    page = render("clusters.html.j2", said | {"pictures": _pictures(subject, numbers, row, weights)})
+    return write_page(place, page, overwrite=overwrite)
+
+
+# What the page is of -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was clustered, as far as the page needs it: ``gram`` is None where samples came with a kernel."""
+
+    gram: BaseGram | None
+    ids: tuple[str, ...]
+    diagonal: Floats
+    drawn: Drawn
+    words: KernelWords | None
+    cohort: content.Rows
+
+
+def _subject(X: Any, kernel: Any, labels: Indices) -> Subject:
+    if not isinstance(kernel, Kernel):
+        gram = as_symmetric(X)
+        _refuse_other_samples(len(gram), labels)
+        words = content.kernel_words(gram)
+        return Subject(gram, gram.ids, gram.diag(), draw_samples(gram, labels), words, content.cohort_rows(gram))
+    source = as_source(X)
+    _refuse_other_samples(len(source), labels)
+    of_cluster, resolved = chosen_samples(labels), kernel.resolve(source, 0)
+    values = resolved(source.read(np.concatenate(of_cluster)))
+    drawn = arranged(values, of_cluster, labels)
+    ids = source.ids or tuple(map(str, range(len(source))))
+    rows = [("Source", source.describe())]
+    return Subject(None, ids, drawn.values.diagonal(), drawn, describe(resolved), rows)
+
+
+def _refuse_other_samples(samples: int, labels: Indices) -> None:
+    if samples != len(labels):
+        raise InputError(f"the clusters are of {len(labels)} samples and X has {samples}: give those that belong")
+
+
+def _row(numbers: Any, n_clusters: int | None) -> int:
+    """Which of the numbers of clusters the page is of."""
+    from distkern.learners.cluster_numbers import ClusterNumbers  # scikit-learn comes with it
+
+    if not isinstance(numbers, ClusterNumbers):
+        raise InputTypeError(f"numbers is what distkern.cluster_numbers returns, not {type(numbers).__name__}")
+    tried = numbers.n_clusters.tolist()
+    if n_clusters is None:
+        n_clusters = tried[0] if len(tried) == 1 else numbers.by_silhouette
+    if n_clusters not in tried:
+        raise InputError(f"{n_clusters} clusters were not tried: there are {', '.join(map(str, tried))}")
+    return tried.index(n_clusters)
+
+
+def _weights(sample_weight: Any, samples: int) -> Floats:
+    weights = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (samples,):
+        raise InputError(f"got weights of shape {weights.shape} for {samples} samples: give one for each")
+    return weights
+
+
+# What it says --------------------------------------------------------------------------------------------------------
+
+
+def _said(
+    subject: Subject, numbers: ClusterNumbers, row: int, weights: Floats, weighted: bool, title: str | None
+) -> Spec:
+    labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
+    of = f"{k} cluster{'s' * (k != 1)} of {len(labels):,} samples"
+    info = subject.gram.info() if isinstance(subject.gram, Gram | NystromGram) else None
+    sizes = np.bincount(labels, minlength=k)
+    return {
+        "title": title or (f"{subject.words.name}: {of}" if subject.words else of),
+        "kernel": subject.words,
+        "of": of,
+        "mean": None if np.isnan(numbers.silhouette[row]) else _signed(numbers.silhouette[row]),
+        "sizes": f"{sizes.min():,} to {sizes.max():,}" if k > 1 else f"{sizes[0]:,}",
+        "stands_for": f"{weights.sum():,.12g}" if weighted else "",
+        "tried": _tried(numbers, k),
+        "clusters": _cluster_rows(labels, silhouettes, weights, weighted, numbers.medoids[row], subject.ids),
+        "weighted": weighted,
+        "numbers": _number_rows(numbers) if len(numbers.n_clusters) > 1 else [],
+        "samples": _sample_rows(labels, silhouettes, weights, weighted, subject.ids),
+        "unlisted": max(0, len(labels) - LISTED_SAMPLES),
+        "note": order_note(subject.drawn, "cluster"),
+        "matrix": content.matrix_rows(len(labels), subject.diagonal, subject.drawn),
+        "cohort": subject.cohort,
+        "store": content.store_rows(info) if info else [],
+        "runs": content.run_rows(info) if info else [],
+        "versions": content.version_rows(subject.gram),
+        "code": _snippet(subject, numbers, k, weighted),
+        "made": content.today(),
+    }
+
+
+def _tried(numbers: ClusterNumbers, k: int) -> str:
+    """What speaks for the number of clusters."""
+    if len(numbers.n_clusters) == 1:
+        return "the only number that was tried"
+    first, last = numbers.n_clusters[[0, -1]]
+    best = f"the mean silhouette is highest for {numbers.by_silhouette}"
+    gap = "" if numbers.reference is None else f", and the gap statistic chooses {numbers.by_gap}"
+    return f"of {first} to {last} that were tried; {best}{gap}"
+
+
+def _cluster_rows(
+    labels: Indices, silhouettes: Floats, weights: Floats, weighted: bool, medoids: Indices, ids: tuple[str, ...]
+) -> list[list[str]]:
+    """Per cluster: its number, samples, what they stand for, share, silhouettes, and medoid."""
+    rows = []
+    for cluster, medoid in enumerate(medoids):
+        own = np.flatnonzero(labels == cluster)
+        mass = weights[own].sum()
+        found = silhouettes[own[weights[own] > 0]]
+        several = len(found) > 0 and not np.isnan(found).any()
+        rows.append(
+            [
+                str(cluster),
+                f"{len(own):,}",
+                *([f"{mass:,.12g}"] if weighted else []),
+                f"{100 * mass / weights.sum():.1f} %",
+                _signed(np.average(silhouettes[own], weights=weights[own])) if several else "–",
+                f"{_signed(found.min())} to {_signed(found.max())}" if several else "–",
+                f"{np.count_nonzero(found < 0):,}" if several else "–",
+                ids[medoid] if medoid >= 0 else "–",
+            ]
+        )
+    return rows
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _number_rows(numbers: ClusterNumbers) -> list[list[str]]:
+    """Per number of clusters: inertia, mean silhouette, and gap."""
+    return [
+        [
+            f"{row['n_clusters']}",
+            f"{row['inertia']:.6g}",
+            "–" if row["silhouette"] is None else f"{row['silhouette']:.4f}",
+            "–" if row["gap"] is None else f"{row['gap']:.4f} ± {row['gap_error']:.4f}",
+        ]
+        for row in numbers.table()
+    ]
+
+
+def _sample_rows(
+    labels: Indices, silhouettes: Floats, weights: Floats, weighted: bool, ids: tuple[str, ...]
+) -> list[list[str]]:
+    """Per sample: its name, cluster, silhouette, and what it stands for; of very many every k-th."""
+    order = np.lexsort((-np.nan_to_num(silhouettes), labels))
+    order = order[:: max(1, -(-len(order) // LISTED_SAMPLES))]
+    return [
+        [
+            ids[place],
+            str(labels[place]),
+            "–" if np.isnan(silhouettes[place]) else _signed(silhouettes[place]),
+            *([f"{weights[place]:,.12g}"] if weighted else []),
+        ]
+        for place in order
+    ]
+
+
+def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any, ids: tuple[str, ...]) -> content.Rows:
+    """Per cluster its consensus ranking and, where the samples are known, the ranking that its medoid is."""
+    source = as_source(cohort) if rankings and cohort is not None else None
+    rows = []
+    for cluster, medoid in enumerate(medoids):
+        if cluster not in rankings:
+            continue
+        ranking = rankings[cluster]
+        pairs = len(ranking.items) * (len(ranking.items) - 1) // 2
+        apart = f"{ranking.distance / ranking.voters:.4g} of {pairs:,} pairs discordant in the mean"
+        rows.append((f"Cluster {cluster}, consensus ({ranking.method})", f"{_shortened(list(ranking.items))}; {apart}"))
+        if source is not None and medoid >= 0:
+            names = source.features or tuple(map(str, range(source.shape[1])))
+            said = ranking_words(source.read(np.array([medoid]))[0], names)
+            rows.append((f"Cluster {cluster}, medoid {ids[medoid]}", said))
+    return rows
+
+
+def ranking_words(scores: Floats, names: tuple[str, ...]) -> str:
+    """Put the scores of items, larger = preferred, into words; ties stand together, and NaN has no place.
+
+    Examples
+    --------
+    >>> ranking_words(np.array([2.0, 3.0, 2.0, np.nan]), ("a", "b", "c", "d"))
+    'b > a = c'
+    """
+    placed = np.flatnonzero(~np.isnan(scores))
+    values = np.unique(scores[placed])[::-1]
+    return _shortened([" = ".join(names[item] for item in placed[scores[placed] == value]) for value in values])
+
+
+def _shortened(items: list[str]) -> str:
+    more = len(items) - LISTED_ITEMS
+    return " > ".join(items[:LISTED_ITEMS]) + (f" > … ({more:,} more)" if more > 0 else "")
+
+
+def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) -> str:
+    """Python that computes the same again."""
+    tried, settings = numbers.n_clusters.tolist(), numbers.settings
+    asked = [f"{name}={value!r}" for name, value in settings.items() if name == "random_state" or value]
+    lines = []
+    if subject.gram is None:
+        assert subject.words is not None
+        lines += ["import distkern as dk", "", f"X = ...  # the cohort: {subject.cohort[0][1]}"]
+        asked.insert(0, f"kernel={subject.words.code}")
+    else:
+        lines += content.loading_lines(subject.gram, subject.words, None)
+        lines.append(content.gram_line(subject.gram, subject.words))
+    if weighted:
+        lines.append("weights = ...  # how many samples each one stands for")
+        asked.insert(0, "sample_weight=weights")
+    given = "X" if subject.gram is None else "gram"
+    lines += ["numbers = dk.cluster_numbers(", f"    {given}, {tried}, {', '.join(asked)}", ")"]
+    return "\n".join([*lines, f"labels = numbers.labels[{tried.index(k)}]"])
+
+
+# What it shows -------------------------------------------------------------------------------------------------------
+
+
+def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floats) -> Spec:
+    from distkern.report import cluster_figures, figures
+    from distkern.report.pictures import picture
+
+    labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
+    names = tuple(f"cluster {cluster}" for cluster in range(k))
+    drawn, classes = subject.drawn, Classes(names, labels)
+    pictures: Spec = {
+        "gram": picture(
+            lambda ax: figures.draw_gram(ax, drawn, classes),
+            name="gram",
+            alt=f"Heat map of the kernel values between {len(drawn.samples):,} samples, ordered by cluster.",
+        )
+    }
+    if not np.isnan(silhouettes).all():
+        pictures["silhouettes"] = picture(
+            lambda ax: cluster_figures.draw_silhouettes(ax, silhouettes, classes, weights),
+            name="silhouettes",
+            alt=f"Silhouettes of the samples, cluster by cluster; their mean is {numbers.silhouette[row]:.3f}.",
+        )
+    if len(drawn.samples) >= 3:
+        pictures["pca"] = picture(
+            lambda ax: figures.draw_kernel_pca(ax, drawn, classes),
+            name="pca",
+            alt="Scatter of the samples on the first two kernel principal components, coloured by cluster.",
+        )
+    if len(numbers.n_clusters) > 1:
+        for measure in ("silhouette", "gap") if numbers.reference else ("silhouette",):
+            listed = "; ".join(
+                f"{k}: {value:.3f}"
+                for k, value in zip(numbers.n_clusters, getattr(numbers, measure), strict=True)
+                if not np.isnan(value)
+            )
+            pictures[measure] = picture(
+                lambda ax, measure=measure: cluster_figures.plot_cluster_numbers(numbers, measure, ax=ax),  # type: ignore[misc]
+                name=measure,
+                alt=f"{cluster_figures.MEASURES[measure].capitalize()} by number of clusters. {listed}.",
+                size=(4.8, 3.4),
+            )
+    return pictures

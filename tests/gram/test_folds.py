@@ -1,0 +1,169 @@
+"""Work on all pairs of a stored matrix: the same bits whoever does it, and every stored byte read once."""
+
+import numpy as np
+import pytest
+from backwards import Backwards
+from sklearn.metrics import silhouette_samples
+
+from distkern import CorruptTileError, InputError, Kendall, Linear, MemoryLimitError, Threads, compute_gram, open_gram
+from distkern.gram import passes
+from distkern.gram.chunks import chunks, task_bytes
+from distkern.matrix.array import ArrayGram
+from distkern.solvers.neighbors import nearest
+from distkern.solvers.partition import silhouettes
+
+rng = np.random.default_rng(3)
+M = 60
+X = rng.normal(size=(M, 12)).round(1)
+LABELS = [rng.integers(0, 3, M), rng.integers(0, 7, M)]
+WEIGHTS = rng.integers(0, 3, M).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch):
+    monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+
+
+@pytest.fixture(scope="module", params=["integers", "floats", "repeated"])
+def path(request, tmp_path_factory):
+    kernel, tile, samples = {
+        "integers": (Kendall(), 12, X),
+        "floats": (Linear(), 13, X),
+        "repeated": (Kendall(ties="b"), 5, X[rng.integers(0, 20, size=M)]),
+    }[request.param]
+    store = tmp_path_factory.mktemp("folds") / "k.zarr"
+    gram = compute_gram(kernel, samples, store=store, tile=tile, executor="serial", dtype="float32")
+    assert (gram.info()["samples_computed"][0] < M) == (request.param == "repeated")
+    return store
+
+
+def squares(K):
+    """Squared distances; rounding leaves none between equal samples, as in a store that holds them once."""
+    distances = np.maximum(np.add.outer(K.diagonal(), K.diagonal()) - 2 * K, 0)
+    return np.where(distances < 1e-13 * K.diagonal().max(), 0, distances)
+
+
+def sorted_rows(distances, count):
+    others = distances + np.where(np.eye(len(distances)), np.inf, 0)
+    order = np.argsort(others, axis=1, kind="stable")[:, :count]
+    return order, np.sqrt(np.take_along_axis(others, order, axis=1))
+
+
+def of_scikit_learn(distances, labels, weights):
+    repeated = np.repeat(np.arange(len(labels)), weights.astype(int))
+    expected = silhouette_samples(distances[np.ix_(repeated, repeated)], labels[repeated], metric="precomputed")
+    return repeated, expected
+
+
+def views(gram):
+    some = np.random.default_rng(0).permutation(M)[:40]
+    again = np.append(some[:30], some[:8])
+    yield "the whole", gram, np.arange(M)
+    yield "a part", gram[some][:, some], some
+    yield "a part in which samples repeat", gram[again][:, again], again
+    yield "centred to unit norm", gram.centered(on=slice(0, 30)).unit_norm(), np.arange(M)
+    yield "a part of views of a part", gram[some][:, some].centered().unit_norm().centered()[5:35][:, 5:35], some[5:35]
+
+
+def test_neighbours_and_silhouettes_have_the_same_bits_whoever_finds_them(path, client):
+    seen = ("the whole", "a part in which samples repeat", "a part of views of a part")
+    expected = {}
+    for executor in ("serial", Threads(3), Backwards(), client):
+        for name, view, part in views(open_gram(path, executor=executor)):
+            if name in seen:
+                found = [*nearest(view, 9), *silhouettes(view, [labels[part] for labels in LABELS], WEIGHTS[part])]
+                for one, two in zip(found, expected.setdefault(name, found), strict=True):
+                    np.testing.assert_array_equal(one, two)
+    assert not list((path / "scratch").glob("*/"))
+
+
+def test_they_are_those_of_the_values(path):
+    for name, view, part in views(open_gram(path, executor=2)):
+        distances, weights = squares(view.to_numpy()), WEIGHTS[part]
+        indices, lengths = nearest(view, 9)
+        order, expected = sorted_rows(distances, 9)
+        np.testing.assert_allclose(lengths, expected, atol=1e-7, err_msg=name)
+        if name in ("the whole", "a part", "a part in which samples repeat"):
+            np.testing.assert_array_equal(indices, order, err_msg=name)
+        for labels, squared in ((LABELS[0][part], True), (LABELS[1][part], False)):
+            (ours,) = silhouettes(view, [labels], weights, squared=squared)
+            repeated, theirs = of_scikit_learn(distances if squared else np.sqrt(distances), labels, weights)
+            np.testing.assert_allclose(ours[repeated], theirs, atol=1e-6, err_msg=name)
+
+
+def test_each_is_one_pass_over_the_tiles(path, client):
+    for executor in ("serial", client):
+        gram = open_gram(path, executor=executor)
+        gram.diag(), gram._summary("rows")
+        before = gram.bytes_read()
+        gram.matmat(np.ones(M))
+        a_pass = gram.bytes_read() - before
+        assert a_pass == gram._grid.entries * np.dtype(gram.info()["dtype"]).itemsize
+        nearest(gram, 5)
+        assert gram.bytes_read() - before == 2 * a_pass
+        silhouettes(gram, LABELS, WEIGHTS)
+        assert gram.bytes_read() - before == 3 * a_pass
+
+
+def test_a_part_reads_only_the_tiles_that_it_touches(tmp_path):
+    gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=10, executor="serial")
+    part = gram[20:30][:, 20:30]
+    gram.diag()
+    before = gram.bytes_read()
+    nearest(part, 3)
+    assert gram.bytes_read() - before == 8 * 10 * 10
+
+
+def test_what_no_task_may_take_is_refused_before_anything_is_read(path):
+    gram = open_gram(path, executor="serial")
+    needed = task_bytes(gram._grid, np.dtype(gram.info()["dtype"]).itemsize, 2 * 6 + 2)
+    expected = nearest(gram, 5)
+    for memory in (needed, needed - 1):
+        tight = open_gram(path, executor=Backwards(memory))
+        tight.diag(), tight._summary("rows")
+        before = tight.bytes_read()
+        if memory == needed:
+            np.testing.assert_array_equal(nearest(tight, 5), expected)
+            continue
+        with pytest.raises(MemoryLimitError, match=r"112 bytes for each sample, and may take .*: ask for less"):
+            nearest(tight, 5)
+        assert tight.bytes_read() == before
+
+
+def test_what_waits_in_the_client_is_bounded_and_changes_no_bit(path, monkeypatch):
+    expected = silhouettes(open_gram(path, executor="serial"), LABELS, WEIGHTS)
+    rounds, run = [], passes.run
+    monkeypatch.setattr(
+        passes,
+        "run",
+        lambda pool, fn, tasks, *given, **named: rounds.append(len(tasks)) or run(pool, fn, tasks, *given, **named),
+    )
+    monkeypatch.setattr(passes, "HELD_BYTES", 1)
+    backwards = Backwards()
+    np.testing.assert_array_equal(silhouettes(open_gram(path, executor=backwards), LABELS, WEIGHTS), expected)
+    assert rounds == [1] * len(chunks(open_gram(path)._grid))
+
+
+def test_what_proves_that_there_is_no_feature_space_is_said_wherever_it_is_seen(tmp_path, client):
+    gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=16, executor="serial")
+    for executor in ("serial", client):
+        seen = open_gram(gram.path, executor=executor)
+        seen.__dict__["_row_diagonal"] = seen.diag() - 30.0
+        with pytest.raises(InputError, match="not positive semidefinite, so it belongs to no feature space: a squared"):
+            nearest(seen, 3)
+        with pytest.raises(InputError, match="not positive semidefinite"):
+            silhouettes(seen, LABELS, WEIGHTS)
+    file = tmp_path / "k.zarr" / "gram" / "c" / "1" / "3"
+    damaged = bytearray(file.read_bytes())
+    damaged[11] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(CorruptTileError, match=r"tile \(1, 3\)"):
+        nearest(open_gram(gram.path, executor=client), 3)
+
+
+def test_a_matrix_between_unlike_samples_has_no_pairs(tmp_path):
+    gram = compute_gram(Linear(), X[:20], X[20:], store=tmp_path / "k.zarr", tile=16, executor="serial")
+    with pytest.raises(InputError, match="not the same samples"):
+        nearest(gram, 3)
+    with pytest.raises(InputError, match="not the same samples"):
+        nearest(ArrayGram(np.eye(5))[:3], 2)
