@@ -151,14 +151,14 @@ def sums_of_rows(factors, table, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def complement_pairs(own, taken, crossed, leading, ends):  # type: ignore[no-untyped-def]
-    """Log det S and vᵀ S⁻¹ v of each, with S = own − taken, (k, L, L), and v = ends − crossed @ leading, (k, L).
+def complement_pairs(own, taken, vectors, ends):  # type: ignore[no-untyped-def]
+    """Log det S and vᵀ S⁻¹ v of each, with S = own − taken, (k, L, L), and v the vectors (k, L).
 
-    Where ``ends`` is 0 to the end, S goes on as the identity, which is left out. ``taken`` is overwritten.
+    Where ``ends`` (k, L) is 0 to the end, S goes on as the identity and v as 0, which is left out. ``taken`` and the
+    vectors are overwritten.
     """
-    k, length, q = crossed.shape
+    k, length = vectors.shape
     logdets, forms = np.empty(k), np.empty(k)
-    v = np.empty(length)
     for j in range(k):
         size = length
         while size > 0 and ends[j, size - 1] == 0:
@@ -167,12 +167,8 @@ def complement_pairs(own, taken, crossed, leading, ends):  # type: ignore[no-unt
         for row in range(size):
             for col in range(row, size):
                 S[row, col] = own[j, row, col] - S[row, col]
-            total = 0.0
-            for a in range(q):
-                total += crossed[j, row, a] * leading[a]
-            v[row] = ends[j, row] - total
         logdets[j] = factor(S)
-        forms[j] = inverse_form(S, v[:size])
+        forms[j] = inverse_form(S, vectors[j, :size])
     return logdets, forms
 
 

@@ -244,7 +244,8 @@ class KernelIGV(_BasedKernel):
         ends = np.sqrt(b["shares"][js] / 2)
         crossed *= (ends / np.sqrt(self.eta))[:, :, None]
         taken = np.matmul(crossed, crossed.transpose(0, 2, 1))
-        mixed, form = complement_pairs(b["own"][js], taken, crossed, a["leading"][i], ends)
+        vectors = ends - np.matmul(crossed, a["leading"][i, : crossed.shape[2]])
+        mixed, form = complement_pairs(b["own"][js], taken, vectors, ends)
         logdets = a["halves"][i, 0] + mixed + np.log(a["halves"][i, 1] + form)
         if self.unit_norm:
             return np.exp(0.5 * (a["logdets"][i, 0] + b["logdets"][js, 0]) - logdets)
