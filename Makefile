@@ -41,7 +41,7 @@ test-faults: $(FOR_DEVELOPERS) ## kill, stop, cut off and fill up all that can b
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile
-	for script in pairs smoothed crossovers storing svm clustering cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
+	for script in pairs smoothed crossovers storing svm bags clustering cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
 
 .PHONY: lint
 lint: $(FOR_DEVELOPERS) ## check style, types and layers

@@ -154,21 +154,25 @@ def sums_of_rows(factors, table, rows):  # type: ignore[no-untyped-def]
 def complement_pairs(own, taken, crossed, leading, ends):  # type: ignore[no-untyped-def]
     """Log det S and vᵀ S⁻¹ v of each, with S = own − taken, (k, L, L), and v = ends − crossed @ leading, (k, L).
 
-    ``taken`` is overwritten.
+    Where ``ends`` is 0 to the end, S goes on as the identity, which is left out. ``taken`` is overwritten.
     """
     k, length, q = crossed.shape
     logdets, forms = np.empty(k), np.empty(k)
     v = np.empty(length)
     for j in range(k):
-        for row in range(length):
-            for col in range(row, length):
-                taken[j, row, col] = own[j, row, col] - taken[j, row, col]
+        size = length
+        while size > 0 and ends[j, size - 1] == 0:
+            size -= 1
+        S = taken[j, :size, :size]
+        for row in range(size):
+            for col in range(row, size):
+                S[row, col] = own[j, row, col] - S[row, col]
             total = 0.0
             for a in range(q):
                 total += crossed[j, row, a] * leading[a]
             v[row] = ends[j, row] - total
-        logdets[j] = factor(taken[j])
-        forms[j] = inverse_form(taken[j], v)
+        logdets[j] = factor(S)
+        forms[j] = inverse_form(S, v[:size])
     return logdets, forms
 
 

@@ -41,11 +41,9 @@ def pad_rows(values: Floats, sizes: Indices, weights: Floats, largest: int) -> F
     m, d = len(sizes), values.shape[1]
     out = np.zeros((m, row_width(largest, d)))
     out[:, 0] = d
-    bag = np.repeat(np.arange(m), sizes)
-    place = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    out[bag, 1 + place] = weights
-    for axis in range(d):
-        out[bag, 1 + largest + place * d + axis] = values[:, axis]
+    held = np.arange(largest) < sizes[:, None]
+    out[:, 1 : 1 + largest][held] = weights
+    out[:, 1 + largest :].reshape(m, largest, d)[held] = values  # a view
     return out
 
 

@@ -147,7 +147,7 @@ def save_bags(
     Raises
     ------
     InputError
-        If something lies at the path, it cannot be written, or labels are neither numbers nor texts.
+        If something lies at the path, it is a URL or cannot be written, or labels are neither numbers nor texts.
 
     Examples
     --------
@@ -161,6 +161,8 @@ def save_bags(
     (('a', 'b'), True)
     """
     place = as_path(path)
+    if "://" in os.fspath(path):
+        raise InputError(f"bags are stored in a folder, and {str(path)!r} is a URL: give a path that all workers share")
     if overwrite and os.path.lexists(place) and not holds_bags(place):
         raise InputError(f"{str(place)!r} exists and holds no bags, and nothing else is replaced: give another path")
     names = np.frombuffer(json.dumps(_document(bags)).encode(), dtype=np.uint8)

@@ -27,7 +27,7 @@ from distkern.kernels.meeting import POINTS, TABLE_BYTES, Meeting
 from distkern.kernels.vectors import Gaussian
 
 CROSS_BYTES = 2**20
-"""Bytes of sums of base kernel values of one bag with several, at a time; they stay in the processor's cache."""
+"""Bytes of base kernel values between one bag and several, at a time: so many stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _BasedKernel(BagKernel):
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
         meeting = Meeting(self.base, block, block)
-        own = [self._of_one(arrays["shares"][i], meeting.values(i, slice(i, i + 1))) for i in range(bags)]
+        own = [self._of_one(arrays["shares"][i], meeting.own(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
     @abstractmethod
@@ -91,8 +91,7 @@ class _BasedKernel(BagKernel):
             return self._of_features().tile(A, B)
         refuse_other_points(A, B, "coordinates")
         meeting, out = Meeting(self.base, A, B), np.empty((len(A), len(B)))
-        each = 8 * B.arrays["shares"].shape[1] * len(self._factors(A, 0))
-        step = max(1, CROSS_BYTES // each)
+        step = max(1, CROSS_BYTES // (8 * A.arrays["shares"].shape[1] * B.arrays["shares"].shape[1]))
         with one_blas_thread():
             for i in range(len(A)):
                 crossed = meeting.sums(i, self._factors(A, i))
@@ -237,7 +236,8 @@ class KernelIGV(_BasedKernel):
         }
 
     def _factors(self, A: Prepared, i: int) -> Floats:
-        return A.arrays["whitened"][i]
+        held = A.arrays["shares"][i] != 0
+        return A.arrays["whitened"][i, : len(held) - int(np.argmax(held[::-1]))]  # what follows has no weight
 
     def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
         a, b = A.arrays, B.arrays

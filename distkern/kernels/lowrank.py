@@ -20,6 +20,9 @@ from distkern.kernels.vectors import Gaussian, Linear, VectorKernel
 CANDIDATES = 10_000
 """Landmarks are chosen among at most so many samples of the cohort, drawn where there are more."""
 
+TOLERANCE = 1e-3
+"""Mean residual that is left where neither a rank nor a tolerance is given, in parts of the mean of κ(x, x)."""
+
 EXHAUSTED = 1e-12
 """No landmark adds anything once all residuals are below this part of the largest κ(x, x)."""
 
@@ -48,7 +51,8 @@ class LowRank(VectorKernel):
     rank
         R, the most landmarks; as many as the tolerance takes by default.
     tolerance
-        No more landmarks are taken when the mean residual is at most this part of the mean of κ(x, x); from 0 to 1.
+        No more landmarks are taken when the mean residual is at most this part of the mean of κ(x, x); from 0 to 1. By
+        default 0 where a rank is given, and else 0.001.
     landmarks
         The landmarks themselves, as rows of numbers; chosen from the cohort when not given.
 
@@ -75,7 +79,7 @@ class LowRank(VectorKernel):
     name: ClassVar[str] = "low-rank"
     base: Kernel = field(default_factory=Gaussian)
     rank: int | None = None
-    tolerance: float = 1e-3
+    tolerance: float | None = None
     landmarks: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +87,7 @@ class LowRank(VectorKernel):
             raise InputTypeError(f"base must be a kernel, such as Gaussian(0.1); got {self.base!r}")
         if self.rank is not None and (not isinstance(self.rank, (int, np.integer)) or self.rank < 1):
             raise InputError(f"rank must be a whole number of 1 or more, or None, not {self.rank!r}")
-        if not 0 <= self.tolerance < 1:
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be a number from 0 to 1, and less than 1, not {self.tolerance!r}")
         if self.landmarks is not None:
             rows = tuple(tuple(map(float, row)) for row in self.landmarks)
@@ -108,7 +112,8 @@ class LowRank(VectorKernel):
         values = source.read(chosen)
         base.check(values, None if source.ids is None else [source.ids[i] for i in chosen], source.features)
         samples, counts = np.unique(values, axis=0, return_counts=True)
-        picked = pivots(base, samples, counts, self.rank, self.tolerance)
+        tolerance = (TOLERANCE if self.rank is None else 0.0) if self.tolerance is None else self.tolerance
+        picked = pivots(base, samples, counts, self.rank, tolerance)
         return dataclasses.replace(self, base=base, landmarks=tuple(map(tuple, samples[picked].tolist())))
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:

@@ -31,13 +31,15 @@ class Meeting:
     base
         κ.
     A, B
-        Prepared bags, with what κ prepared of their points, L and L' a bag.
+        Prepared bags, with what κ prepared of their points, L and L' a bag; those after the last one with a share are
+        none, and what κ is there does not matter.
     """
 
     def __init__(self, base: Kernel, A: Prepared, B: Prepared) -> None:
         self._base, self._A, self._B = base, A, B
         self._left, self._right = A.under(POINTS), B.under(POINTS)
         self._length, self._other = (block.arrays["coordinates"].shape[1] for block in (A, B))
+        self._held, self._others_held = (_held(block.arrays["shares"]) for block in (A, B))
         self._table: Floats | None = None
         blocks = (A,) if A is B else (A, B)
         points = np.concatenate(
@@ -54,22 +56,28 @@ class Meeting:
             name: np.concatenate([one.arrays[name].reshape(-1, *one.arrays[name].shape[2:]) for one in based])[first]
             for name in self._left.arrays
         }
-        some, same = (
-            Prepared(flat),
-            Prepared(flat),
-        )  # two, for a kernel may take another way where it meets the same block
+        some, same = Prepared(flat), Prepared(flat)  # two: a kernel may go another way where a block meets itself
         self._rows = which[: len(self._A) * self._length].reshape(-1, self._length)
         used, cols = np.unique(which[-len(self._B) * self._other :], return_inverse=True)
         self._cols = cols.reshape(-1, self._other)
         self._table = np.ascontiguousarray(self._base.tile(some, same)[:, used])
 
-    def values(self, i: int, js: slice) -> Floats:
-        """κ between the points of bag i of A and all points of bags js of B, (L, J L')."""
+    def own(self, i: int) -> Floats:
+        """κ between the points of bag i of A and those of bag i of B, (L, L')."""
         if self._table is not None:
-            return self._table[self._rows[i]].take(self._cols[js].ravel(), axis=1)
-        length, other = self._length, self._other
-        one = Prepared({name: array[i] for name, array in self._left.arrays.items()}, (self._A.start + i) * length)
-        some = {name: array[js].reshape(-1, *array.shape[2:]) for name, array in self._right.arrays.items()}
+            return self._table[self._rows[i]].take(self._cols[i], axis=1)
+        values = np.zeros((self._length, self._other))
+        values[: self._held[i], : self._others_held[i]] = self._values(i, slice(i, i + 1))
+        return values
+
+    def _values(self, i: int, js: slice) -> Floats:
+        """κ between the points of bag i of A and those of bags js of B: all of them, or what a single bag holds."""
+        length, other, held = self._length, self._other, self._held[i]
+        one = Prepared(
+            {name: array[i, :held] for name, array in self._left.arrays.items()}, (self._A.start + i) * length
+        )
+        size = self._others_held[js.start] if js.stop - js.start == 1 else other
+        some = {name: array[js, :size].reshape(-1, *array.shape[2:]) for name, array in self._right.arrays.items()}
         return np.ascontiguousarray(self._base.tile(one, Prepared(some, (self._B.start + js.start) * other)))
 
     def sums(self, i: int, factors: Floats) -> Callable[[slice], Floats]:
@@ -77,10 +85,19 @@ class Meeting:
         if self._table is not None:
             of_each = np.ascontiguousarray(sums_of_rows(factors, self._table, self._rows[i]).T)
             return lambda js: of_each.take(self._cols[js], axis=0)
-        every = np.arange(self._length)
+        held = np.arange(self._held[i])
+        factors = np.ascontiguousarray(factors[:, : len(held)])
 
         def computed(js: slice) -> Floats:
-            summed = sums_of_rows(factors, self.values(i, js), every)
-            return np.ascontiguousarray(summed.reshape(len(factors), -1, self._other).transpose(1, 2, 0))
+            bags = js.stop - js.start
+            summed = sums_of_rows(factors, self._values(i, js), held).reshape(len(factors), bags, -1)
+            crossed = np.zeros((bags, self._other, len(factors)))
+            crossed[:, : summed.shape[2]] = summed.transpose(1, 2, 0)
+            return crossed
 
         return computed
+
+
+def _held(shares: Floats) -> Indices:
+    """Number of points of each bag up to the last one with a share."""
+    return shares.shape[1] - np.argmax(shares[:, ::-1] != 0, axis=1)

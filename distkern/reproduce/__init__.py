@@ -58,6 +58,24 @@ TABLES = {
             "Kondor & Jebara (2003), figures 6 and 7",
             "accuracy on shapes and digits as sets of points and as images, against C",
         ),
+        Table(
+            "k-igv",
+            "distkern.reproduce.semigroup:rows",
+            "Cuturi, Fukumizu & Vert (2005), table 1",
+            "errors of support vector machines on digits as sets of pixels",
+        ),
+        Table(
+            "k-igv-surface",
+            "distkern.reproduce.semigroup:surface_rows",
+            "Cuturi, Fukumizu & Vert (2005), figure 6",
+            "error of k-IGV against σ and η",
+        ),
+        Table(
+            "k-igv-curve",
+            "distkern.reproduce.semigroup:curve_rows",
+            "Cuturi, Fukumizu & Vert (2005), figure 7",
+            "error of k-IGV and of a Gaussian kernel against the number of pixels",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""

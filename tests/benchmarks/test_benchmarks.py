@@ -15,6 +15,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
     page = (docs / "benchmarks.md").read_text() + (docs / "scale.md").read_text()
     assert SCRIPTS == [
         *(
+            "bags.py",
             "cluster.py",
             "clustering.py",
             "crossovers.py",

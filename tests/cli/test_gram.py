@@ -191,8 +191,8 @@ def test_kernels_from_words():
         (('{"ties": "b"}', None, ()), "needs the name of the kernel"),
         (('{"kernel": ["kendall"]}', None, ()), "needs the name of the kernel"),
         (('{"kernel": null}', None, ()), "needs the name of the kernel"),
-        (('{"kernel": "normalized", "base": {"kernel": ["linear"]}}', None, ()), "no kernel is called ['linear']"),
-        (('{"kernel": "sum", "left": 1, "right": 2}', None, ()), "takes kernels"),
+        (('{"kernel": "normalized", "base": {"kernel": ["linear"]}}', None, ()), "'base' is a kernel: give its name"),
+        (('{"kernel": "sum", "left": 1, "right": 2}', None, ()), "'left' is a kernel: give its name"),
     ],
 )
 def test_wrong_kernels_are_explained(words, said):

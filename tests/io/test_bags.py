@@ -84,7 +84,7 @@ def test_larger_bags_on_the_other_side_leave_both_to_be_read_by_the_workers(tmp_
 
 @pytest.mark.parametrize(
     "kernel",
-    [KernelIGV(Gaussian("median")), Entropy(bandwidth=0.5), GeneralizedVariance(eta=0.1)],
+    [KernelIGV(Gaussian("median")), Entropy(bandwidth=0.5, draws=64), GeneralizedVariance(eta=0.1)],
     ids=lambda k: k.name,
 )
 def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chunks, kernel):
@@ -99,7 +99,9 @@ def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chu
     np.testing.assert_array_equal(kernel(str(path)), kernel(bags))
 
 
-@pytest.mark.parametrize("kernel", [MeanMap(Gaussian("median")), Entropy(bandwidth=0.5)], ids=lambda k: k.name)
+@pytest.mark.parametrize(
+    "kernel", [MeanMap(Gaussian("median")), Entropy(bandwidth=0.5, draws=64)], ids=lambda k: k.name
+)
 def test_no_task_and_no_step_of_the_client_reads_many_bags(tmp_path, monkeypatch, kernel):
     bags, read, take = some_bags(30), [], stored.StoredBagsReader.take
     monkeypatch.setattr("distkern.kernels.base.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
@@ -164,6 +166,8 @@ def test_what_is_not_there_or_something_else_is_named(tmp_path):
         save_bags(some_bags(), path)
     with pytest.raises(InputError, match="exists and holds no bags, and nothing else is replaced"):
         save_bags(some_bags(), gram.path, overwrite=True)
+    with pytest.raises(InputError, match="is a URL: give a path"):
+        save_bags(some_bags(), "s3://bucket/bags.zarr")
     with pytest.raises(InputError, match="labels of object cannot be stored"):
         save_bags(some_bags(2, labels=np.array([1, "a"], dtype=object)), tmp_path / "other.zarr")
     open_gram(gram.path).to_numpy()

@@ -360,6 +360,25 @@ def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
 # What they refuse ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [MeanMap(Gaussian(1.0)), KernelIGV(Gaussian(1.0), 0.1), KernelBhattacharyya(Linear(), 3, 0.1)],
+    ids=lambda kernel: kernel.name,
+)
+def test_small_bags_beside_large_ones_have_the_same_bits_in_any_tiles(kernel, monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([rng.normal(size=(size, 2)) for size in (3, 70, 5, 64, 1, 9, 66, 2)])
+    rows, roads = bags.rows(), []
+    for most, side in ((2**20, 8), (2**20, 3), (2**20, 1), (0, 8)):  # several bags at a time, or one
+        monkeypatch.setattr("distkern.kernels.bags_based.CROSS_BYTES", most)
+        blocks = [kernel.prepare(rows[start : start + side], start) for start in range(0, 8, side)]
+        roads.append(np.triu(np.block([[kernel.tile(A, B) for B in blocks] for A in blocks])))
+    for road in roads[1:]:
+        np.testing.assert_array_equal(road, roads[0])
+    pairs = [[kernel(bags[[i]], bags[[j]])[0, 0] for j in range(8)] for i in range(8)]  # no larger bag beside them
+    np.testing.assert_allclose(roads[0], np.triu(pairs), rtol=1e-9)
+
+
 def test_a_singular_covariance_is_named():
     bags = Bags.from_arrays([np.eye(3), [[1.0, 2.0, 3.0], [2.0, 0.0, 1.0]]], ids=["a", "b"])
     flat = Bags.from_arrays([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 1.0]]], ids=["a", "b"])
