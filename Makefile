@@ -39,6 +39,10 @@ test: lint ## lint, then run the tests and doctests, two files at a time
 test-faults: $(FOR_DEVELOPERS) ## kill, stop, cut off and fill up all that can be; as root on Linux, or most of it is skipped
 	"$(BIN)/python" -m pytest -m faults
 
+.PHONY: test-slow
+test-slow: $(FOR_DEVELOPERS) ## what else takes long: notebooks, benchmarks in small, the compiled routines as plain Python
+	"$(BIN)/python" -m pytest -m slow tests
+
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile
 	for script in pairs smoothed crossovers storing svm bags clustering cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done

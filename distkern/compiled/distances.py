@@ -1,10 +1,29 @@
-"""The nearest samples of each while the tiles of a matrix of distances go by, in any order."""
+"""Distances in feature space from kernel values, and the nearest samples of each while tiles of them go by."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from distkern.core.jit import compiled
+
+
+@compiled
+def squares(values, row_diag, col_diag, rows, cols, out):  # type: ignore[no-untyped-def]
+    """Squared distances (a, b) into ``out``, from kernel values and k(x, x) of both sides; return the least one.
+
+    It is 0 where the positions ``rows`` (a,) and ``cols`` (b,) are the same, and where it is less by rounding, or
+    otherwise: that is the caller's to judge from what is returned, which is NaN where one is no finite number.
+    """
+    least, proof = 0.0, 0.0
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            distance = row_diag[i] + col_diag[j] - 2 * values[i, j]
+            if rows[i] == cols[j]:
+                distance = 0.0
+            proof += 0.0 * distance
+            least = min(least, distance)
+            out[i, j] = max(distance, 0.0)
+    return least if proof == 0.0 else np.nan
 
 
 @compiled
@@ -31,9 +50,12 @@ def keep_nearest(tile, positions, distances, indices):  # type: ignore[no-untype
     The lists go by distance and then by position, so that equal ones do not depend on the order of the tiles; they
     begin with infinity.
     """
+    k = indices.shape[1]
     for i in range(tile.shape[0]):
+        own_distances, own_indices = distances[i], indices[i]
         for j in range(tile.shape[1]):
-            insert(tile[i, j], positions[j], distances[i], indices[i])
+            if tile[i, j] <= own_distances[k - 1]:  # seldom
+                insert(tile[i, j], positions[j], own_distances, own_indices)
 
 
 @compiled

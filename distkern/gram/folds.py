@@ -68,6 +68,8 @@ def work_on(task: FoldTask) -> Partial:
             found = tuple(array[own][here] for array in of_rows)
             mirror = tuple(array[other][there] for array in of_cols) if mirrored else None
             part = values[here][:, there]
+            if not part.size:
+                continue
             task.work.add(found, mirror, part, numbers_at(above, here), numbers_at(below, there))
             _put_back(of_rows, own, here, found)
             if mirror is not None:

@@ -16,7 +16,7 @@ from distkern.gram.cross import against_stored
 from distkern.gram.folds import fold
 from distkern.gram.passes import in_terms_of, product, read_values
 from distkern.gram.repair import damages
-from distkern.gram.samples import DIAGONAL, StoredSamples
+from distkern.gram.samples import DIAGONAL, among, standing_for
 from distkern.gram.status import store_status
 from distkern.gram.store import GramStore, same_store
 from distkern.gram.tasks import prepared_block
@@ -141,7 +141,7 @@ class Gram(BaseGram):
     # Reading ---------------------------------------------------------------------------------------------------
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
-        return self._computed(_among(self._store.rows, rows), _among(self._store.cols, cols))
+        return self._computed(among(self._store.rows, rows), among(self._store.cols, cols))
 
     def _computed(self, rows: Indices, cols: Indices) -> Floats:
         """Read the entries of computed samples, which may stand for many equal ones."""
@@ -164,7 +164,7 @@ class Gram(BaseGram):
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
         for rows, cols, values in self._computed_tiles():
-            top, bottom = _standing_for(self._store.rows, rows), _standing_for(self._store.cols, cols)
+            top, bottom = standing_for(self._store.rows, rows), standing_for(self._store.cols, cols)
             if top is None and bottom is None:
                 yield rows, cols, values
                 continue
@@ -236,8 +236,8 @@ class Gram(BaseGram):
             self._summary("cols"),
             executor=self._executor,
             listener=listener,
-            top=self._store.rows.index if rows is None else _among(self._store.rows, rows),
-            left=self._store.cols.index if cols is None else _among(self._store.cols, cols),
+            top=self._store.rows.index if rows is None else among(self._store.rows, rows),
+            left=self._store.cols.index if cols is None else among(self._store.cols, cols),
             transposed=transposed,
         )
         return out[:, 0] if V.ndim == 1 else out
@@ -254,7 +254,7 @@ class Gram(BaseGram):
                 self._summary("rows"),
                 executor=self._executor,
                 listener=listener,
-                where=self._store.rows.index if part is None else _among(self._store.rows, part),
+                where=self._store.rows.index if part is None else among(self._store.rows, part),
             )
         finally:
             listener.close()
@@ -279,11 +279,11 @@ class Gram(BaseGram):
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
-        return self._row_diagonal[_among(self._store.rows, np.arange(self.shape[0]))]
+        return self._row_diagonal[among(self._store.rows, np.arange(self.shape[0]))]
 
     def col_diag(self) -> Floats:
         """k(x, x) of the column samples."""
-        return self._col_diagonal[_among(self._store.cols, np.arange(self.shape[1]))]
+        return self._col_diagonal[among(self._store.cols, np.arange(self.shape[1]))]
 
     @cached_property
     def _row_diagonal(self) -> Floats:
@@ -361,7 +361,7 @@ class Gram(BaseGram):
         """
         source, values, row_diag = against_stored(self._store, self.kernel, X)
         return ArrayGram(
-            np.take(values, _among(self._store.cols, np.arange(self.shape[1])), axis=1),
+            np.take(values, among(self._store.cols, np.arange(self.shape[1])), axis=1),
             row_diag=row_diag,
             col_diag=self.col_diag(),
             row_ids=source.ids,
@@ -384,20 +384,6 @@ class Gram(BaseGram):
         info = self.info()
         state = "complete" if info["complete"] else f"{info['tiles_done']} of {info['tiles']} tiles done"
         return f"<Gram {self.shape[0]} × {self.shape[1]} of {self.kernel!r} at {self.path!r}, {state}>"
-
-
-def _among(samples: StoredSamples, positions: Indices) -> Indices:
-    """Positions of samples among the computed ones."""
-    return positions if samples.index is None else samples.index[positions]
-
-
-def _standing_for(samples: StoredSamples, computed: Indices) -> tuple[Indices, Indices] | None:
-    """Samples that a run of computed ones stands for, and which of the run each equals; None where itself alone."""
-    if samples.index is None:
-        return None
-    which = samples.index - computed[0]
-    where = np.flatnonzero((which >= 0) & (which < len(computed)))
-    return where, which[where]
 
 
 def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from distkern.core.errors import StoreError
 from distkern.core.typing import Executor, Floats, Indices, Spec
-from distkern.gram.handle import Gram, _among
+from distkern.gram.handle import Gram
 from distkern.gram.landmarks import sample_in
+from distkern.gram.samples import among
 from distkern.gram.store import GramStore, same_store
 from distkern.kernels.base import Kernel
 from distkern.matrix.lowrank import ArrayFeatures, Features, LowRankGram
@@ -144,7 +145,7 @@ class StoredFeatures(Features):
         """Pass over the samples, each stored block of them read once, at most as many rows at a time as a block has."""
         part = self._landmarked.part
         samples = part._store.rows
-        computed = _among(samples, self._positions)
+        computed = among(samples, self._positions)
         order = np.argsort(computed, kind="stable")
         borders = np.flatnonzero(np.diff(computed[order] // samples.block)) + 1
         every = np.arange(part.shape[1])
@@ -280,7 +281,7 @@ class NystromGram(LowRankGram):
         pairs, stored = sample_in(self.path, self.part._store.meta["error_sample"])
         if not self.kernel.summary:
             return pairs, stored
-        computed = _among(self.part._store.rows, pairs.ravel()).reshape(pairs.shape)
+        computed = among(self.part._store.rows, pairs.ravel()).reshape(pairs.shape)
         summary = self.part._summary("rows")
         first, second = ({name: array[at] for name, array in summary.items()} for at in computed)
         return pairs, self.kernel.from_stored(stored, first, second, self.part.n_features)

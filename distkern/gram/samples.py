@@ -248,3 +248,17 @@ class StoredSamples:
         """Read one array of all samples."""
         marks = self.marks()
         return np.concatenate([self.read(block, marks[block], [name])[name] for block in range(len(marks))])
+
+
+def among(samples: StoredSamples, positions: Indices) -> Indices:
+    """Positions of samples among the computed ones."""
+    return positions if samples.index is None else samples.index[positions]
+
+
+def standing_for(samples: StoredSamples, computed: Indices) -> tuple[Indices, Indices] | None:
+    """Samples that a run of computed ones stands for, and which of the run each equals; None where itself alone."""
+    if samples.index is None:
+        return None
+    which = samples.index - computed[0]
+    where = np.flatnonzero((which >= 0) & (which < len(computed)))
+    return where, which[where]

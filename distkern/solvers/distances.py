@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from distkern.compiled.distances import squares
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.matrix.checks import finite
@@ -34,15 +35,12 @@ def squared_distances(values: Floats, own: Numbers, other: Numbers, floor: float
     InputError
         If one is below ``floor``, or no finite number.
     """
-    distances = np.add.outer(own["diagonal"], other["diagonal"]) - 2 * values
-    rows, cols = own["position"], other["position"]
-    if rows.min() <= cols.max() and cols.min() <= rows.max():
-        distances[np.equal.outer(rows, cols)] = 0.0  # a sample and itself
-    least, largest = distances.min(), distances.max()
-    if not (least >= floor and largest < np.inf):
-        finite(np.array([least, largest]))
+    distances = np.empty(values.shape)
+    least = squares(values, own["diagonal"], other["diagonal"], own["position"], other["position"], distances)
+    if not least >= floor:
+        finite(np.array(least))
         raise indefinite(f"a squared distance is {least:.3g}")
-    return np.maximum(distances, 0.0, out=distances)
+    return distances
 
 
 def indefinite(what: str) -> InputError:

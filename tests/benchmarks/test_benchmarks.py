@@ -30,6 +30,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
     assert all(f"benchmarks/{script}" in page for script in SCRIPTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script != "memory.py"])  # see gram/test_memory.py
 def test_runs_small_and_writes_nothing(script, monkeypatch, capsys):
     monkeypatch.syspath_prepend(FOLDER)

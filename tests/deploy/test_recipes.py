@@ -183,6 +183,7 @@ def variables(part, tls, rename):
     return found
 
 
+@pytest.mark.slow
 def test_the_values_of_the_chart_make_a_cluster(cohort, expected, tmp_path, certificates):
     """What the chart would start, with its words and variables; certificates of the scheduler are in variables only."""
     values = yaml.safe_load((DEPLOY / "helm" / "values.yaml").read_text())

@@ -45,6 +45,7 @@ def stand_ins(folder: Path):
             subprocess.run(["kill", "-KILL", "--", f"-{file.read_text().strip()}"], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_program_that_submits_jobs_runs(cohort, expected, tmp_path):
     given = JOB | {"jobs": 1, "cores": 1}
     program = tmp_path / "cluster.py"

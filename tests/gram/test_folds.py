@@ -114,6 +114,16 @@ def test_a_part_reads_only_the_tiles_that_it_touches(tmp_path):
     assert gram.bytes_read() - before == 8 * 10 * 10
 
 
+def test_a_part_may_have_nothing_in_a_strip_of_a_tile(tmp_path, monkeypatch):
+    monkeypatch.setattr("distkern.matrix.pairs.STRIP_ENTRIES", 1)
+    gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=40, executor="serial")
+    for some in (np.arange(5), np.array([3, 38, 59])):
+        indices, lengths = nearest(gram[some][:, some], 2)
+        order, expected = sorted_rows(squares(gram.to_numpy()[np.ix_(some, some)]), 2)
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_allclose(lengths, expected)
+
+
 def test_what_no_task_may_take_is_refused_before_anything_is_read(path):
     gram = open_gram(path, executor="serial")
     needed = task_bytes(gram._grid, np.dtype(gram.info()["dtype"]).itemsize, 2 * 6 + 2)

@@ -9,6 +9,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
+QUICK = [FOLDER / "01-first-cohort.ipynb", FOLDER / "04-clustering-rankings.ipynb"]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -16,9 +17,12 @@ def test_there_are_notebooks():
     assert [path.name for path in NOTEBOOKS][:1] == ["01-first-cohort.ipynb"]
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.faults] * (path in OF_FAULTS)) for path in NOTEBOOKS]
-)
+def marked(path):
+    marks = [pytest.mark.faults] if path in OF_FAULTS else [] if path in QUICK else [pytest.mark.slow]
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", list(map(marked, NOTEBOOKS)))
 @pytest.mark.filterwarnings("default")  # what Jupyter's own machinery warns of in this process
 def test_runs_from_top_to_bottom(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)

@@ -34,9 +34,8 @@ def test_the_page_of_weighted_rankings(tmp_path, numbers):
     )
     refuse_what_is_beside_it(page, text)
     assert len(page.all("svg")) == 5
-    np.testing.assert_array_equal(
-        silhouettes, dk.kernel_silhouette(dk.Kendall()(VOTES), labels, sample_weight=VOTES.counts)
-    )
+    alone = dk.kernel_silhouette(dk.Kendall()(VOTES), labels, sample_weight=VOTES.counts)
+    np.testing.assert_allclose(silhouettes, alone, rtol=0, atol=1e-12)  # several partitions are one product
     mean = np.average(silhouettes, weights=VOTES.counts)
     assert (
         f"2 clusters of 120 samples that stand for 5,738, with the Kendall kernel; mean silhouette {mean:.3f} ."

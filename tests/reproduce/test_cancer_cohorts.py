@@ -159,7 +159,7 @@ def test_data_that_are_missing_or_others(data, tmp_path):
 def test_the_registry_finds_every_function():
     for table in TABLES.values():
         assert {"repeats", "quick"} & set(table.options())
-        assert table.source.startswith(("Jiao", "Zhou", "Suquan"))
+        assert table.source.startswith(("Jiao", "Zhou", "Kondor", "Cuturi", "Suquan"))
 
 
 def test_the_committed_table_is_table_2(monkeypatch):
