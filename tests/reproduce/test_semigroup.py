@@ -48,6 +48,7 @@ def test_errors_are_those_of_machines_fitted_one_by_one(few):
     assert errors(K, labels, repeats=1, seed=4)[0] == pytest.approx(np.mean(wrong), abs=100 / len(labels))
 
 
+@pytest.mark.slow
 def test_a_table_and_a_surface_and_a_curve_of_a_few_images(few, monkeypatch):
     monkeypatch.setattr(semigroup, "RANK", 5)
     monkeypatch.setattr(semigroup, "EACH", 3)
