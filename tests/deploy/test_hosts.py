@@ -75,6 +75,7 @@ exec ip netns exec "$host" bash -c "$*"
 """
 
 
+@pytest.mark.slow
 def test_scheduler_workers_and_client_on_four_hosts(cohort, expected, tmp_path):
     """The recipe for ssh starts them, with a stand-in for ssh; the store lies on a path that all of them share."""
     folder, log, ssh = tmp_path / "a folder", tmp_path / "log", tmp_path / "ssh"

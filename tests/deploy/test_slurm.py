@@ -118,7 +118,7 @@ exit "${status:-0}"
 """
 
 
-@pytest.mark.parametrize(("kernel", "code"), [("kendall", 0), ("none", 2)])
+@pytest.mark.parametrize(("kernel", "code"), [("kendall", 0), pytest.param("none", 2, marks=pytest.mark.slow)])
 def test_all_tasks_of_the_srun_in_the_job_script_become_a_cluster(cohort, expected, tmp_path, kernel, code):
     """Bash runs the script as SLURM would; a stand-in for srun starts the tasks. The command's code is the job's."""
     script, store = tmp_path / "job.sh", tmp_path / "k.zarr"
