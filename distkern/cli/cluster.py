@@ -121,13 +121,7 @@ def cluster(
     """Cluster the samples of INPUT by kernel k-means."""
     if choose == "gap" and not references:
         raise click.UsageError("--choose gap compares with reference data: add --references 20, say")
-    for file in (out, report):
-        if file is not None:
-            refuse_unwritable_file(file, overwrite)
-    if report is not None:
-        from distkern.report.layout import require_extras
-
-        require_extras()
+    _refuse_unwritable(out, report, overwrite)
     is_store = _is_store(input, given["kernel"])
     _refuse_usage(is_store, consensus, given)
     on_interruption("nothing was written; the same command starts again")
@@ -188,6 +182,16 @@ def _is_store(path: Path | str, kernel: str | None) -> bool:
     if isinstance(path, str) or all((path / part).is_dir() for part in ("marks", "rows")):
         return True
     return kernel is None and not path.is_file()
+
+
+def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -> None:
+    for file in (out, report):
+        if file is not None:
+            refuse_unwritable_file(file, overwrite)
+    if report is not None:
+        from distkern.report.layout import require_extras
+
+        require_extras()
 
 
 def _refuse_usage(is_store: bool, consensus: str | None, given: dict[str, Any]) -> None:
