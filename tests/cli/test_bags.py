@@ -61,8 +61,7 @@ def test_a_table_becomes_bags_whatever_its_kind(tmp_path, run, cells, bags):
         assert ("2: CD4, CD8\n" in done.stdout) == ("--use-rep" not in more)
 
 
-def test_parquet_is_read_where_pyarrow_is(tmp_path, run, cells, bags):
-    pytest.importorskip("pyarrow")
+def test_parquet_is_read(tmp_path, run, cells, bags):
     cells.to_parquet(tmp_path / "cells.parquet")
     assert run("bags", tmp_path / "cells.parquet", tmp_path / "b.zarr", *WORDS).exit_code == 0
     assert load_bags(tmp_path / "b.zarr") == bags
