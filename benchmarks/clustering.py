@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from distkern import Kendall, KernelKMeans, compute_gram
+from distkern.core.units import readable_bytes
 from distkern.datasets import sample_mallows
-from distkern.gram.plan import readable_bytes
 
 ITEMS = 50
 DISPERSION = 0.05

@@ -19,12 +19,11 @@ import numpy as np
 from measure import report
 
 from distkern import Kendall, compute_gram
-from distkern.core.units import parse_bytes
+from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.dask.cluster import local_client
 from distkern.gram import passes
 from distkern.gram.chunks import task_bytes
-from distkern.gram.grid import Grid
-from distkern.gram.plan import readable_bytes
+from distkern.store.grid import Grid
 
 FEATURES = 100
 VECTORS = 16

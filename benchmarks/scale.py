@@ -23,10 +23,10 @@ from distributed import Client, LocalCluster
 from measure import measured_on, publish, table
 
 from distkern import Kendall
+from distkern.build.plan import choose_side
 from distkern.engine.dask.executor import Dask
-from distkern.gram.grid import Grid
-from distkern.gram.plan import choose_side
 from distkern.kernels.timing import TileSeconds, measure
+from distkern.store.grid import Grid
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
 
@@ -97,7 +97,7 @@ def measured(genes: int, small: bool) -> Costs:
 def seconds_of_marking(rows: int) -> float:
     """Read, merge and write rows of a thousand marks, as the client does when receipts arrive."""
     from distkern import compute_gram
-    from distkern.gram.store import GramStore
+    from distkern.store.tiles import GramStore
 
     with tempfile.TemporaryDirectory() as folder:
         X = np.random.default_rng(0).normal(size=(1_000, 3))

@@ -20,8 +20,8 @@ import numpy as np  # noqa: E402
 from numcodecs import Blosc, Zstd  # noqa: E402
 
 from distkern import Gaussian, Kendall, compute_gram  # noqa: E402
-from distkern.gram.store import GramStore  # noqa: E402
 from distkern.kernels.kendall import Concordance  # noqa: E402
+from distkern.store.tiles import GramStore  # noqa: E402
 
 CODECS: dict[str, Blosc | Zstd] = {
     "lz4, bytes shuffled": Blosc("lz4", 5, Blosc.SHUFFLE),

@@ -24,8 +24,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.svm import SVC
 
 from distkern import Gaussian, KernelSVC, compute_gram, cross_validate_gram, open_gram
+from distkern.core.units import readable_bytes
 from distkern.engine.dask.cluster import local_client
-from distkern.gram.plan import readable_bytes
 from distkern.learners.selection import GRID
 
 PENALTIES = (1.0, 100.0)

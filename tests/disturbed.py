@@ -82,7 +82,7 @@ class Disturbance:
 
 
 _PRELOADED = """
-from distkern.gram import tasks
+from distkern.build import tasks
 
 def noted(whole):
     def compute_tile(task):
@@ -94,7 +94,7 @@ def noted(whole):
 
     return compute_tile
 
-if tasks.compute_tile.__module__ == "distkern.gram.tasks":  # a nanny's worker loads this twice
+if tasks.compute_tile.__module__ == "distkern.build.tasks":  # a nanny's worker loads this twice
     tasks.compute_tile = noted(tasks.compute_tile)
 """
 

@@ -38,5 +38,5 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_a_worker_that_computes_tiles_loads_no_learner_no_table_and_no_plot():
-    assert not modules_after("import distkern.gram.tasks") & HEAVY
+    assert not modules_after("import distkern.build.tasks") & HEAVY
     assert not modules_after("from distkern import compute_gram, Kendall; Kendall()([[1, 2]])") & HEAVY

@@ -51,7 +51,7 @@ def append(
     **execution: Any,
 ) -> None:
     """Add the samples in INPUT to the Gram matrix in STORE: only their rows and columns are computed."""
-    from distkern.gram.append import append_gram
+    from distkern.build.append import append_gram
 
     gram = open_store(store)
     before, complete, runs = gram.shape[0], gram.is_complete, len(gram.info()["runs"])

@@ -83,7 +83,7 @@ def print_bags(path: Path, as_json: bool, coordinates: list[str] | None = None) 
     """Print what stored bags are, and the names of their coordinates where these are known."""
     import numpy as np
 
-    from distkern.gram.plan import readable_bytes
+    from distkern.core.units import readable_bytes
     from distkern.io.bags import StoredBagsReader, read_labels_of_bags
 
     reader = StoredBagsReader(str(path))

@@ -210,7 +210,7 @@ def _refuse_usage(is_store: bool, consensus: str | None, given: dict[str, Any]) 
 
 
 def _opened(store: Path | str, executor: Any, given: dict[str, Any]) -> tuple[Any, Any, list[str]]:
-    from distkern.gram.opening import open_gram
+    from distkern.gram.open import open_gram
 
     open_store(store)  # says what is wrong in words for the command line
     gram = open_gram(store, executor=executor)

@@ -259,7 +259,7 @@ def open_store(store: Path | str) -> Any:
     """
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
-    from distkern.gram.opening import open_gram  # loads numba and zarr, which takes a second
+    from distkern.gram.open import open_gram  # loads numba and zarr, which takes a second
     from distkern.io.bags import holds_bags
 
     if isinstance(store, Path) and holds_bags(store):
@@ -302,7 +302,7 @@ def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
 
 def say_what_was_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
     """Say what this process computed, of all the runs that a store knows, ``before`` of which had ended earlier."""
-    from distkern.gram.runlog import this_client
+    from distkern.store.runs import this_client
 
     own = [run for run in runs[before:] if run["client"] == this_client()]
     if own:

@@ -156,8 +156,8 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
 
 def _computed(colon: Any, outputs: Outputs, overwrite: bool, quiet: bool, execution: dict[str, Any]) -> Any:
     say("preparing who computes", quiet)
-    from distkern.engine.executors import resolve_executor
-    from distkern.gram.compute import compute_gram
+    from distkern.build.compute import compute_gram
+    from distkern.engine.resolve import resolve_executor
     from distkern.kernels.kendall import Kendall
 
     with executor_of(**execution, fallback=WORKERS) as executor:

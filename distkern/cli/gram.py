@@ -103,9 +103,9 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     if dry_run:
         print_plan(store=store, as_json=as_json, **given)
         return
-    from distkern.gram.compute import compute_gram
+    from distkern.build.compute import compute_gram
+    from distkern.build.plan import landmark_words
     from distkern.gram.nystrom import NystromGram
-    from distkern.gram.plan import landmark_words
 
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
@@ -173,9 +173,10 @@ def read_arguments(
 
 def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **given: Any) -> None:
     """Print what ``distkern gram`` would do with the same arguments, and do none of it."""
-    from distkern.engine.executors import resolve_executor
-    from distkern.gram.compute import plan_gram
-    from distkern.gram.plan import landmark_words, readable_bytes, readable_seconds, refuse_full_disk
+    from distkern.build.compute import plan_gram
+    from distkern.build.plan import landmark_words, refuse_full_disk
+    from distkern.core.units import readable_bytes, readable_seconds
+    from distkern.engine.resolve import resolve_executor
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
@@ -233,7 +234,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
 
 def _existing(store: Path | str) -> dict[str, Any] | None:
     """Describe the store that lies at a path; None where nothing does."""
-    from distkern.gram.places import exists
+    from distkern.store.location import exists
 
     return open_store(store).info() if exists(str(store)) else None
 

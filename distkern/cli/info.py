@@ -36,7 +36,8 @@ def info(store: Path | str, as_json: bool) -> None:
 
 
 def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
-    from distkern.gram.plan import landmark_words, readable_bytes
+    from distkern.build.plan import landmark_words
+    from distkern.core.units import readable_bytes
 
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")

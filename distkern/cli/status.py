@@ -61,7 +61,7 @@ def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
 
 def table(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Say in words what `store_status` found."""
-    from distkern.gram.plan import readable_seconds
+    from distkern.core.units import readable_seconds
 
     done, tiles, run = found["tiles_done"], found["tiles"], found["run"]
     rows = [
@@ -89,7 +89,7 @@ def table(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _memory(run: dict[str, Any], promised: int) -> str:
-    from distkern.gram.plan import readable_bytes
+    from distkern.core.units import readable_bytes
 
     peak, rest, above = (readable_bytes(run[f"{name}_bytes"]) for name in ("peak", "rest", "above_rest"))
     planned = readable_bytes(promised)

@@ -25,7 +25,7 @@ The exit code is 3 if something is damaged and was not repaired."""
 @quiet_option
 def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     """Read all of STORE and compare it with its checksums."""
-    from distkern.gram.repair import repair_gram
+    from distkern.build.repair import repair_gram
 
     gram = open_store(store)
     damage = [_shortly(found) for found in gram.verify(progress=progress_of(quiet))]

@@ -1,4 +1,4 @@
-"""Amounts of memory and disk, written the way people write them."""
+"""Amounts of memory, disk and time, read and written the way people write them."""
 
 from __future__ import annotations
 
@@ -47,3 +47,35 @@ def parse_bytes(amount: str | int) -> int:
     whole, _, fraction = match[1].partition(".")
     factor = _FACTORS[match[2].lower()]
     return (int(whole + fraction) * factor) // 10 ** len(fraction)
+
+
+def readable_bytes(count: float) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> readable_bytes(512), readable_bytes(3 * 2**20)
+    ('512 B', '3.0 MiB')
+    """
+    if count < 1024:
+        return f"{int(count)} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        count /= 1024
+        if count < 1024:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} PiB"
+
+
+def readable_seconds(seconds: float) -> str:
+    """Write a duration for people.
+
+    Examples
+    --------
+    >>> readable_seconds(0.25), readable_seconds(90), readable_seconds(7200)
+    ('0.2 s', '1.5 min', '2.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"

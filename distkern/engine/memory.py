@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -56,3 +57,18 @@ def free_within(limit: int | None) -> int:
     """
     free = share_of(None, 1)
     return free if limit is None else min(limit, free)
+
+
+def largest(fits: Callable[[int], bool], limit: int) -> int:
+    """Largest whole number up to ``limit`` that fits, 0 if none does; whatever is smaller than one that fits, fits too.
+
+    Examples
+    --------
+    >>> largest(lambda side: side * side <= 50, 100)
+    7
+    """
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

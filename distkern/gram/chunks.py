@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from distkern.core.typing import Array, Indices
-from distkern.gram.arrays import SCRATCH_ROWS
-from distkern.gram.grid import Grid
-from distkern.matrix.pairs import STRIP_ENTRIES, STRIP_ROWS
+from distkern.operators.pairwise import STRIP_ENTRIES, STRIP_ROWS
+from distkern.store.arrays import SCRATCH_ROWS
+from distkern.store.grid import Grid
 
 CHUNK_SIDE = 4096
 """Rows and columns of a chunk at most, unless a tile is larger: what travels is 2/4096 of what is read for a vector."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from distkern.core.errors import MemoryLimitError
 from distkern.core.typing import Floats
+from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
-from distkern.gram.plan import readable_bytes
-from distkern.gram.store import GramStore
-from distkern.gram.tasks import prepared_block
+from distkern.gram.prepared import prepared_block
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel
+from distkern.store.tiles import GramStore
 
 
 def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Floats, Floats]:

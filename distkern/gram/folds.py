@@ -12,6 +12,7 @@ from distkern.core.blas import one_blas_thread
 from distkern.core.errors import MemoryLimitError
 from distkern.core.events import Listener
 from distkern.core.typing import Array, Indices
+from distkern.core.units import readable_bytes
 from distkern.gram.chunks import Chunk, chunks, task_bytes
 from distkern.gram.passes import (
     Ordered,
@@ -25,11 +26,10 @@ from distkern.gram.passes import (
     strips_of,
     within_reach,
 )
-from distkern.gram.plan import readable_bytes
-from distkern.gram.store import GramStore
-from distkern.gram.tasks import opened
+from distkern.gram.prepared import opened
 from distkern.kernels.base import Kernel
-from distkern.matrix.pairs import Numbers, PairWork, State, numbers_at
+from distkern.operators.pairwise import Numbers, PairWork, State, numbers_at
+from distkern.store.tiles import GramStore
 
 NOT_THERE = -1
 """Position of a computed sample that takes no part."""

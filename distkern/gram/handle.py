@@ -15,16 +15,16 @@ from distkern.engine.progress import Late, progress_listener
 from distkern.gram.cross import against_stored
 from distkern.gram.folds import fold
 from distkern.gram.passes import in_terms_of, product, read_values
-from distkern.gram.repair import damages
-from distkern.gram.samples import DIAGONAL, among, standing_for
-from distkern.gram.status import store_status
-from distkern.gram.store import GramStore, same_store
-from distkern.gram.tasks import prepared_block
+from distkern.gram.prepared import prepared_block
+from distkern.gram.verify import damages
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.pairs import Numbers, PairWork, State
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.pairwise import Numbers, PairWork, State
+from distkern.store.samples import DIAGONAL, among, standing_for
+from distkern.store.status import store_status
+from distkern.store.tiles import GramStore, same_store
 
 BAR_AFTER = 10.0
 """Seconds that a pass takes before it shows how far it is."""

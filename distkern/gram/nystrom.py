@@ -12,11 +12,11 @@ import numpy as np
 from distkern.core.errors import StoreError
 from distkern.core.typing import Executor, Floats, Indices, Spec
 from distkern.gram.handle import Gram
-from distkern.gram.landmarks import sample_in
-from distkern.gram.samples import among
-from distkern.gram.store import GramStore, same_store
 from distkern.kernels.base import Kernel
-from distkern.matrix.lowrank import ArrayFeatures, Features, LowRankGram
+from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
+from distkern.store.samples import among
+from distkern.store.tiles import GramStore, same_store
+from distkern.store.true_entries import sample_in
 
 CUTOFF = 10.0
 """Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest are taken as zero."""

@@ -15,16 +15,18 @@ from distkern.core.blas import one_blas_thread
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.events import Listener, Progress
 from distkern.core.typing import Array, Executor, Floats, Indices
-from distkern.engine.executors import Serial, resolve_executor
+from distkern.core.units import readable_bytes
+from distkern.engine.executors import Serial
+from distkern.engine.memory import largest
+from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import run
 from distkern.gram.chunks import Chunk, chunks, task_bytes
 from distkern.gram.panels import PANEL, Panel, panels_of
-from distkern.gram.plan import largest, readable_bytes
-from distkern.gram.samples import checksum
-from distkern.gram.store import GramStore
-from distkern.gram.tasks import opened
+from distkern.gram.prepared import opened
 from distkern.kernels.base import Kernel
-from distkern.matrix.pairs import numbers_at, strips
+from distkern.operators.pairwise import numbers_at, strips
+from distkern.store.samples import checksum
+from distkern.store.tiles import GramStore
 
 SMALL_BYTES = 2**25
 """A pass that reads fewer bytes than these is made in this process at once."""

@@ -7,10 +7,10 @@ from typing import Any
 from distkern.core.errors import InputError
 from distkern.core.typing import Spec
 from distkern.kernels.algebra import Normalized, Power, Product, Scaled, Sum
-from distkern.kernels.bags import Bhattacharyya, ExponentialFamily, GeneralizedVariance
-from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV, MeanMap
+from distkern.kernels.bags.based import KernelBhattacharyya, KernelIGV, MeanMap
+from distkern.kernels.bags.entropy import Entropy
+from distkern.kernels.bags.gaussian import Bhattacharyya, ExponentialFamily, GeneralizedVariance
 from distkern.kernels.base import Kernel
-from distkern.kernels.entropy import Entropy
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.kernels.lowrank import LowRank
 from distkern.kernels.mallows import Mallows

@@ -23,9 +23,9 @@ from distkern.learners.checks import (
     row_blocks,
     validated,
 )
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite, require_symmetric
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite, require_symmetric
 
 Self = TypeVar("Self", bound="KernelEstimator")
 

@@ -13,9 +13,9 @@ from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.engine.memory import available_memory
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite, require_symmetric
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite, require_symmetric
 
 MEMORY_FRACTION = 0.5
 """Share of the memory available now that a learner takes unless ``memory_limit`` states another amount."""

@@ -17,9 +17,9 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.checks import memory_allowed, not_negative, require_memory, row_blocks, sample_weights, whole
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite, is_symmetric
-from distkern.matrix.indexing import as_indices
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite, is_symmetric
+from distkern.operators.indexing import as_indices
 from distkern.solvers.lloyd import (
     Clustering,
     Start,

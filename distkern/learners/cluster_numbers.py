@@ -16,9 +16,9 @@ from distkern.kernels.kendall import OrderingKernel
 from distkern.learners.checks import as_training_gram, memory_allowed, read_matrix, require_memory
 from distkern.learners.cluster import KernelKMeans, generators_of
 from distkern.learners.partition import require_silhouette_memory, whole_weights
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.lowrank import ArrayFeatures, LowRankGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.lowrank import ArrayFeatures, LowRankGram
 from distkern.solvers.lloyd import Clustering, best_of, lloyd, medoids, memory_of_a_start, plus_plus
 from distkern.solvers.partition import silhouettes
 

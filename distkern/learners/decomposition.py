@@ -15,10 +15,9 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import BLOCKS_OF_VIEW, memory_allowed, memory_at_work, read_matrix, require_memory
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
-from distkern.matrix.views import ROUNDING
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import ROUNDING, BaseGram
+from distkern.operators.checks import finite
 from distkern.solvers.eigen import Eigenpairs, bytes_of_search, dense_eigenpairs, largest_eigenpairs
 
 DENSE_SAMPLES = 500

@@ -22,8 +22,8 @@ from distkern.learners.checks import (
     read_matrix,
     require_memory,
 )
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
 
 NOTHING = 1e-12

@@ -22,8 +22,7 @@ from distkern.learners.folds import Split
 from distkern.learners.machines import Machines
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC, warn_unless_converged
-from distkern.matrix.base import BaseGram
-from distkern.matrix.views import CenteredGram
+from distkern.operators.base import BaseGram, CenteredGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
 from distkern.solvers.working_set import vector_bytes

@@ -9,7 +9,7 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.checks import as_training_gram, memory_at_work, require_memory, sample_weights
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
 
 

@@ -17,8 +17,8 @@ from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
 from distkern.learners.checks import refuse_other_columns, row_blocks
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 
 
 class CohortPredictor:

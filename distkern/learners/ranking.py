@@ -15,8 +15,8 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import as_training_gram, positive, targets_and_weights
 from distkern.learners.metrics import ranking_error
 from distkern.learners.systems import SystemLearner
-from distkern.matrix.base import BaseGram
-from distkern.matrix.sums import SumGram
+from distkern.operators.base import BaseGram
+from distkern.operators.sums import SumGram
 
 
 class PairRanker(KernelEstimator):

@@ -20,8 +20,8 @@ from distkern.learners.folds import Folds, Split
 from distkern.learners.nested import Together, nested, parts_of
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 
 METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
 """Scores of an evaluation, and how people call them in a few letters."""

@@ -13,10 +13,9 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import read_matrix
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite, is_symmetric
-from distkern.matrix.views import CenteredGram, View
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram, CenteredGram, View
+from distkern.operators.checks import finite, is_symmetric
 
 
 class KernelStandardizer(TransformerMixin, KernelEstimator):

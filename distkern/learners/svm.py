@@ -20,7 +20,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import labels_and_weights, memory_allowed, positive, refused_as_ours
 from distkern.learners.machines import Machines, sigmoid
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
 

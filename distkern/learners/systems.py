@@ -10,7 +10,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import memory_allowed, positive
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.conjugate import Solution, solve
 
 METHODS = ("auto", "direct", "cg")

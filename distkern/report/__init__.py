@@ -8,12 +8,12 @@ from typing import Any
 from distkern.core.errors import MissingExtraError
 
 _HOME_OF = {
-    "plot_gram": "distkern.report.figures",
-    "plot_kernel_pca": "distkern.report.figures",
-    "plot_accuracy": "distkern.report.scores",
-    "plot_chosen_C": "distkern.report.scores",
-    "plot_cluster_numbers": "distkern.report.cluster_figures",
-    "plot_silhouettes": "distkern.report.cluster_figures",
+    "plot_gram": "distkern.plot.matrix",
+    "plot_kernel_pca": "distkern.plot.matrix",
+    "plot_accuracy": "distkern.plot.scores",
+    "plot_chosen_C": "distkern.plot.scores",
+    "plot_cluster_numbers": "distkern.plot.clusters",
+    "plot_silhouettes": "distkern.plot.clusters",
     "write_cluster_report": "distkern.report.cluster_page",
     "write_report": "distkern.report.page",
 }

@@ -16,10 +16,10 @@ from distkern.gram.handle import Gram
 from distkern.gram.nystrom import NystromGram
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
+from distkern.plot.ordering import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
 from distkern.report import content
 from distkern.report.layout import order_note, render, require_extras, write_page
-from distkern.report.ordering import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
@@ -329,8 +329,9 @@ def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) 
 
 
 def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floats) -> Spec:
-    from distkern.report import cluster_figures, figures
-    from distkern.report.pictures import picture
+    from distkern.plot import clusters as cluster_figures
+    from distkern.plot import matrix as figures
+    from distkern.plot.svg import picture
 
     labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
     names = tuple(f"cluster {cluster}" for cluster in range(k))

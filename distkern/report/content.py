@@ -14,12 +14,12 @@ import numpy as np
 from distkern._version import __version__
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Spec
+from distkern.core.units import readable_bytes, readable_seconds
 from distkern.gram.handle import Gram
 from distkern.gram.nystrom import NystromGram
-from distkern.gram.plan import readable_bytes, readable_seconds
-from distkern.matrix.base import BaseGram
-from distkern.report.ordering import Classes, Drawn
-from distkern.report.summary import METRIC_NAMES, as_percent, chosen_C
+from distkern.operators.base import BaseGram
+from distkern.plot.ordering import Classes, Drawn
+from distkern.plot.summary import METRIC_NAMES, as_percent, chosen_C
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import write_text
 from distkern.core.typing import Spec
-from distkern.report.ordering import Drawn
+from distkern.plot.ordering import Drawn
 
 
 def require_extras() -> None:
@@ -19,11 +20,8 @@ def require_extras() -> None:
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
     """
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtraError.of("The report", "report") from error
+    if any(find_spec(name) is None for name in ("jinja2", "matplotlib")):
+        raise MissingExtraError.of("The report", "report")
 
 
 def render(template: str, said: Spec) -> str:

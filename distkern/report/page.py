@@ -11,11 +11,11 @@ from distkern.core.files import as_path, refuse_existing
 from distkern.core.typing import Spec
 from distkern.gram.handle import Gram
 from distkern.gram.nystrom import NystromGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
+from distkern.plot.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
+from distkern.plot.summary import as_percent, chosen_C
 from distkern.report import content
 from distkern.report.layout import order_note, render, require_extras, write_page
-from distkern.report.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
-from distkern.report.summary import as_percent, chosen_C
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
@@ -156,8 +156,9 @@ def _rendered(
     reference_label: str | None,
 ) -> str:
     """Draw the pictures and lay everything out."""
-    from distkern.report import figures, scores
-    from distkern.report.pictures import picture
+    from distkern.plot import matrix as figures
+    from distkern.plot import scores
+    from distkern.plot.svg import picture
 
     several = len(classes.names) > 1
     order = f", ordered by class ({', '.join(classes.names[:8])})" if several else ""

@@ -26,11 +26,11 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
 from distkern.datasets import load_colon, load_medulloblastoma
-from distkern.gram.compute import compute_gram
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import Kendall
@@ -39,7 +39,7 @@ from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.selection import GRID, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
 from distkern.reproduce.kendall_accuracy import COHORTS, Cohort, published
 from distkern.reproduce.tables import REPEATED, Row
 

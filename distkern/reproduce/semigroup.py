@@ -26,19 +26,19 @@ from typing import Any
 
 import numpy as np
 
+from distkern.build.compute import compute_gram
 from distkern.core.bags import Bags
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.images import bags_from_images
 from distkern.core.typing import Array, Floats
 from distkern.datasets import load_mnist
-from distkern.gram.compute import compute_gram
-from distkern.kernels.bags_based import KernelBhattacharyya, KernelIGV
+from distkern.kernels.bags.based import KernelBhattacharyya, KernelIGV
 from distkern.kernels.base import Kernel
 from distkern.kernels.lowrank import LowRank
 from distkern.kernels.vectors import Gaussian, Polynomial
 from distkern.learners.selection import cross_validate_gram
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.base import BaseGram
+from distkern.operators.base import BaseGram
 from distkern.reproduce.point_sets import as_vectors
 from distkern.reproduce.tables import REPEATED, Row, read_rows
 

@@ -14,8 +14,8 @@ from scipy.linalg import blas, lapack
 
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.typing import Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 
 BLOCK_BYTES = 2**26
 """Bytes of one block of the matrix while it is read, and how many of them a view of views takes at most."""
@@ -101,7 +101,7 @@ def solve(
 
     Examples
     --------
-    >>> from distkern.matrix.array import ArrayGram
+    >>> from distkern.operators.array import ArrayGram
     >>> gram = ArrayGram([[2.0, 1.0], [1.0, 2.0]])
     >>> solve(gram, np.array([[4.0], [5.0]]), np.array([1.0]), memory=10**9).coefficients
     array([[0.875],

@@ -7,8 +7,8 @@ import numpy as np
 from distkern.compiled.distances import squares
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.matrix.checks import finite
-from distkern.matrix.pairs import Numbers
+from distkern.operators.checks import finite
+from distkern.operators.pairwise import Numbers
 
 NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""

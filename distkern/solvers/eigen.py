@@ -9,8 +9,8 @@ from scipy.linalg import eigh, qr
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 
 GUARD = 10
 """Vectors multiplied beyond those asked for: a pass reads the same bytes, and the wanted ones settle sooner."""
@@ -103,7 +103,7 @@ def largest_eigenpairs(
 
     Examples
     --------
-    >>> from distkern.matrix.array import ArrayGram
+    >>> from distkern.operators.array import ArrayGram
     >>> gram = ArrayGram(np.diag(np.arange(100.0)))
     >>> found = largest_eigenpairs(gram, 2)
     >>> found.values.round(9), found.converged

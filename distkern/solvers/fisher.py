@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from distkern.core.typing import Array, Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 from distkern.solvers.conjugate import side_by_side
 
 
@@ -130,7 +130,7 @@ def solve_by_products(
 
     Examples
     --------
-    >>> from distkern.matrix.array import ArrayGram
+    >>> from distkern.operators.array import ArrayGram
     >>> solve_by_products(ArrayGram(np.diag([1.0, 3.0])), np.array([0, 1]), np.ones(2), 1.0).directions.round(9)
     array([[-1.],
            [ 3.]])

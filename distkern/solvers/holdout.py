@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
-from distkern.matrix.checks import finite
+from distkern.operators.checks import finite
 
 SMALL = 1000
 """Threads cost more than they bring in the decomposition of a matrix of up to so many samples."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from distkern.core.typing import Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 from distkern.solvers.distances import NEGATIVE, indefinite, not_negative
 
 TRIALS = 4

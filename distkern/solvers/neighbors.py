@@ -8,8 +8,8 @@ import numpy as np
 
 from distkern.compiled.distances import expand_nearest, keep_nearest, merge_nearest
 from distkern.core.typing import Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.pairs import Numbers, PairWork, State
+from distkern.operators.base import BaseGram
+from distkern.operators.pairwise import Numbers, PairWork, State
 from distkern.solvers.distances import least_allowed, squared_distances
 
 

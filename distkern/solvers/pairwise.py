@@ -14,8 +14,8 @@ import numpy as np
 from distkern.compiled.preferences import simplex_ascent, sums_of_overtaken, sums_of_overtakers
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 
 TOWARDS = 0.1
 """How far from the best point towards the model's minimum the next plane touches, as OCAS has it."""

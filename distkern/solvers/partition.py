@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from distkern.core.typing import Floats, Indices
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
-from distkern.matrix.pairs import Numbers, PairWork, State
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
+from distkern.operators.pairwise import Numbers, PairWork, State
 from distkern.solvers.distances import least_allowed, squared_distances
 from distkern.solvers.lloyd import medoids, shares
 

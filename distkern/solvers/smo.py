@@ -15,9 +15,9 @@ import numpy as np
 from distkern.core.blas import one_blas_thread
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite, require_symmetric
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite, require_symmetric
 from distkern.solvers.dual import Problem, Solution, State
 from distkern.solvers.working_set import SHARE, Held, Rounds, along, place, room_for_values
 

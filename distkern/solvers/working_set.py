@@ -19,9 +19,9 @@ import numpy as np
 from distkern.compiled import smo
 from distkern.core.errors import MemoryLimitError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
-from distkern.matrix.checks import finite
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
 from distkern.solvers import newton
 from distkern.solvers.dual import State
 

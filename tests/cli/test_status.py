@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from distkern import Kendall, compute_gram
-from distkern.gram.store import GramStore
+from distkern.store.tiles import GramStore
 
 RUNNING = """
 import sys, numpy as np, distkern as dk

@@ -10,11 +10,11 @@ import pytest
 
 import distkern as dk
 from distkern.cli.errors import _IN_CLI_WORDS, in_cli_words
-from distkern.gram import places
 from distkern.io.labels import read_labels
 from distkern.io.points import bags_from_file
 from distkern.learners import checks
 from distkern.report import write_report
+from distkern.store import location as places
 
 X = np.random.default_rng(0).normal(size=(6, 5))
 
@@ -209,7 +209,7 @@ def test_a_plan_refuses_several_ways_to_run_as_the_computation_does(run, tmp_pat
 
 def test_after_an_interrupted_append_append_is_advised(run, tmp_path):
     from distkern import Linear, compute_gram
-    from distkern.gram.append import append_gram
+    from distkern.build.append import append_gram
 
     X = np.random.default_rng(0).normal(size=(12, 5))
     np.save(tmp_path / "old.npy", X[:8])

@@ -7,7 +7,7 @@ from contracts import ExecutorContract
 from distkern import InputError, InputTypeError, Serial, Threads
 from distkern.core.events import Progress
 from distkern.engine.dask.executor import Dask
-from distkern.engine.executors import resolve_executor
+from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import run
 
 

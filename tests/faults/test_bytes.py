@@ -19,7 +19,7 @@ from distkern import (
     open_gram,
     repair_gram,
 )
-from distkern.gram.store import GramStore
+from distkern.store.tiles import GramStore
 
 SMALL = np.random.default_rng(0).normal(size=(20, 50))
 

@@ -8,7 +8,7 @@ from sklearn.metrics import silhouette_samples
 from distkern import CorruptTileError, InputError, Kendall, Linear, MemoryLimitError, Threads, compute_gram, open_gram
 from distkern.gram import passes
 from distkern.gram.chunks import chunks, task_bytes
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.neighbors import nearest
 from distkern.solvers.partition import silhouettes
 
@@ -115,7 +115,7 @@ def test_a_part_reads_only_the_tiles_that_it_touches(tmp_path):
 
 
 def test_a_part_may_have_nothing_in_a_strip_of_a_tile(tmp_path, monkeypatch):
-    monkeypatch.setattr("distkern.matrix.pairs.STRIP_ENTRIES", 1)
+    monkeypatch.setattr("distkern.operators.pairwise.STRIP_ENTRIES", 1)
     gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=40, executor="serial")
     for some in (np.arange(5), np.array([3, 38, 59])):
         indices, lengths = nearest(gram[some][:, some], 2)

@@ -22,10 +22,10 @@ from distkern import (
 from distkern.gram import chunks as chunks_module
 from distkern.gram import passes
 from distkern.gram.chunks import chunks, task_bytes
-from distkern.gram.grid import Grid
 from distkern.gram.panels import panels_of
-from distkern.gram.places import SCRATCH_SECONDS
-from distkern.gram.store import GramStore
+from distkern.store.grid import Grid
+from distkern.store.location import SCRATCH_SECONDS
+from distkern.store.tiles import GramStore
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(90, 12)).round(1)

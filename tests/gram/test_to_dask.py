@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from distkern import CorruptTileError, IncompleteGramError, Kendall, Linear, Mallows, compute_gram, open_gram
-from distkern.gram.store import GramStore
+from distkern.store.tiles import GramStore
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(50, 9)).round(1)

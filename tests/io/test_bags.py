@@ -105,7 +105,7 @@ def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chu
 def test_no_task_and_no_step_of_the_client_reads_many_bags(tmp_path, monkeypatch, kernel):
     bags, read, take = some_bags(30), [], stored.StoredBagsReader.take
     monkeypatch.setattr("distkern.kernels.base.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
-    monkeypatch.setattr("distkern.gram.inspect.MEASURED", 4)
+    monkeypatch.setattr("distkern.build.validate.MEASURED", 4)
     monkeypatch.setattr(stored.StoredBagsReader, "take", lambda self, rows: read.append(rows) or take(self, rows))
     path = save_bags(bags, tmp_path / "bags.zarr")
     gram = compute_gram(kernel, path, store=tmp_path / "gram.zarr", tile=5, executor="serial")

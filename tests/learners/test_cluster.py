@@ -17,7 +17,7 @@ from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.lloyd import memory_of_a_start
 
 

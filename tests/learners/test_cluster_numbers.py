@@ -11,7 +11,7 @@ from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.cluster_numbers import cluster_numbers
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 
 def blobs(k=3, m=60, seed=0):

@@ -6,16 +6,16 @@ from sklearn import decomposition as sklearn_decomposition
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.gram.compute import compute_gram
-from distkern.gram.opening import open_gram
+from distkern.gram.open import open_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear, Polynomial
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.learners.standardizer import KernelStandardizer
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 TRAIN, TEST = np.arange(80), np.arange(80, 100)
 

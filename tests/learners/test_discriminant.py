@@ -12,9 +12,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.gram.compute import compute_gram
-from distkern.gram.opening import open_gram
+from distkern.gram.open import open_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.discriminant import VECTORS_OF_CG, KernelFisherDiscriminant
@@ -22,7 +22,7 @@ from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.learners.selection import cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.fisher import solve_by_products
 
 TRAIN, TEST = np.arange(60), np.arange(60, 80)

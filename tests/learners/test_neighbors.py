@@ -19,7 +19,7 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.neighbors import kernel_neighbors, write_neighbors
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 
 def brute_force(K, count):

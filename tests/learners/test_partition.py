@@ -9,7 +9,7 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian
 from distkern.learners.partition import kernel_medoids, kernel_silhouette
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.partition import silhouettes
 
 

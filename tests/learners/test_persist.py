@@ -12,17 +12,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer
 
+from distkern.build.compute import compute_gram
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
-from distkern.gram.compute import compute_gram
-from distkern.kernels.bags_based import MeanMap
+from distkern.kernels.bags.based import MeanMap
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 
 @pytest.fixture

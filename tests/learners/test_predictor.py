@@ -6,15 +6,15 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, SampleError
-from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
 from distkern.learners import predictor
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, InputTypeError
-from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
 from distkern.learners.selection import Evaluation, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 
 GRID = (0.01, 0.1, 1.0, 10.0)
 

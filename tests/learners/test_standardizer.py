@@ -13,8 +13,8 @@ from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 
 
 @pytest.fixture

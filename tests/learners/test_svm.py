@@ -16,18 +16,18 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, SampleError
 from distkern.core.rankings import Rankings
-from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners import base, checks
 from distkern.learners.machines import Machines, sigmoid
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.matrix import base as matrix_base
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators import base as matrix_base
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.working_set import vector_bytes
 
 

@@ -6,13 +6,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR
 
+from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.gram.compute import compute_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.svr import KernelSVR
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.working_set import vector_bytes
 
 

@@ -7,8 +7,8 @@ from pages import Page, refuse_what_is_beside_it
 
 import distkern as dk
 from distkern.core.errors import InputError, InputTypeError
+from distkern.plot.axes import class_colours
 from distkern.report import plot_cluster_numbers, plot_silhouettes, write_cluster_report
-from distkern.report.axes import class_colours
 from distkern.report.cluster_page import ranking_words
 
 VOTES = dk.datasets.load_apa()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers import conjugate
 from distkern.solvers.conjugate import direct_bytes, gradient_bytes, solve
 

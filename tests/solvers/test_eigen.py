@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 
 from distkern.core.errors import InputError
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers.eigen import BLOCKS, GUARD, dense_eigenpairs, largest_eigenpairs, with_settled_signs
 
 

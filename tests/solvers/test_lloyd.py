@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.cluster import KMeans
 
 from distkern.core.errors import InputError
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers import lloyd as lloyd_module
 from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, repaired
 

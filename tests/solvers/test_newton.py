@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from distkern.kernels.vectors import Gaussian
-from distkern.matrix.array import ArrayGram
+from distkern.operators.array import ArrayGram
 from distkern.solvers import newton
 from distkern.solvers.dual import Problem
 from distkern.solvers.smo import solve

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import SVC, OneClassSVM
 
+from distkern.build.compute import compute_gram
 from distkern.compiled import smo as compiled
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.gram.compute import compute_gram
-from distkern.gram.opening import open_gram
+from distkern.gram.open import open_gram
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian
-from distkern.matrix.array import ArrayGram
-from distkern.matrix.base import BaseGram
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem
 from distkern.solvers.smo import solve
 from distkern.solvers.working_set import vector_bytes

@@ -1,0 +1,295 @@
+"""A cohort grows: samples are added to a store, and only what they bring is computed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from distkern.build.compute import await_workers
+from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
+from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, refuse_full_disk
+from distkern.build.schedule import fill
+from distkern.build.validate import distinct, look
+from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
+from distkern.core.typing import Array, Executor, Indices, Spec
+from distkern.core.units import parse_bytes, readable_bytes
+from distkern.engine.memory import free_within
+from distkern.engine.progress import progress_listener
+from distkern.engine.resolve import resolve_executor
+from distkern.gram.cross import known_features
+from distkern.gram.handle import Gram
+from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.prepared import prepared_block
+from distkern.io.digests import fingerprint
+from distkern.io.source import Source, as_source
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.registry import from_spec
+from distkern.operators.array import name_samples
+from distkern.store.grid import Grid
+from distkern.store.tiles import GramStore
+from distkern.store.true_entries import as_sample, sample_in
+
+
+@dataclass(frozen=True)
+class Added:
+    """Samples to add, as the store sees them.
+
+    Parameters
+    ----------
+    source
+        Where to read those that are computed.
+    ids
+        Names of all samples, those that are stored included.
+    digests
+        Digests of those that are computed.
+    index
+        Which computed sample each added one equals; None where each is computed.
+    all_digests
+        Digests of all added samples.
+    """
+
+    source: Source
+    ids: tuple[str, ...]
+    digests: Array
+    index: Indices | None
+    all_digests: Array
+
+
+def append_gram(
+    gram: Gram | NystromGram | str | os.PathLike[str],
+    X: Any,
+    *,
+    ids: Any = None,
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    progress: Any = None,
+) -> Gram | NystromGram:
+    """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
+
+    The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
+    same call goes on from there, and when it has ended the same call changes nothing: samples that were the last to be
+    added are not added again, unless they come under other names. Of two clients that add samples at once one comes
+    first: with the same samples both complete them, with others the second adds its own once the first has ended, and
+    is refused before.
+
+    Parameters
+    ----------
+    gram
+        A stored Gram matrix, or the folder of its store, complete. To a rectangular one rows are added, and to an
+        approximation by landmarks too: its landmarks stay, and its true entries become a sample of all pairs.
+    X
+        The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
+        samples, as a median bandwidth, stay as they are.
+    ids
+        Names of the new samples; their own by default, else positions.
+    executor, memory_limit, progress
+        As for `compute_gram`.
+
+    Returns
+    -------
+    Gram
+        The handle of the grown matrix. Handles opened before say so when they meet a tile that has grown.
+
+    Raises
+    ------
+    InputError
+        If a sample cannot be used, its name is taken, or features differ.
+    StoreMismatchError
+        If the store does not hold what the handle's kernel is made of any more.
+    MemoryLimitError
+        If the work cannot fit the memory or disk; before any of it starts.
+    StoreError
+        If the store is not complete, and not because these same samples are being added to it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distkern import Kendall, append_gram, compute_gram
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gram = compute_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], store=folder + "/gram.zarr")
+    ...     append_gram(gram, [[1.0, 3.0, 2.0]]).to_numpy().round(3)
+    array([[ 1.   , -1.   ,  0.333],
+           [-1.   ,  1.   , -0.333],
+           [ 0.333, -0.333,  1.   ]])
+    """
+    store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
+    kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
+    if kernel.stored().spec() != store.meta["stored"]:
+        raise StoreMismatchError(f"{store.path!r} was replaced by a store of another kernel: open it with open_gram")
+    pool, listener = resolve_executor(executor), progress_listener(progress)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    await_workers(pool, listener)
+    known = known_features(store)
+    source = as_source(X, ids=ids).like(*known, "the cohort of new samples").widened(known[0])
+    complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
+    before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
+    added = _compared(store, before, kernel, source)
+    if complete and _are_the_last(store, source, added):
+        return opened_gram(store, kernel, None if executor is None else pool)
+    if complete:
+        _refuse_taken_names(store, added)
+        _refuse_lost_samples(store, len(store.generations))
+        grown = _grown(store, added)
+        _refuse_what_cannot_fit(store, grown, pool, added.source, limit)
+        if "error_sample" in store.meta:
+            grown["error_sample"] = _more_true_entries(store, added)
+        larger = store.grow(grown, added.ids, *_whole(store, added))
+        if larger is None:  # another client was faster
+            return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
+        store = larger
+    elif not np.array_equal(store.rows.all_digests()[before["samples"][0] :], added.all_digests):
+        raise StoreError(
+            f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
+            "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
+        )
+    elif source.ids is not None and store.rows.ids != added.ids:
+        raise StoreError(
+            f"{store.path!r} is growing by the same samples under other names: give those that it was given"
+        )
+    else:
+        _refuse_lost_samples(store, len(store.generations) - 1)
+        _refuse_what_cannot_fit(store, store.meta, pool, added.source, limit)
+    store.sweep()
+    if len(added.digests):
+        fill(store, {"rows": added.source}, pool, listener, before["shape"][0], limit)
+    return opened_gram(store, kernel, None if executor is None else pool)
+
+
+def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:
+    """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
+    first, samples = before["shape"][0], before["samples"][0]
+    names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
+    digests, filled = look(from_spec(store.meta["kernel"]), source, names)
+    if kernel.spec() != store.meta["kernel"]:
+        look(kernel, source, names)  # the samples must be ones that both are defined for
+    _refuse_fuller(store, filled, names)
+    whole = (*store.rows.ids[:samples], *names)
+    if store.rows.index is None:
+        return Added(source, whole, digests, None, digests)
+    firsts, which = distinct(np.concatenate([store.rows.digests(0, first), digests]))
+    new = firsts[first:] - first  # the earlier ones are distinct and come first
+    return Added(source.part(new), whole, digests[new], which[first:], digests)
+
+
+def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
+    """Whether these very samples were the last ones to be added: the call is repeated, and nothing is left to do."""
+    if len(store.generations) == 1:
+        return False
+    first = store.generations[-2]["samples"][0]
+    named = source.ids is None or store.rows.ids[first:] == source.ids
+    return named and np.array_equal(store.rows.all_digests()[first:], added.all_digests)
+
+
+def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) -> None:
+    widths = [store.shape(f"rows/prepared/{name}")[1] for name in store.rows.names if name.endswith("places")]
+    if widths and filled.max() > min(widths):
+        fullest = int(filled.argmax())
+        raise InputError(
+            f"sample {names[fullest]!r} has {filled[fullest]} values that are not zero, and {store.path!r} has room "
+            f"for {min(widths)}: compute the matrix of all samples into another store"
+        )
+
+
+def _refuse_lost_samples(store: GramStore, generation: int) -> None:
+    """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
+    if any(store.samples(side).missing(generation) for side in store.sides):
+        raise StoreError(
+            f"what was prepared of some samples of {store.path!r} is lost: run compute_gram with the same kernel and "
+            f"all {store.meta['samples'][0]:,} samples in it, which prepares them again; then this call"
+        )
+
+
+def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
+    """Digests of all computed row samples, stored and added, and where samples repeat which of them each equals."""
+    digests = np.concatenate([store.rows.digests(0, store.grid.rows), added.digests])
+    known = store.rows.index
+    return digests, None if known is None or added.index is None else np.concatenate([known, added.index])
+
+
+def _refuse_taken_names(store: GramStore, added: Added) -> None:
+    known: set[str] = set()
+    for name in added.ids:
+        if name in known:
+            raise InputError(f"{store.path!r} holds a sample named {name!r} already: give the new ones other ids=")
+        known.add(name)
+
+
+def _grown(store: GramStore, added: Added) -> Spec:
+    """State what changes in the plan."""
+    meta, grid, new = store.meta, store.grid, len(added.digests)
+    rows, cols = grid.rows + new, grid.cols + (new if grid.symmetric else 0)
+    more = len(added.all_digests)
+    larger = Grid(rows, cols, grid.side, grid.symmetric)
+    item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
+    a, b = min(grid.side, rows), min(grid.side, cols)
+    prepared = store.rows.bytes_of_sample()
+    every = np.concatenate([store.rows.all_digests(), added.all_digests])
+    return {
+        "shape": [rows, cols],
+        "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],
+        "tiles": larger.count,
+        "fingerprint": meta["fingerprint"] | {"rows": fingerprint(every, meta["n_features"])},
+        "bytes_stored": bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
+        "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], prepared, item),
+        "seconds": meta["seconds"] * larger.entries / grid.entries,
+    }
+
+
+def _more_true_entries(store: GramStore, added: Added) -> Spec:
+    """The true entries of the grown cohort: those whose draw moves to a pair with a new sample are computed."""
+    samples, index = store.meta["samples"][0], store.rows.index
+    every = samples + len(added.all_digests)
+    computed = np.arange(every) if index is None or added.index is None else np.concatenate([index, added.index])
+    known, held = sample_in(store.path, store.meta["error_sample"])
+    entries = len(held) or ENTRIES  # one sample has no pair
+    pairs, values = drawn_pairs(store.meta["landmarks"].get("seed", 0), every, entries), np.empty(entries)
+    kept, moved = (np.flatnonzero(some) for some in (pairs[1] < samples, pairs[1] >= samples))
+    pairs[:, kept], values[kept] = known[:, kept], held[kept]
+    moved = moved[np.argsort(computed[pairs[0, moved]], kind="stable")]  # so that few stored blocks are read twice
+    grown = _Grown(store, added.source)
+    values[moved] = pair_values(grown.kernel, pairs[:, moved], moved, lambda some: grown.prepared(computed[some]))
+    return as_sample(pairs, values)
+
+
+class _Grown:
+    """The computed samples of a store and, numbered after them, those that are added; holds four blocks at most."""
+
+    def __init__(self, store: GramStore, source: Source) -> None:
+        self.kernel = from_spec(store.meta["stored"])
+        self._samples = store.rows
+        self._read = source.read_sparse if store.meta["sparse"] else source.read
+        self._block = lru_cache(maxsize=4)(partial(prepared_block, store, "rows"))
+
+    def prepared(self, places: Indices) -> Prepared:
+        """Some of them, prepared."""
+        samples, blocks = self._samples, places // self._samples.block
+        blocks[places >= samples.count] = -1
+        order, parts = np.argsort(blocks, kind="stable"), []
+        for block in np.unique(blocks):
+            some = places[blocks == block]
+            if block < 0:
+                parts.append(self.kernel.prepare(self._read(some - samples.count)))
+            else:
+                parts.append(self._block(int(block)).take(some - block * samples.block))
+        back = np.argsort(order)
+        whole = {name: [samples.widened(name, part.arrays[name]) for part in parts] for name in parts[0].arrays}
+        return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
+
+
+def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, source: Source, limit: int | None) -> None:
+    side, prepared = min(store.grid.side, grown["shape"][0]), store.rows.bytes_of_sample()
+    works = [("a task", grown["bytes_per_task"], pool.memory_per_task(limit))]
+    if pool.remote and not source.portable:
+        needed = bytes_of_preparing(side, store.meta["n_features"], prepared)
+        works.append(("preparing samples that lie in the memory of this process", needed, free_within(limit)))
+    for work, needed, allowed in works:
+        if needed > allowed:
+            raise MemoryLimitError(
+                f"{work} on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} "
+                f"and may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
+            )
+    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)

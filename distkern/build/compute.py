@@ -1,0 +1,290 @@
+"""From samples to a stored Gram matrix: plan, prepare, compute tiles, mark them done; and on from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from distkern.build.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
+from distkern.build.plan import GramPlan, make_plan, refuse_full_disk
+from distkern.build.schedule import fill
+from distkern.build.validate import Job, inspect
+from distkern.core.errors import InputError, StoreError, StoreMismatchError
+from distkern.core.events import Listener, Progress
+from distkern.core.typing import Executor
+from distkern.core.units import parse_bytes
+from distkern.engine.memory import free_within, share_of
+from distkern.engine.progress import progress_listener
+from distkern.engine.resolve import resolve_executor
+from distkern.gram.handle import Gram
+from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.kernels.base import Kernel
+from distkern.store.addresses import place
+from distkern.store.location import exists
+from distkern.store.tiles import GramStore
+
+
+def compute_gram(
+    kernel: Kernel,
+    X: Any,
+    Y: Any = None,
+    *,
+    store: str | os.PathLike[str],
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    dtype: str = "float64",
+    tile: int | None = None,
+    ids: Any = None,
+    missing: str = "error",
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
+    resume: bool = True,
+    overwrite: bool = False,
+    progress: Any = None,
+) -> Gram | NystromGram:
+    """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
+
+    Parameters
+    ----------
+    kernel
+        A kernel, such as ``Kendall(ties="b")``.
+    X
+        Samples in rows: a NumPy, pandas, SciPy sparse, dask or zarr array, an AnnData, `Rankings`, or the path of a
+        file that holds one.
+    Y
+        Other samples, for a rectangular matrix (test × training); by default the symmetric matrix of X is computed, of
+        which only the upper triangle is computed and stored.
+    store
+        Folder of the store, or its URL on object storage (``s3://``, ``gs://``, ``az://``), with credentials from the
+        environment here and on every worker. What it holds of the same kernel and data is kept and completed.
+    executor
+        ``None``: the Dask client that exists in this process, else threads; in a task of a Dask cluster the thread of
+        that task. ``"serial"``, ``"threads"``, a number of threads, a ``distributed.Client``, or an executor. The
+        matrix is multiplied by it too, for as long as it is there.
+    memory_limit
+        Bytes that each process may take for this work, as a number or text such as ``"2GiB"``; by default 60 % of what
+        is free here, or of each Dask worker's limit. On a cluster it also binds this process, which prepares a cohort
+        that lies in its memory.
+    dtype
+        Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
+        exactly, as integers, whatever it is.
+    tile
+        Samples on a side of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
+    ids
+        Names of the samples of X; its own by default, else positions.
+    missing
+        What to do where samples hold NaN. ``"error"``: the kernel refuses it by name, or says itself what it means.
+        ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
+        kernels: take NaN as a feature of unknown place, averaged over all places; the matrix stays positive
+        semidefinite, which comparing each pair of samples on its own common features would not.
+    landmarks
+        For cohorts too large for the whole matrix: compute its columns at so many landmark samples only, and get the
+        Nyström approximation by them, a lazy `NystromGram`. A number k, or the landmarks themselves: positions or names
+        of samples. Time and disk are those of m × k entries; m / (2 k) times less than the symmetric matrix takes.
+    landmark_choice
+        ``"random"``: uniform, without replacement. ``"kmeans++"``: far from one another in feature space, so that small
+        groups are met, too. ``"leverage"``: by approximate ridge leverage scores. Equal samples count once. The last
+        two look at kernel values of min(m, max(2,000, 10 k)) random candidates, which this process reads and prepares:
+        `plan_gram` counts their time, and what cannot fit in memory is refused.
+    landmark_seed
+        Seed of the choice. The same samples, kernel, number, choice and seed give the same landmarks.
+    resume
+        Whether an existing store of the same computation is completed; if False it is an error.
+    overwrite
+        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted.
+    progress
+        ``None``: a bar on a terminal or in a notebook. ``True``, ``False``, or a function of `Progress` events.
+
+    Returns
+    -------
+    Gram or NystromGram
+        The lazy handle of the complete matrix, or of its approximation by landmarks.
+
+    Raises
+    ------
+    InputError
+        If a sample or parameter cannot be used; it is named.
+    MemoryLimitError
+        If the work cannot fit the memory or disk; before any of it starts.
+    StoreMismatchError
+        If the store holds another computation; both are named.
+    TaskError
+        If tasks failed; what had finished is stored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from distkern import Kendall
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gram = compute_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], store=folder + "/gram.zarr")
+    ...     gram.to_numpy()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    pool = resolve_executor(executor)
+    listener = progress_listener(progress)
+    path = place(store)
+    there = exists(path)
+    if there and not (resume or overwrite):
+        raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
+    opened = GramStore.opened(path) if there and not overwrite else None
+    collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
+    job = inspect(kernel, X, Y, ids, missing, collapsed)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    await_workers(pool, listener)
+    stored = None if opened is None else opened.meta["tile"]
+    prepared = opened is not None and not any(opened.samples(side).missing() for side in opened.sides)
+    known = {"chosen": opened is not None, "prepared": prepared}
+    plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, **known)
+    if opened is None:
+        refuse_full_disk(plan.bytes_stored, path)
+        opened = _created(path, plan, job, asked, overwrite)
+    _refuse_mismatch(opened, plan, job)
+    if asked is not None:
+        job = at_landmarks(job, np.array(opened.meta["landmark_positions"]))
+    opened.sweep()
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener, limit=limit)
+    return opened_gram(opened, job.kernel, None if executor is None else pool)
+
+
+def await_workers(pool: Executor, listener: Listener) -> None:
+    """Wait for the first worker of a cluster, and say so: the memory of workers decides the plan."""
+    for waiting in getattr(pool, "await_workers", tuple)():
+        listener(Progress("plan", 0, 1, waiting.words))
+
+
+def _created(path: str, plan: GramPlan, job: Job, asked: Landmarks | None, overwrite: bool) -> GramStore:
+    """Lay out the store; where it is one at landmarks, choose them, and compute some true entries beside them."""
+    meta = plan.to_dict()
+    if asked is not None:
+        positions = choose(job, asked)
+        meta |= {"landmark_positions": positions.tolist(), "error_sample": true_entries(job, asked.seed)}
+        job = at_landmarks(job, positions)
+    axes = {name: side.stored() for name, side in job.sides.items()}
+    features = job.sides["rows"].source.features
+    return GramStore.create(path, meta, axes, features, job.sample.arrays, overwrite=overwrite)
+
+
+def plan_gram(
+    kernel: Kernel,
+    X: Any,
+    Y: Any = None,
+    *,
+    executor: Any = None,
+    memory_limit: int | str | None = None,
+    dtype: str = "float64",
+    tile: int | None = None,
+    missing: str = "error",
+    workers: int | None = None,
+    landmarks: Any = None,
+    landmark_choice: str = "random",
+    landmark_seed: int = 0,
+) -> GramPlan:
+    """Plan what `compute_gram` would do with the same arguments, and do none of it.
+
+    Parameters
+    ----------
+    kernel, X, Y, executor, memory_limit, dtype, tile, missing
+        As for `compute_gram`.
+    workers
+        Plan for so many workers of one thread each, of which each may take ``memory_limit``, instead of the executor.
+
+    Raises
+    ------
+    InputError, MemoryLimitError
+        As `compute_gram` does.
+
+    Examples
+    --------
+    >>> from distkern.kernels.kendall import Kendall
+    >>> plan_gram(Kendall(), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], executor="serial", tile=1).tiles
+    3
+    """
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise InputError(f"workers must be a whole number of 1 or more, not {workers!r}")
+    job = inspect(kernel, X, Y, None, missing)
+    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    return _plan(job, resolve_executor(executor), memory_limit, dtype, tile, workers, asked)
+
+
+def _plan(
+    job: Job,
+    pool: Executor,
+    memory_limit: int | str | None,
+    dtype: str,
+    tile: Any,
+    workers: int | None = None,
+    asked: Landmarks | None = None,
+    chosen: bool = False,
+    prepared: bool = False,
+) -> GramPlan:
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    share = limit if workers is not None and limit is not None else pool.memory_per_task(limit)
+    elsewhere = pool.remote or workers is not None
+    here = elsewhere and not prepared and not all(side.source.portable for side in job.sides.values())
+    computed = job if asked is None else at_landmarks(job, stand_ins(asked))
+    plan = make_plan(
+        computed,
+        dtype=_floating(dtype),
+        tile=tile,
+        workers=pool.workers if workers is None else workers,
+        memory_per_task=share,
+        memory_here=free_within(limit) if here else None,
+    )
+    return plan if asked is None else planned(plan, job, asked, None if chosen else share_of(limit, 1))
+
+
+def _floating(dtype: Any) -> str:
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in ("float64", "float32"):
+        raise InputError(f'dtype must be "float64" or "float32", not {name!r}')
+    return name
+
+
+def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
+    """Refuse to mix two computations in one store."""
+    wanted, found = plan.identity(), {key: store.meta.get(key) for key in plan.identity()}
+    differing = [key for key in wanted if wanted[key] != found[key]]
+    if set(differing) == {"fingerprint", "shape"}:
+        _refuse_grown(store, plan, job)
+    if differing:
+        details = "; ".join(f"{key}: stored {_short(found[key])}, asked for {_short(wanted[key])}" for key in differing)
+        raise StoreMismatchError(
+            f"{store.path!r} holds another computation ({details}): give another path, or overwrite=True to replace it"
+        )
+    for name, side in job.sides.items():
+        stored = store.samples(name).ids
+        if side.named and side.ids != stored:
+            first = next(k for k, pair in enumerate(zip(stored, side.ids, strict=True)) if pair[0] != pair[1])
+            raise StoreMismatchError(
+                f"{store.path!r} holds the same samples under other names (number {first} is {stored[first]!r} there, "
+                f"{side.ids[first]!r} here): give another path, or overwrite=True to replace it"
+            )
+
+
+def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
+    """Say so where the store holds the first ones of these samples, or these are the first ones that it holds."""
+    held, given = store.rows.digests(0, store.grid.rows), job.sides["rows"].digests
+    cols = store.meta["fingerprint"].get("cols") == plan.fingerprint.get("cols")
+    if cols and len(store.generations) > 1 and np.array_equal(held[: len(given)], given):
+        raise StoreMismatchError(
+            f"{store.path!r} holds these {job.samples[0]:,} samples and others that were added to them: open it, or, "
+            "if adding was interrupted, call append_gram as before, which goes on from there"
+        )
+    if cols and np.array_equal(given[: len(held)], held):
+        raise StoreMismatchError(
+            f"{store.path!r} holds the first {store.meta['samples'][0]:,} of these {job.samples[0]:,} samples: add the "
+            "others with append_gram, or give another path, or overwrite=True to replace it"
+        )
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

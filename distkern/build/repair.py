@@ -1,0 +1,61 @@
+"""Find what no longer matches its checksum, and recompute it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from distkern.build.schedule import compute_tiles
+from distkern.core.errors import CorruptTileError, StoreError
+from distkern.engine.progress import progress_listener
+from distkern.engine.resolve import resolve_executor
+from distkern.store.runs import RunLog
+from distkern.store.samples import StoredSamples
+from distkern.store.tiles import GramStore
+
+
+def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress: Any = None) -> int:
+    """Recompute the tiles that do not match their checksums, from the stored prepared samples.
+
+    Returns
+    -------
+    int
+        Number of tiles recomputed.
+
+    Raises
+    ------
+    StoreError
+        If prepared samples are damaged too: they can only come from the data, by `compute_gram` with the same data.
+    """
+    opened = GramStore.opened(store)
+    listener = progress_listener(progress)
+    lost = [side for side in opened.sides if _unmark_damaged(opened.samples(side))]
+    if lost:
+        raise StoreError(
+            f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
+            "compute_gram with the same kernel and data again (all samples, where some were added), which prepares "
+            "just those, then repair_gram"
+        )
+    marks = opened.marks(refresh=True)
+    damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
+    opened.unmark(damaged)
+    known = {side: opened.samples(side).marks() for side in opened.sides}
+    pool = resolve_executor(executor)
+    with RunLog(opened, pool, listener) as log:
+        compute_tiles(opened, damaged, known, pool, log)
+    return len(damaged)
+
+
+def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
+    try:
+        read(*where)
+    except CorruptTileError:
+        return True
+    return False
+
+
+def _unmark_damaged(samples: StoredSamples) -> bool:
+    damaged = [block for block, marks in samples.prepared().items() if _is_damaged(samples.read, block, marks)]
+    samples.unmark(damaged)
+    return bool(damaged)

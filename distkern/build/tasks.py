@@ -1,0 +1,188 @@
+"""The tasks that fill a store: prepare a block of samples, compute a tile. They run wherever the path is."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from distkern.core.errors import InputError, StoreMismatchError
+from distkern.core.typing import Array, Floats
+from distkern.gram.prepared import (
+    keep_block,
+    kept_block,
+    opened,
+    opened_beside,
+    read_block,
+    valid_block,
+)
+from distkern.io.digests import sample_digests
+from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.store.runs import Receipt
+from distkern.store.samples import DIAGONAL
+from distkern.store.tiles import GramStore
+
+FEW = 2
+"""Samples on which compiled routines are run before the first task of a process."""
+
+_warming = threading.Lock()
+_rest_bytes: dict[tuple[str, str], int] = {}
+
+
+@dataclass(frozen=True)
+class PrepareTask:
+    """Prepare one block of samples; ``source`` reads them, on a worker by path.
+
+    Where a cohort has grown, the source begins with sample number ``first``, and ``known`` are the marks of what is
+    prepared of the block already.
+    """
+
+    path: str
+    store_id: str
+    side: str
+    block: int
+    source: Any
+    first: int = 0
+    known: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TileTask:
+    """Compute one tile from two prepared blocks, which must have the given marks; ``known`` marks what it holds."""
+
+    path: str
+    store_id: str
+    i: int
+    j: int
+    row_marks: tuple[int, ...]
+    col_marks: tuple[int, ...]
+    known: int = 0
+
+
+def prepare_block(task: PrepareTask) -> Receipt:
+    """Read a block of samples, do the kernel's once-per-sample work, and store it."""
+    began = time.perf_counter()
+    store, kernel = opened(task.path, task.store_id)
+    samples = store.samples(task.side)
+    block, stop = samples.span(task.block)
+    start = max(block, task.first)
+    read = task.source.read_sparse if store.meta["sparse"] else task.source.read
+    values = read(slice(start - task.first, stop - task.first))
+    if not np.array_equal(_digests(values), samples.digests(start, stop)):
+        raise StoreMismatchError(
+            f"samples {start}–{stop - 1} of the {task.side} are not those that were checked when the run started: the "
+            "data have changed, or the same path holds other data on a worker"
+        )
+    warm_up = _warm_up("prepare", task.store_id, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
+    prepared = kernel.prepare(values, start)
+    arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
+    held = samples.read(task.block, task.known) if start > block else {}
+    store.still_there()
+    marks = samples.write(task.block, arrays, held)
+    return _receipt(task.block, 0, marks, began, warm_up)
+
+
+def compute_tile(task: TileTask) -> Receipt:
+    """Compute a tile from two prepared blocks, and store it."""
+    began = time.perf_counter()
+    store, kernel = opened_beside(task.path, task.store_id)
+    A = kept_block(store.rows, task.i, task.row_marks, task.store_id)
+    diagonal = store.grid.symmetric and task.i == task.j
+    B = A if diagonal else read_block(store.cols, task.j, task.col_marks)
+    held = store.read_part(task.i, task.j, task.known) if task.known else None
+    few, others = A.part(0, FEW), B.part(0, FEW)
+    warm_up = _warm_up(
+        "tile",
+        task.store_id,
+        lambda: (valid_block(store, few), kernel.tile(few, few), kernel.tile(few, valid_block(store, others))),
+        A.nbytes + (0 if diagonal else B.nbytes),
+    )
+    keep_block(valid_block(store, A), task.i, task.row_marks, task.store_id)
+    if not diagonal:
+        valid_block(store, B)
+    values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
+    _refuse_not_finite(values, store, task)
+    store.still_there()
+    return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began, warm_up)
+
+
+def _completed(kernel: Kernel, A: Prepared, B: Prepared, held: Array) -> Floats:
+    """Compute only what a tile does not hold yet: the rows and columns of samples that were added."""
+    rows, cols = held.shape
+    values = np.empty((len(A), len(B)))
+    values[:rows, :cols] = held
+    if cols < len(B):
+        values[:rows, cols:] = kernel.tile(A.part(0, rows), B.part(cols, len(B)))
+    if rows < len(A) and A is B:
+        added = A.part(rows, len(A))
+        values[rows:, :rows] = values[:rows, rows:].T
+        values[rows:, rows:] = kernel.tile(added, added)
+    elif rows < len(A):
+        values[rows:] = kernel.tile(A.part(rows, len(A)), B)
+    return values
+
+
+def _digests(values: Any) -> Array:
+    if isinstance(values, np.ndarray):
+        return sample_digests(values)
+    return np.concatenate([sample_digests(values[rows].toarray()) for rows in strips(*values.shape)])
+
+
+def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None:
+    with np.errstate(over="ignore"):
+        wrong = np.argwhere(~np.isfinite(values.astype(store.meta["dtype"], copy=False)))
+    if len(wrong):
+        row, col = (int(position) for position in wrong[0])
+        x, y = task.i * store.grid.side + row, task.j * store.grid.side + col
+        raise InputError(
+            f"k(x, y) is {values[row, col]} for samples number {x} and {y}, beyond what {store.meta['dtype']} holds: "
+            "scale the data down" + (', or use dtype="float64"' if store.meta["dtype"] == "float32" else "")
+        )
+
+
+def _warm_up(what: str, store_id: str, work: Callable[[], Any], held: int) -> float:
+    """Run compiled routines on a few samples, once a process, while others wait; return the seconds that this took.
+
+    Parameters
+    ----------
+    held
+        Bytes of what was read already, which are memory of the task and not of a process at rest.
+    """
+    began = time.perf_counter()
+    with _warming:
+        if (what, store_id) not in _rest_bytes:
+            work()
+            _rest_bytes[what, store_id] = psutil.Process().memory_info().rss - held
+    return time.perf_counter() - began
+
+
+def _receipt(i: int, j: int, marks: tuple[int, ...], began: float, warm_up: float) -> Receipt:
+    return Receipt(
+        i,
+        j,
+        marks,
+        time.perf_counter() - began - warm_up,
+        warm_up,
+        _peak_bytes(),
+        next(reversed(_rest_bytes.values())),
+        f"{os.uname().nodename}:{os.getpid()}",
+    )
+
+
+def _peak_bytes() -> int:
+    """Most memory that this process has had; getrusage alone would count that of the process that started it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

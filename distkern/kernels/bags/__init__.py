@@ -1,0 +1,1 @@
+"""Kernels between bags: samples that are weighted sets of points."""

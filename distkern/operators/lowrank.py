@@ -1,0 +1,299 @@
+"""A Gram matrix of low rank: inner products of r numbers a sample, never written out sample by sample."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.typing import Floats, Indices
+from distkern.operators.array import ArrayGram
+from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
+
+TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
+"""Samples on a side of the tiles in which such a matrix is passed over."""
+
+
+class Features(ABC):
+    """φ(x) = Bᵀ c(x), r numbers for each of some samples: k values c(x) that lie somewhere, and a small matrix B.
+
+    Parameters
+    ----------
+    about
+        Gram matrix whose row samples these are, in whole or in part; it knows their names and where they came from.
+    """
+
+    def __init__(self, about: BaseGram) -> None:
+        self.about = about
+
+    @property
+    @abstractmethod
+    def basis(self) -> Floats:
+        """B, (k, r)."""
+
+    @property
+    @abstractmethod
+    def ids(self) -> tuple[str, ...]:
+        """Names of the samples."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[Indices, Floats]]:
+        """Pass over the samples, reading each stored byte once: (places among the samples, their c(x) in rows)."""
+
+    @abstractmethod
+    def take(self, positions: Indices) -> Features:
+        """Select some samples; nothing is read."""
+
+    @abstractmethod
+    def adjoint(self, V: Floats) -> Floats:
+        """Φᵀ V, in one pass."""
+
+    @abstractmethod
+    def times(self, U: Floats) -> Floats:
+        """Φ U, in one pass."""
+
+    @abstractmethod
+    def of(self, X: Any) -> Features:
+        """φ of new raw samples."""
+
+    def equals(self, other: Features) -> bool:
+        """Whether these are the features of the same samples in the same order, as far as that shows unread."""
+        return self is other
+
+    def transformed(self) -> Iterator[tuple[Indices, Floats]]:
+        """Pass over the samples: (places among the samples, their φ(x) in rows)."""
+        for places, values in self.blocks():
+            yield places, values @ self.basis
+
+    def read(self) -> Floats:
+        """Φ, (samples, r), in memory."""
+        out = np.empty((len(self), self.basis.shape[1]))
+        for places, values in self.transformed():
+            out[places] = values
+        return out
+
+    @cached_property
+    def squares(self) -> Floats:
+        """‖φ(x)‖² of each sample, in one pass."""
+        out = np.empty(len(self))
+        for places, values in self.transformed():
+            out[places] = np.einsum("ij,ij->i", values, values)
+        return out
+
+
+class ArrayFeatures(Features):
+    """φ(x) of some samples, in memory.
+
+    Parameters
+    ----------
+    values
+        φ(x) in rows, (samples, r).
+    ids
+        Names of the samples; positions by default.
+    """
+
+    def __init__(self, values: Any, ids: Any = None) -> None:
+        self.values: Floats = np.asarray(values, dtype=np.float64)
+        super().__init__(ArrayGram(self.values, row_ids=ids))
+
+    @cached_property
+    def basis(self) -> Floats:
+        """The identity."""
+        return np.eye(self.values.shape[1])
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Names of the samples."""
+        return self.about.row_ids
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def blocks(self) -> Iterator[tuple[Indices, Floats]]:
+        """Give all of them at once."""
+        yield np.arange(len(self)), self.values
+
+    def take(self, positions: Indices) -> ArrayFeatures:
+        """Select some samples."""
+        return ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+
+    def adjoint(self, V: Floats) -> Floats:
+        """Φᵀ V."""
+        return self.values.T @ V
+
+    def times(self, U: Floats) -> Floats:
+        """Φ U."""
+        return self.values @ U
+
+    def of(self, X: Any) -> Features:
+        """Refuse: how the features came from samples is not known."""
+        raise InputError("these features are numbers only, without the samples that they came from")
+
+
+class LowRankGram(BaseGram):
+    """k(x, y) = ⟨φ(x), ψ(y)⟩, positive semidefinite where rows and columns are the same samples.
+
+    Only features are read, and only by blocks: a product with a vector is one pass over those of the columns and one
+    over those of the rows. Slices stay of low rank.
+
+    Parameters
+    ----------
+    rows, cols
+        φ of the row samples and ψ of the column samples; the same object where these are the same samples.
+
+    Examples
+    --------
+    >>> features = ArrayFeatures([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+    >>> gram = LowRankGram(features, features)
+    >>> gram.to_numpy()
+    array([[1., 1., 0.],
+           [1., 2., 2.],
+           [0., 2., 4.]])
+    >>> gram[1:].matmat([1.0, 1.0, 1.0])
+    array([5., 6.])
+    """
+
+    def __init__(self, rows: Features, cols: Features) -> None:
+        self._rows, self._cols = rows, cols
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of row samples and of column samples."""
+        return len(self._rows), len(self._cols)
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether rows and columns are the same samples in the same order."""
+        return self._rows.equals(self._cols)
+
+    @property
+    def row_ids(self) -> tuple[str, ...]:
+        """Names of the row samples."""
+        return self._rows.ids
+
+    @property
+    def col_ids(self) -> tuple[str, ...]:
+        """Names of the column samples."""
+        return self._cols.ids
+
+    def __getitem__(self, key: Any) -> Any:
+        part = super().__getitem__(key)
+        if not isinstance(part, SliceGram):
+            return part
+        rows = self._rows.take(part._rows)
+        same = self.is_symmetric and np.array_equal(part._rows, part._cols)
+        return LowRankGram(rows, rows if same else self._cols.take(part._cols))
+
+    def _block(self, rows: Indices, cols: Indices) -> Floats:
+        if len(rows) > len(cols):
+            return _products(self._cols.take(cols), self._rows.take(rows)).T
+        if self.is_symmetric and np.array_equal(rows, cols):
+            values = self._rows.take(rows).read()
+            return values @ values.T
+        return _products(self._rows.take(rows), self._cols.take(cols))
+
+    def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Pass over the whole matrix by tiles, computed from features; products need no such pass."""
+        for start in range(0, self.shape[0], TILE_SIDE):
+            rows = np.arange(start, min(start + TILE_SIDE, self.shape[0]))
+            left = self._rows.take(rows).read()
+            if self.is_symmetric:
+                yield rows, rows, left @ left.T
+            for first in range(rows[-1] + 1 if self.is_symmetric else 0, self.shape[1], TILE_SIDE):
+                cols = np.arange(first, min(first + TILE_SIDE, self.shape[1]))
+                values = left @ self._cols.take(cols).read().T
+                yield rows, cols, values
+                if self.is_symmetric:
+                    yield cols, rows, values.T
+
+    def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
+        """Product with a vector or with columns, Φ (Ψᵀ V): one pass over the columns' features, one over the rows'."""
+        left = self._rows if rows is None else self._rows.take(rows)
+        right = self._cols if cols is None else self._cols.take(cols)
+        return left.times(right.adjoint(V))
+
+    def row_diag(self) -> Floats:
+        """‖φ(x)‖² of the row samples."""
+        return self._rows.squares
+
+    def col_diag(self) -> Floats:
+        """‖ψ(y)‖² of the column samples."""
+        return self._cols.squares
+
+    def bytes_read(self) -> int:
+        """Bytes read from storage for the columns' features so far, and for what shares their store."""
+        return self._cols.about.bytes_read()
+
+    @property
+    def rank(self) -> int:
+        """r, the number of features; the matrix has this rank at most."""
+        return self._rows.basis.shape[1]
+
+    def embedding(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+        """Φ, (samples, r) for the row samples: a linear learner on it is one on this kernel, without any matrix.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the array would take more than ``max_bytes``.
+        """
+        needed = 8 * len(self) * self.rank
+        if needed > max_bytes:
+            raise MemoryLimitError(
+                f"the embedding {len(self)} × {self.rank} takes {needed:,} bytes in memory, more than the "
+                f"{max_bytes:,} allowed: pass over embedding_blocks(), or raise max_bytes="
+            )
+        return self._rows.read()
+
+    def embedding_blocks(self) -> Iterator[tuple[Indices, Floats]]:
+        """Pass over the row samples once: (positions, their rows of Φ), in a fixed order."""
+        return self._rows.transformed()
+
+    # The samples behind the columns ------------------------------------------------------------------------------
+
+    def cross(self, X: Any) -> LowRankGram:
+        """⟨φ(x), ψ(y)⟩ between new raw samples (rows), whose φ(x) is held, and the column samples, lazily."""
+        return LowRankGram(self._cols.of(X), self._cols)
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that the features stand for."""
+        return self._cols.about.kernel
+
+    def prepared_columns(self) -> Any:
+        """Refuse: the exact kernel of the prepared samples is not the one of this matrix."""
+        raise InputError(
+            "the values of this matrix come from features of low rank, which a model file cannot hold: predict with "
+            "CohortPredictor(model, gram), or fit a linear model on gram.embedding()"
+        )
+
+    @property
+    def features(self) -> tuple[str, ...] | None:
+        """Names of the features of a sample that the kernel compared; None where they are not known."""
+        return self._cols.about.features
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of the features of a sample that the kernel compared; None where it is not known."""
+        return self._cols.about.n_features
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Positions of the features that the samples came with and the kernel did not compare."""
+        return self._cols.about.dropped
+
+
+def _products(few: Features, many: Features) -> Floats:
+    """⟨φ(x), ψ(y)⟩ of few samples, held, with many, passed over."""
+    held = few.read()
+    out = np.empty((len(few), len(many)))
+    for places, values in many.transformed():
+        out[:, places] = held @ values.T
+    return out

@@ -1,0 +1,1 @@
+"""The other axis: work on all pairs of features."""

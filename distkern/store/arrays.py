@@ -1,0 +1,182 @@
+"""The arrays of a store: Zarr on top of where it lies, for the chunks alone, of which none is read beyond its size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import zarr
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store
+from zarr.core.array_spec import ArrayConfigParams
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
+
+from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
+from distkern.core.typing import Array, Spec
+from distkern.store.addresses import explained, is_remote, refuse_beyond_memory
+from distkern.store.layout import Layout, arrays_of, as_json, holds_names, unpacked_bytes
+from distkern.store.location import ROOT, SCRATCH, Place
+from distkern.store.schema import array_in, scratch_in
+
+_WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
+
+SCRATCH_ROWS = 4096
+"""Rows of a spooled array that are stored together."""
+
+LONGER = 4096
+"""Bytes that a chunk may be longer on disk than its values are."""
+
+
+class _Bounded(WrapperStore[Store]):
+    """Hands over chunks that become what an array holds, and none that would unpack to more."""
+
+    def __init__(self, store: Store, layout: Layout) -> None:
+        super().__init__(store)
+        self._layout = layout
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        size = self._layout.chunk_bytes
+        byte_range = RangeByteRequest(0, size + LONGER)  # not more, however long the file or object is
+        try:
+            chunk = await self._store.get(key, prototype, byte_range)
+        except Exception as error:
+            if "InvalidRange" in str(error):  # what object storage says of the first bytes of an empty object
+                raise ValueError(f"{key!r} is empty") from error
+            raise
+        if chunk is not None and self._layout.packed and unpacked_bytes(chunk[:16].to_bytes()) != size:
+            raise ValueError(f"{key!r} does not hold {size} bytes")
+        return chunk
+
+
+class StoredArrays:
+    """The arrays that a plan lays out, read and written by parts.
+
+    Parameters
+    ----------
+    lies
+        Where the store lies.
+    meta
+        The plan in it.
+    """
+
+    def __init__(self, lies: Place, meta: Spec) -> None:
+        self.path = lies.path
+        self.meta = meta
+        self._lies = lies
+        self._arrays: dict[str, zarr.Array] = {}
+
+    def _key(self, name: str) -> str:
+        """Where a part of the store lies: on object storage each has a folder of its own."""
+        return f"{self.meta['folder']}/{name}".lstrip("/")
+
+    @cached_property
+    def _files(self) -> LocalStore | ObjectStore:
+        target = self._lies.target
+        return LocalStore(target) if isinstance(target, str) else ObjectStore(target)
+
+    def _at(self, name: str) -> zarr.Array:
+        if name not in self._arrays:
+            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            if raw is None:
+                raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
+            self._arrays[name] = self._zarr(name, array_in(self.path, name, raw, self.meta))
+        return self._arrays[name]
+
+    def _zarr(self, name: str, layout: Layout) -> zarr.Array:
+        document: Any = layout.document()
+        files = StorePath(_Bounded(self._files, layout), self._key(name))
+        return zarr.Array(zarr.AsyncArray(document, files, _WRITTEN_WHOLE))
+
+    def write(self, name: str, where: Any, values: Array) -> None:
+        """Write part of an array."""
+        with explained(self.path, "write to the store"):
+            self._at(name)[self._planned(name) if where is ... else where] = values
+
+    def read(self, name: str, where: Any = ...) -> Array:
+        """Read part of an array.
+
+        Raises
+        ------
+        CorruptTileError
+            If its bytes cannot be decoded.
+        """
+        found = self.decoded(name, where)
+        if found is None:
+            raise CorruptTileError(f"{name!r} of {self.path!r} is damaged: compute it with overwrite=True")
+        return found
+
+    def decoded(self, name: str, where: Any = ...) -> Array | None:
+        """Read part of an array; None where its bytes cannot even be decoded."""
+        with explained(self.path, "read the store"):
+            array = self._at(name)
+            where = self._planned(name) if where is ... else where
+            needed = array.dtype.itemsize * _entries(array.shape, where)
+            refuse_beyond_memory(self.path, f"a part of {name!r}", needed, MemoryLimitError)
+            try:
+                return np.asarray(array[where])
+            except (ValueError, RuntimeError):
+                return None
+
+    def decoded_together(self, parts: Sequence[tuple[str, Any]]) -> list[Array | None]:
+        """Read parts of several arrays; from object storage side by side, for each takes a request."""
+        if len(parts) < 2 or not is_remote(self.path):
+            return [self.decoded(*part) for part in parts]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            return list(pool.map(lambda part: self.decoded(*part), parts))
+
+    def _planned(self, name: str) -> Any:
+        """All of an array that the plan knows of: it may be longer where a client was killed while the cohort grew."""
+        shape = arrays_of(self.meta)[name].shape
+        return ... if holds_names(name) else tuple(slice(0, length) for length in shape)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of an array."""
+        return self._at(name).shape
+
+    def item_bytes(self, name: str) -> int:
+        """Bytes of a value of an array."""
+        return self._at(name).dtype.itemsize
+
+    # Vectors on their way to the workers ---------------------------------------------------------------------
+
+    def spool(self, array: Array) -> str:
+        """Lay an array beside the tiles for as long as a pass takes; return the name to read it by.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written.
+        """
+        name = f"{SCRATCH}/{uuid4().hex}"
+        chunks = (min(len(array), SCRATCH_ROWS), *array.shape[1:])
+        layout = Layout(array.shape, chunks, array.dtype.name)
+        with explained(self.path, "write to the store"):
+            self._lies.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
+            self._zarr(name, layout)[...] = array
+        return name
+
+    def spooled(self, name: str, rows: slice) -> Array:
+        """Read some rows of a spooled array."""
+        with explained(self.path, "read the store"):
+            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            if raw is None:
+                raise StoreError(f"{self.path!r} has lost a vector that was to be multiplied: multiply it again")
+            return np.asarray(self._zarr(name, scratch_in(self.path, name, raw))[rows])
+
+    def unspool(self, name: str) -> None:
+        """Delete a spooled array."""
+        with explained(self.path, "write to the store"):
+            self._lies.remove(self._key(name))
+
+
+def _entries(shape: tuple[int, ...], where: Any) -> int:
+    """Number of entries that a part of an array has."""
+    parts = where if isinstance(where, tuple) else () if where is ... else (where,)
+    pairs = zip(shape, parts, strict=False)
+    lengths = [len(range(*part.indices(n))) if isinstance(part, slice) else 1 for n, part in pairs]
+    return math.prod([*lengths, *shape[len(parts) :]])

@@ -1,0 +1,340 @@
+"""Where a store lies: a folder, or a prefix of object storage. Either holds bytes under keys such as ``gram/c/0/1``.
+
+A store comes into being all at once. A folder is built beside its place and renamed into it. Object storage cannot
+rename, but writes one object whole or not at all: there everything lies in a folder of its own below the prefix, and
+``zarr.json`` at the prefix, which is written last, names that folder. Replacing a store is replacing this one object.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+from uuid import uuid4
+
+from distkern.core.errors import MissingExtraError
+from distkern.store.addresses import explained, is_remote, refuse_beyond_memory
+
+ROOT = "zarr.json"
+"""The object that makes a store: it describes everything else."""
+
+STALE_SECONDS = 3600
+"""What is unfinished and older than this was left by a writer that was killed."""
+
+SCRATCH = "scratch"
+"""What is spooled to the workers for as long as a pass over the matrix takes."""
+
+SCRATCH_SECONDS = 7 * 24 * 3600
+"""What was spooled longer ago was left by a client that was killed; no pass takes as long."""
+
+PARSED = 32
+"""Memory that a byte of JSON may take when it is read: each ``[]`` becomes an object."""
+
+OPTIONS: dict[str, Any] = {}
+"""Options of obstore's stores beyond those of the environment; by default it tries ten times, for three minutes."""
+
+_FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
+"""Begins the keys that belong to one store of those that lie or lay at a prefix."""
+
+
+class Place(Protocol):
+    """Bytes under keys."""
+
+    path: str
+    renames: ClassVar[bool]
+    """Whether a store is built beside its place, and not in a folder of its own below it."""
+
+    @property
+    def target(self) -> Any:
+        """What Zarr is put on top of: the path of a folder, or a store of obstore."""
+
+    def get(self, key: str) -> bytes | None:
+        """Read one key whole; None where it does not exist."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write one key, whole or not at all."""
+
+    def root(self) -> bytes | None:
+        """Read the root as it is now; None where there is none."""
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Write another root in the place of the one that was read; False where another client has done so before."""
+
+    def remove(self, folder: str) -> None:
+        """Delete all keys below a folder."""
+
+    def exists(self) -> bool:
+        """Whether anything lies here that a new store would mix with."""
+
+    def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
+        """Write a store all at once, unless another client has just made one.
+
+        Parameters
+        ----------
+        files
+            All keys of the store, the root last.
+        replaced
+            Folder of the store that is replaced (``""`` where it has none of its own); None to replace none.
+        """
+
+    def sweep(self, folder: str) -> None:
+        """Delete what killed writers left; what a live one writes is younger."""
+
+    def free_bytes(self) -> int | None:
+        """Room that is left; None where nobody knows."""
+
+
+def at(path: str) -> Place:
+    """The place that `place` has named."""
+    return Objects(path) if is_remote(path) else Folder(path)
+
+
+def exists(path: str) -> bool:
+    """Whether anything lies at the path; an empty folder counts as nothing."""
+    with explained(path, "look for the store"):
+        return at(path).exists()
+
+
+class Folder:
+    """A folder on a local or shared disk."""
+
+    renames: ClassVar[bool] = True
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def target(self) -> str:
+        """The path."""
+        return self.path
+
+    def get(self, key: str) -> bytes | None:
+        """Read one file whole."""
+        try:
+            with open(os.path.join(self.path, key), "rb") as file:
+                refuse_beyond_memory(self.path, f"{key!r}", PARSED * os.fstat(file.fileno()).st_size)
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write one file beside its place and rename it into it; the folders above it are made."""
+        file = Path(self.path, key)
+        partial = file.with_name(f"{file.name}.{uuid4().hex}.partial")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _write_through(partial, value)
+            os.replace(partial, file)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def root(self) -> bytes | None:
+        """Read the root, or what replaced it where a client was killed before it had written it there."""
+        found = self.get(ROOT)
+        while found is not None and (newer := self.get(_replacing(found))) is not None:
+            found = newer
+        return found
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Rename a folder that holds the new root to a name made from the old one, as only one can; then write it."""
+        claim = Path(self.path, _replacing(before)).parent
+        building = claim.with_name(f"{claim.name}.{uuid4().hex}.partial")
+        try:
+            building.mkdir(parents=True)
+            _write_through(building / ROOT, after)
+            os.rename(building, claim)
+        except OSError:
+            if self.get(_replacing(before)) is None:  # else another client was faster
+                raise
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        if self.get(_replacing(before)) != after:
+            return False
+        self.put(ROOT, after)
+        return True
+
+    def remove(self, folder: str) -> None:
+        """Delete a folder."""
+        shutil.rmtree(os.path.join(self.path, folder))
+
+    def exists(self) -> bool:
+        """Whether anything but an empty folder lies at the path."""
+        return os.path.exists(self.path) and not (os.path.isdir(self.path) and not os.listdir(self.path))
+
+    def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
+        """Build a folder beside the place, and rename it."""
+        building = f"{self.path}.{uuid4().hex}.new"
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        try:
+            for key, value in files.items():
+                file = Path(building, key)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(value)
+            old = f"{self.path}.{uuid4().hex}.old"
+            if replaced is not None:
+                os.rename(self.path, old)
+            os.rename(building, self.path)
+            shutil.rmtree(old, ignore_errors=True)
+        except OSError:
+            if replaced is not None or not self.exists():  # else another client has made it in the meantime
+                raise
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def sweep(self, folder: str) -> None:
+        """Delete unfinished files in the store, and unfinished stores beside it; finish replacing the root."""
+        newest = self.root()
+        if newest is not None and newest != self.get(ROOT):
+            self.put(ROOT, newest)
+        now, store = time.time(), Path(self.path)
+        ours = re.compile(re.escape(store.name) + r"\.[0-9a-f]{32}\.(new|old)")
+        building = [*store.rglob("*.partial"), *(one for one in store.parent.iterdir() if ours.fullmatch(one.name))]
+        spooled = [*(store / SCRATCH).glob("*/")]
+        for left in [*building, *spooled]:
+            with suppress(OSError):  # someone else has swept it
+                if left.stat().st_mtime < now - (SCRATCH_SECONDS if left in spooled else STALE_SECONDS):
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    def free_bytes(self) -> int:
+        """Room on the disk."""
+        lies = self.path
+        while not os.path.exists(lies):
+            lies = os.path.dirname(lies)
+        return shutil.disk_usage(lies).free
+
+
+def _write_through(file: Path, value: bytes) -> None:
+    """Write a file to the disk itself: else one that is renamed may be empty after a power cut."""
+    with open(file, "wb") as opened:
+        opened.write(value)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def _replacing(root: bytes) -> str:
+    """Key of the root that replaced this one in a folder."""
+    return f"grown/{blake2b(root, digest_size=16).hexdigest()}/{ROOT}"
+
+
+class Objects:
+    """A prefix of a bucket. Credentials and endpoints come from the environment, as those of the clouds' own tools do.
+
+    Raises
+    ------
+    MissingExtraError
+        If obstore is not installed.
+    """
+
+    renames: ClassVar[bool] = False
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            import obstore
+        except ImportError:
+            raise MissingExtraError.of("a store on object storage", "cloud") from None
+        self._obs = obstore
+
+    @cached_property
+    def target(self) -> Any:
+        """The store of obstore."""
+        from obstore.store import from_url
+
+        return from_url(self.path, **OPTIONS)
+
+    def get(self, key: str) -> bytes | None:
+        """Read one object whole."""
+        try:
+            found = self._obs.get(self.target, key)
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise
+            return None
+        refuse_beyond_memory(self.path, f"{key!r}", PARSED * found.meta["size"])
+        return bytes(found.bytes())
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write one object."""
+        self._obs.put(self.target, key, value)
+
+    def root(self) -> bytes | None:
+        """Read the root."""
+        return self.get(ROOT)
+
+    def replace_root(self, before: bytes, after: bytes) -> bool:
+        """Write the root on the condition that it is still the one that was read."""
+        found = self._obs.get(self.target, ROOT)
+        if bytes(found.bytes()) != before:
+            return False
+        version: Any = {key: found.meta[key] for key in ("e_tag", "version") if found.meta[key] is not None}
+        try:
+            self._obs.put(self.target, ROOT, after, mode=version)
+        except self._obs.exceptions.PreconditionError:
+            return self.get(ROOT) == after  # it is this one's own, whose answer was lost on the way
+        return True
+
+    def remove(self, folder: str) -> None:
+        """Delete all objects below a prefix."""
+        self._delete([found["path"] for batch in self._obs.list(self.target, f"{folder}/") for found in batch])
+
+    def exists(self) -> bool:
+        """Whether a store lies at the prefix, or anything but what an interrupted creation left below it."""
+        return self.get(ROOT) is not None or any(not _FOLDER.match(key) for key in self._children())
+
+    def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
+        """Write everything below, then the root: one request that only one of many clients succeeds in."""
+        root = files[ROOT]
+        for key in files.keys() - {ROOT}:
+            self.put(key, files[key])
+        if replaced is not None:
+            self.put(ROOT, root)
+            self._forget(replaced)
+            return
+        try:
+            self._obs.put(self.target, ROOT, root, mode="create")
+        except self._obs.exceptions.AlreadyExistsError:
+            if self.get(ROOT) != root:  # else it is this one's own, whose answer was lost on the way
+                self._delete(list(files.keys() - {ROOT}))
+
+    def sweep(self, folder: str) -> None:
+        """Delete the folders of stores that were never finished, or were replaced by a client that was killed."""
+        self._sweep_scratch(f"{folder}/{SCRATCH}/".lstrip("/"))
+        for other in self._children():
+            if _FOLDER.match(other) and other != folder:
+                held = self._obs.list(self.target, other).collect()
+                newest = max((found["last_modified"] for found in held), default=datetime.now(UTC))
+                if (datetime.now(UTC) - newest).total_seconds() > STALE_SECONDS:
+                    self._delete([found["path"] for found in held])
+
+    def _sweep_scratch(self, scratch: str) -> None:
+        """Delete what was spooled long ago."""
+        now = datetime.now(UTC)
+        for batch in self._obs.list(self.target, scratch):
+            old = [found for found in batch if (now - found["last_modified"]).total_seconds() > SCRATCH_SECONDS]
+            self._delete([found["path"] for found in old])
+
+    def free_bytes(self) -> None:
+        """Nobody knows."""
+
+    def _children(self) -> list[str]:
+        """What lies directly below the prefix: one request for a thousand names."""
+        found = self._obs.list_with_delimiter(self.target)
+        return [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
+
+    def _forget(self, folder: str) -> None:
+        """Delete the store that was replaced: its folder, or, of one that has none, all that is in no other's."""
+        for batch in self._obs.list(self.target, folder or None):
+            keys = [found["path"] for found in batch]
+            self._delete(keys if folder else [key for key in keys if key != ROOT and not _FOLDER.match(key)])
+
+    def _delete(self, keys: list[str]) -> None:
+        if keys:
+            self._obs.delete(self.target, keys)

@@ -1,0 +1,159 @@
+"""Run as a script: the bytes that the tasks of some kernels took beside those that their plans promised, as JSON."""
+
+import ctypes
+import gc
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import distkern as dk
+from distkern.build import tasks
+from distkern.build.compute import _plan
+from distkern.build.validate import inspect
+from distkern.gram import folds, passes
+from distkern.gram.chunks import Chunk, chunks, task_bytes
+from distkern.solvers.neighbors import Nearest
+from distkern.solvers.partition import DistanceSums
+from distkern.store.arrays import SCRATCH_ROWS
+from distkern.store.samples import checksum
+from distkern.store.tiles import GramStore
+
+rng = np.random.default_rng(0)
+VECTORS = 16, 500
+
+
+def holes(samples, features):
+    X = rng.normal(size=(samples, features))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    return X
+
+
+def cases():
+    """Kernel, two blocks of samples."""
+    normal, counts = rng.normal(size=(1400, 100)), rng.poisson(2, size=(1400, 100)).astype(float)
+    wide = rng.normal(size=(160, 20_000))
+    yield "Kendall", dk.Kendall(), normal
+    yield "Kendall with ties", dk.Kendall(ties="b"), counts
+    yield "Kendall on many features", dk.Kendall(), wide
+    yield "Kendall on sparse samples", dk.Kendall(), sp.random(400, 5000, density=0.05, format="csr", random_state=0)
+    yield "Mallows", dk.Mallows(0.1), normal
+    yield "Mallows of Kemeny's distance", dk.Mallows(0.1, ties="kemeny"), counts
+    yield "Gaussian", dk.Gaussian(3.0), normal
+    yield "Gaussian on many features", dk.Gaussian(3.0), wide
+    yield "SmoothedKendall", dk.SmoothedKendall(0.5), normal[:, :40]
+    yield "SmoothedKendall by draws", dk.SmoothedKendall(0.5, method="monte-carlo", draws=5), normal[:300]
+    yield "PartialKendall", dk.PartialKendall().normalized(), holes(1400, 30)
+    yield "PartialMallows", dk.PartialMallows(0.1, draws=20), holes(60, 20)
+    yield "a sum", dk.Kendall() + dk.Gaussian(1.0), normal
+
+
+def status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def taken(fn, task):
+    """Bytes above rest at the peak of a task; its result."""
+    tasks.let_go()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
+    Path("/proc/self/clear_refs").write_text("5")
+    rest = status("VmHWM")
+    result = fn(task)
+    return status("VmHWM") - rest, result
+
+
+def all_tasks(kernel, X, folder):
+    """Bytes that each kind of task took and had promised, on a cohort of two blocks that lies in a file."""
+    folder.mkdir()
+    side, file = X.shape[0] // 2, folder / ("cohort.npz" if sp.issparse(X) else "cohort.npy")
+    if sp.issparse(X):
+        sp.save_npz(file, X)
+    else:
+        np.save(file, X)
+    job = inspect(kernel, file, None, None, "error")
+    plan = _plan(job, dk.Serial(), None, "float64", side)
+    store = GramStore.create(str(folder / "gram"), plan.to_dict(), job.sides, job.sample.arrays)
+    of_store = store.path, store.meta["id"]
+    samples, marks, found = store.rows, store.rows.marks(), {}
+    for block in range(2):
+        task = tasks.PrepareTask(*of_store, "rows", block, job.sides["rows"].source.nameless())
+        found["prepare"], receipt = taken(tasks.prepare_block, task)
+        marks[block] = receipt.marks
+        samples.mark(marks)
+    prepared, done = marks.tolist(), store.read("marks")
+    for name, i, j in (("diagonal tile", 0, 0), ("tile", 0, 1)):
+        task = tasks.TileTask(*of_store, i, j, tuple(prepared[i]), tuple(prepared[j]))
+        found[name], receipt = taken(tasks.compute_tile, task)
+        (done[i, j],) = receipt.marks
+    store.mark(done, 0)
+    summary = {name: samples.column(name) for name in kernel.summary}
+    chunk = Chunk(0, side, side, 2 * side, ((0, 1),))
+    tasks.opened(*of_store)[0].marks(refresh=True)
+    promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
+    for vectors in VECTORS:
+        arrays = summary | {"V": rng.normal(size=(2 * side, vectors))}
+        promised[f"multiply by {vectors}"] = [
+            multiplied(store, job.kernel, chunk, arrays, arrays),
+            task_bytes(store.grid, item, vectors),
+        ]
+    return promised | compared(store, job.kernel, chunk, 300)
+
+
+def part_of(store, arrays, start, stop):
+    """Rows of arrays, with the arrays in the store."""
+    return {
+        name: passes.Spooled(store.spool(array), start, stop, checksum(array[start:stop]))
+        for name, array in arrays.items()
+    }
+
+
+def multiplied(store, kernel, chunk, rows, cols):
+    """Bytes that multiplying a chunk took, with all that it needs in the store."""
+
+    at_rows, at_cols = part_of(store, rows, chunk.top, chunk.bottom), part_of(store, cols, chunk.left, chunk.right)
+    task = passes.ProductTask(store.path, store.meta["id"], kernel, 0, chunk, at_rows, at_cols)
+    return taken(passes.multiply, task)[0]
+
+
+def compared(store, kernel, chunk, count):
+    """Bytes that finding the nearest samples, or sums of distances, took in a chunk; those that were promised."""
+    numbers = {"diagonal": np.full(store.grid.rows, 1e9), "position": np.arange(store.grid.rows)}
+    numbers |= {folds.OF_KERNEL + name: store.rows.column(name) for name in kernel.summary}
+    found = {}
+    for work, masses in (
+        (Nearest(count, 0.0), {}),
+        (DistanceSums(count, False, 0.0), {"masses": rng.random((store.grid.rows, count))}),
+    ):
+        sides = (
+            part_of(store, numbers | masses, *span) for span in ((chunk.top, chunk.bottom), (chunk.left, chunk.right))
+        )
+        task = folds.FoldTask(store.path, store.meta["id"], kernel, work, 0, chunk, *sides)
+        held = work.bytes_per_sample // 8 + 2 + count * len(masses)
+        promised = task_bytes(store.grid, np.dtype(store.meta["dtype"]).itemsize, held)
+        found[f"{type(work).__name__} of {count}"] = [taken(folds.work_on, task)[0], promised]
+    return found
+
+
+def tall(folder):
+    """A chunk of few rows of a tall matrix, whose vectors lie in two chunks of Zarr."""
+    gram = dk.compute_gram(dk.Linear(), rng.normal(size=(9000, 3)), rng.normal(size=(40, 3)), store=folder, tile=100)
+    chunk = next(chunk for chunk in chunks(gram._grid) if chunk.top < SCRATCH_ROWS < chunk.bottom)
+    V = {"V": rng.normal(size=(9000, VECTORS[-1]))}
+    return {"multiply": [multiplied(gram._store, gram.kernel, chunk, V, {}), task_bytes(gram._grid, 8, VECTORS[-1])]}
+
+
+def main(folder):
+    gc.freeze()  # what is loaded stays, and need not be looked through before every task
+    found = {"a tall matrix": tall(folder / "tall")}
+    for name, kernel, X in cases():
+        all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
+        found[name] = all_tasks(kernel, X, folder / name)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

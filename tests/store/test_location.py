@@ -1,0 +1,316 @@
+"""Stores on object storage, against a server that speaks the protocol of S3: all that holds on a disk holds there."""
+
+import json
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import obstore
+import pytest
+
+from distkern import (
+    CorruptTileError,
+    Gaussian,
+    InputError,
+    Kendall,
+    Linear,
+    Mallows,
+    MissingExtraError,
+    StoreError,
+    StoreMismatchError,
+    compute_gram,
+    open_gram,
+    repair_gram,
+)
+from distkern.store import location as places
+from distkern.store.tiles import GramStore
+
+X = np.random.default_rng(0).integers(0, 50, (23, 40)).astype(float)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setitem(places.OPTIONS, "retry_config", {"max_retries": 1, "retry_timeout": timedelta(seconds=5)})
+
+
+def folder_of(s3):
+    return json.loads(s3.files()["study/k.zarr/zarr.json"])["attributes"]["distkern"]["folder"]
+
+
+def chunks(s3):
+    """Chunks by their names in the store."""
+    below = f"study/k.zarr/{folder_of(s3)}/"
+    return {key.removeprefix(below): value for key, value in s3.files(below).items() if "/c/" in key}
+
+
+def on_disk(path):
+    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("c/**/*") if f.is_file()}
+
+
+def change(s3, key, value):
+    where = f"study/k.zarr/{folder_of(s3)}/{key}"
+    obstore.delete(s3.objects, where) if value is None else obstore.put(s3.objects, where, value)
+
+
+def test_the_same_bytes_as_on_a_disk(s3, s3_client, tmp_path):
+    for kernel in (Kendall(ties="b"), Gaussian("median")):
+        compute_gram(kernel, X, store=tmp_path / "k.zarr", tile=8, executor="serial", overwrite=True)
+        for executor in (2, s3_client) if kernel.name == "kendall" else (2,):
+            gram = compute_gram(kernel, X, store=s3.url, tile=8, executor=executor, overwrite=True, progress=False)
+            np.testing.assert_array_equal(gram.to_numpy(), kernel(X))
+            assert chunks(s3) == on_disk(tmp_path / "k.zarr")
+            assert executor == 2 or "Dask cluster" in gram.info()["runs"][0]["executor"]
+    assert gram.path == s3.url
+    assert {key.partition("/")[0] for key in s3.files("study/k.zarr")} == {"study"}
+
+
+def test_all_that_a_handle_does(s3):
+    gram = compute_gram(Kendall(), X, store=f"{s3.url}/", tile=8)
+    again = pickle.loads(pickle.dumps(gram.with_kernel(Mallows(0.5))))
+    np.testing.assert_array_equal(again.to_numpy(), Mallows(0.5)(X))
+    np.testing.assert_array_equal(gram.cross(X[:3]).to_numpy(), Kendall()(X[:3], X))
+    np.testing.assert_allclose(gram.matmat(np.ones(23)), Kendall()(X).sum(axis=1), rtol=1e-12)
+    assert gram.verify() == []
+    rectangular = compute_gram(Linear(), X[:5], X[5:], store=s3.url, tile=12, overwrite=True)
+    np.testing.assert_array_equal(rectangular.to_numpy(), Linear()(X[:5], X[5:]))
+
+
+def test_a_run_that_was_interrupted_goes_on(s3):
+    def interrupt(event):
+        if event.phase == "compute tiles" and event.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compute_gram(Kendall(), X, store=s3.url, tile=6, executor="serial", progress=interrupt)
+    assert open_gram(s3.url).info()["tiles_done"] == 3
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
+    assert [run["tiles_computed"] for run in gram.info()["runs"]] == [3, 7]
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+def test_a_store_is_replaced_in_one_request_and_nothing_of_the_old_one_remains(s3):
+    old = compute_gram(Kendall(), X, store=s3.url, tile=8)
+    with pytest.raises(StoreError, match="exists"):
+        compute_gram(Linear(), X, store=s3.url, resume=False)
+    with pytest.raises(StoreMismatchError, match="holds another computation"):
+        compute_gram(Linear(), X, store=s3.url, tile=12)
+    new = compute_gram(Linear(), X, store=s3.url, tile=12, overwrite=True)
+    np.testing.assert_array_equal(new.to_numpy(), Linear()(X))
+    assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
+    with pytest.raises(StoreMismatchError, match="was replaced by another store"):
+        old._store.still_there()
+
+
+def test_a_store_that_was_copied_from_a_disk_is_opened_completed_and_replaced(s3, tmp_path):
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=8)
+    for file in (tmp_path / "k.zarr").rglob("*"):
+        if file.is_file():
+            obstore.put(s3.objects, f"study/k.zarr/{file.relative_to(tmp_path / 'k.zarr')}", file.read_bytes())
+    np.testing.assert_array_equal(open_gram(s3.url).to_numpy(), Kendall()(X))
+    assert len(compute_gram(Kendall(), X, store=s3.url, tile=12).info()["runs"]) == 1
+    compute_gram(Linear(), X, store=s3.url, tile=12, overwrite=True)
+    assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
+
+
+def test_a_store_that_was_copied_to_a_disk_is_the_same_store(s3, tmp_path):
+    compute_gram(Kendall(), X, store=s3.url, tile=8)
+    for key, value in s3.files("study/k.zarr").items():
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(value)
+    gram = open_gram(tmp_path / "study" / "k.zarr")
+    assert gram.verify() == []
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+def test_nothing_but_a_store_is_ever_replaced(s3):
+    obstore.put(s3.objects, "study/chapter1.tex", b"precious")
+    for url in (f"s3://{s3.bucket}/study", f"s3://{s3.bucket}/study/"):
+        for overwrite in (False, True):
+            with pytest.raises(StoreError, match="is not a distkern store"):
+                compute_gram(Kendall(), X, store=url, overwrite=overwrite)
+    obstore.put(s3.objects, "study/zarr.json", b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    with pytest.raises(StoreError, match="is not a distkern store"):
+        compute_gram(Kendall(), X, store=f"s3://{s3.bucket}/study", overwrite=True)
+    assert s3.files()["study/chapter1.tex"] == b"precious"
+
+
+def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
+    compute_gram(Kendall(), X, store=s3.url, tile=12)
+    before = chunks(s3)
+    damaged = bytearray(before["gram/c/0/1"])
+    damaged[len(damaged) // 2] ^= 1
+    change(s3, "gram/c/0/1", bytes(damaged))
+    change(s3, "gram/c/1/1", b"short")
+    change(s3, "gram/c/0/0", None)
+    with pytest.raises(CorruptTileError, match=r"tile \(0, 0\)"):
+        open_gram(s3.url).to_numpy()
+    assert len(open_gram(s3.url).verify()) == 3
+    assert repair_gram(s3.url) == 3
+    assert chunks(s3) == before
+    change(s3, "rows/prepared/untied/c/0", None)
+    with pytest.raises(StoreError, match="compute_gram with the same kernel and data"):
+        repair_gram(s3.url)
+    assert compute_gram(Kendall(), X, store=s3.url, tile=12).info()["runs"][-1]["blocks_prepared"] == 1
+    change(s3, "marks/zarr.json", None)
+    with pytest.raises(StoreError, match="has lost its array 'marks'"):
+        open_gram(s3.url).info()
+
+
+def test_of_an_object_that_is_far_too_long_no_more_is_read_than_an_array_holds(s3):
+    gram = compute_gram(Gaussian(3.0), X, store=s3.url, tile=12)
+    held = chunks(s3)
+    for more in (bytes(2**24), None):
+        for key in ("gram/c/0/1", "rows/prepared/squares/c/1"):
+            change(s3, key, b"" if more is None else held[key] + more)
+        s3.sent.clear()
+        assert [found.partition(" of ")[0] for found in gram.verify()] == ["tile (0, 1)", "the prepared rows 12–22"]
+        assert 0 < sum(s3.sent.values()) < 2**20
+
+
+def test_what_is_prepared_of_a_block_is_read_side_by_side(s3, monkeypatch):
+    compute_gram(Kendall(), X, store=s3.url, tile=12)
+    store = GramStore.opened(s3.url)
+    together = threading.Barrier(len(store.rows.names), timeout=30)
+    answer = s3._app
+
+    def waiting(environ, respond):
+        if "/prepared/" in environ["PATH_INFO"] and "/c/1" in environ["PATH_INFO"]:
+            together.wait()  # for the requests for all other arrays
+        return answer(environ, respond)
+
+    monkeypatch.setattr(s3, "_app", waiting)
+    assert store.rows.read(1).keys() == {"codes", "diagonal", "order", "tied", "untied"}
+
+
+def test_two_clients_at_once_make_one_store_and_both_finish_right(s3):
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(compute_gram, Kendall(), X, store=s3.url, tile=8, executor="serial") for _ in range(2)]
+        for run in runs:
+            np.testing.assert_array_equal(run.result().to_numpy(), Kendall()(X))
+    assert open_gram(s3.url).is_complete
+    assert open_gram(s3.url).verify() == []
+    assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
+
+
+def test_of_two_creators_of_different_stores_one_wins_and_neither_harms_it(s3, monkeypatch):
+    put = places.Objects.put
+
+    def slow(self, key, value):
+        if key.endswith("digests/c/0/0") and not s3.files("study/k.zarr/zarr.json"):
+            monkeypatch.setattr(places.Objects, "put", put)
+            compute_gram(Kendall(), X, store=s3.url, tile=12)
+        put(self, key, value)
+
+    monkeypatch.setattr(places.Objects, "put", slow)
+    with pytest.raises(StoreMismatchError, match="holds another computation"):
+        compute_gram(Linear(), X, store=s3.url, tile=12)
+    gram = open_gram(s3.url)
+    assert gram.verify() == []
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+    assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
+
+
+def test_what_a_killed_creator_left_is_no_store_and_is_swept_when_it_is_old(s3, monkeypatch):
+    left = f"study/k.zarr/{'0' * 32}/gram/zarr.json"
+    obstore.put(s3.objects, left, b"{}")
+    with pytest.raises(StoreError, match="there is no store"):
+        open_gram(s3.url)
+    compute_gram(Kendall(), X, store=s3.url, tile=12)
+    assert left in s3.files("study/k.zarr")  # it may be that of a live one
+
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(UTC) + timedelta(days=1)
+
+    monkeypatch.setattr(places, "datetime", Tomorrow)
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
+    assert left not in s3.files("study/k.zarr")
+    assert gram.verify() == []
+
+
+def test_requests_are_few_and_never_list_what_a_store_holds(s3):
+    compute_gram(Kendall(), X, store=s3.url, tile=4)
+    with s3.counting() as opening:
+        gram = open_gram(s3.url)
+        gram.info()
+    assert [method for method, _, _ in opening] == ["GET"] * len(opening)
+    assert len(opening) == 1 + 1 + 6 + 2  # the root; the marks, a row of blocks an object; the list of runs and a run
+    store = GramStore.opened(s3.url)
+    store.read_tile(0, 1)
+    with s3.counting() as reading:
+        store.read_tile(3, 4)
+    assert [key.partition("gram/")[2] for _, key, _ in reading] == ["c/3/4"]
+    with s3.counting() as writing:
+        store.write_tile(3, 4, np.zeros((4, 4)))
+    assert [method for method, _, _ in writing] == ["PUT"]
+    with s3.counting() as looking:
+        store.still_there()
+    assert [(method, key) for method, key, _ in looking] == [("GET", "study/k.zarr/zarr.json")]
+    with s3.counting() as resuming:
+        compute_gram(Kendall(), X, store=s3.url, executor="serial")
+    assert len(resuming) < 40
+    assert [key for _, key, lists in resuming if lists] == ["", ""]  # what was spooled; the folders at the prefix
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_a_server_answers_becomes_one_sentence(s3, monkeypatch):
+    with pytest.raises(StoreError, match=r"^cannot look for the store 's3://nowhere/k.zarr': NoSuchBucket: [^\n]*$"):
+        compute_gram(Kendall(), X, store="s3://nowhere/k.zarr")
+    with pytest.raises(StoreError, match=r"cannot open the store 's3://nowhere/k\.zarr': NoSuchBucket"):
+        open_gram("s3://nowhere/k.zarr")
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
+    s3.fails["PUT"] = ("403 Forbidden", "AccessDenied")
+    with pytest.raises(StoreError, match=r"^cannot create the store .*: AccessDenied: as .*: check the cr"):
+        compute_gram(Kendall(), X, store=s3.url, tile=12, overwrite=True)
+    np.testing.assert_array_equal(open_gram(s3.url).to_numpy(), Kendall()(X))  # the old one is as it was
+    s3.fails["GET"] = ("400 Bad Request", "ExpiredToken")
+    with pytest.raises(StoreError, match=r"^cannot read the store .*: ExpiredToken: as the test wants it$"):
+        gram.to_numpy()
+    s3.fails["GET"] = ("503 Slow Down", "SlowDown")
+    with pytest.raises(StoreError, match="SlowDown"):
+        open_gram(s3.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(StoreError, match=r"^cannot open the store .*error sending request$"):
+        open_gram(s3.url)
+
+
+def test_a_permission_lost_half_way_is_told_and_the_run_goes_on_later(s3):
+    def forbid(event):
+        if event.phase == "compute tiles" and event.done == 2:
+            s3.fails["PUT"] = ("403 Forbidden", "AccessDenied")
+
+    with pytest.raises(Exception, match="AccessDenied") as caught:
+        compute_gram(Kendall(), X, store=s3.url, tile=6, executor="serial", progress=forbid)
+    assert type(caught.value).__name__ in ("TaskError", "StoreError")
+    s3.fails.clear()
+    gram = compute_gram(Kendall(), X, store=s3.url, tile=12)
+    assert 0 < gram.info()["runs"][-1]["tiles_computed"] < 10
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("ftp://host/k.zarr", r"cannot lie at ftp:// .* with s3://, gs://, az://"),
+        ("memory://k.zarr", "cannot lie at memory://"),
+        ("s3://bucket", "names no store: give s3://bucket/name.zarr"),
+        ("s3:///k.zarr", "names no store"),
+        ("s3://bucket/a/../k.zarr", "names no store"),
+        (Path("s3://bucket/k.zarr"), "is a URL that pathlib has shortened"),
+    ],
+)
+def test_urls_that_name_no_store_are_refused(url, message):
+    for call in (lambda: open_gram(url), lambda: compute_gram(Kendall(), X, store=url)):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_without_obstore_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'distkern\[cloud\]'"):
+        open_gram("s3://bucket/k.zarr")

@@ -1,0 +1,259 @@
+"""A store from a stranger can at worst be refused: no other error, no wrong value, no memory for what it claims."""
+
+import copy
+import json
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distkern import CorruptTileError, DistkernError, Gaussian, Kendall, StoreError, compute_gram, open_gram
+from distkern.store.layout import PACKING, arrays_of, plan_checksum
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 9, (7, 6)).astype(float)
+CASES = {
+    "counts": (Kendall(ties="b"), X, None),
+    "floats": (Gaussian(2.0), X[:4], X[4:]),
+    "collapsed": (Kendall(), X[RNG.integers(0, 3, 9)], None),
+}
+DEEP = "[" * 100_000 + "]" * 100_000
+MEMORY = 100 * 2**20
+
+VALUES = st.one_of(
+    st.sampled_from(
+        [None, True, False, -1, 0, 1, 2, 7, 8, 10**9, 2**31, 2**63, 10**30, 1.5, -0.0, float("nan"), float("inf")]
+    ),
+    st.sampled_from(["", "x", "rows", "..", "../../secret", "0" * 32, "NaN", "int64", "float32", "object", "r*", "|O"]),
+    st.sampled_from([[], {}, [1], [10**9, 10**9], [[[]]], {"kernel": "linear"}, {"name": "pickle"}, {"name": "gzip"}]),
+    st.just(DEEP),
+    st.integers(-(2**70), 2**70),
+    st.text(max_size=5),
+)
+DEEP_JSON = json.dumps(DEEP)
+
+
+def files_of(path):
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def valid(request, tmp_path_factory):
+    """A store, its files, and a place to write changed ones."""
+    kernel, rows, cols = CASES[request.param]
+    path = tmp_path_factory.mktemp("valid") / "k.zarr"
+    gram = compute_gram(kernel, rows, cols, store=path, tile=3, executor="serial", progress=False)
+    return path, files_of(path), gram.to_numpy()
+
+
+def places_in(value, here=()):
+    """Every place in a JSON document."""
+    yield here
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from places_in(child, (*here, key))
+
+
+def changed(draw, document):
+    """The document with one value dropped, renamed or replaced."""
+    *above, last = draw(st.sampled_from(list(places_in(document))[1:]))
+    holder = document
+    for key in above:
+        holder = holder[key]
+    what = draw(st.sampled_from(["drop", "replace", "replace", "more"]))
+    if what == "drop":
+        del holder[last]
+    elif what == "more" and isinstance(holder[last], int) and not isinstance(holder[last], bool):
+        holder[last] += draw(st.integers(-3, 3))
+    else:
+        holder[last] = copy.deepcopy(draw(VALUES))
+    return document
+
+
+def text_of(document):
+    return json.dumps(document).replace(DEEP_JSON, DEEP).encode()
+
+
+def read_from(path):
+    """Open a store, read all of it and verify it: its values and what is wrong; None where it is refused."""
+    tracemalloc.start()
+    refused = ""
+    try:
+        gram = open_gram(path)
+        gram.info()
+        repr(gram), gram.row_ids, gram.col_ids, gram.features, gram.dropped, gram.row_diag(), gram.col_diag()
+        wrong = gram.verify(progress=False)
+        return gram.to_numpy(), wrong
+    except DistkernError as error:
+        refused = str(error)
+        return None
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < MEMORY
+        assert len(refused) < 1000
+        assert "\n" not in refused
+
+
+def read_with(valid, key, held):
+    """Read the store while one of its files holds something else."""
+    path, files, _ = valid
+    try:
+        (path / key).write_bytes(held)
+        return read_from(path)
+    finally:
+        (path / key).write_bytes(files[key])
+
+
+def damaged(draw, held, *more):
+    """Other bytes: none of the old ones, some of them, all but one bit, or those and more."""
+    how = draw(st.sampled_from(["bytes", "cut", "flip", *more]))
+    if how == "bytes":
+        return draw(st.binary(max_size=200))
+    if how == "cut":
+        return held[: draw(st.integers(0, len(held) - 1))]
+    if how == "longer":
+        return held + draw(st.binary(min_size=1, max_size=5))
+    if how == "json":
+        return text_of(changed(draw, json.loads(held)))
+    flipped = bytearray(held)
+    flipped[draw(st.integers(0, len(held) - 1))] ^= 1 << draw(st.integers(0, 7))
+    return bytes(flipped)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("zarr.json", ["json"] * 4), ("/c/", ["longer"])], ids=["metadata", "values"]
+)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
+    _, files, values = valid
+    key = data.draw(st.sampled_from(sorted(key for key in files if kind in key)))
+    if found := read_with(valid, key, damaged(data.draw, files[key], *more)):
+        np.testing.assert_array_equal(found[0], values)
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_a_plan_that_was_changed_with_its_checksum_is_refused_or_read_as_it_says(valid, data):
+    _, files, values = valid
+    document = json.loads(files["zarr.json"])
+    for _ in range(data.draw(st.integers(1, 2))):
+        document["attributes"]["distkern"] = changed(data.draw, document["attributes"]["distkern"])
+    text = text_of(document)
+    try:
+        document["attributes"]["checksum"] = plan_checksum(json.loads(text)["attributes"]["distkern"])
+        text = text_of(document)
+    except RecursionError:
+        pass  # too deep for a checksum, and for a reader
+    if found := read_with(valid, "zarr.json", text):
+        assert all(np.array(found[0].shape) <= values.shape)
+
+
+@pytest.fixture
+def store(tmp_path):
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=3, executor="serial")
+    return tmp_path / "k.zarr"
+
+
+def rewrite(store, key, **entries):
+    document = json.loads((store / key).read_bytes())
+    meta = document["attributes"].get("distkern")
+    if meta is None:
+        document |= entries
+    else:
+        meta |= entries
+        document["attributes"]["checksum"] = plan_checksum(meta)
+    (store / key).write_text(json.dumps(document))
+
+
+def test_what_metadata_claim_is_compared_with_the_memory_first(store):
+    rewrite(store, "marks/zarr.json", shape=[10**9, 10**9])
+    np.testing.assert_array_equal(open_gram(store).to_numpy(), Kendall()(X))  # the plan knows of three blocks
+    claims = {"shape": [10**9] * 2, "samples": [10**9] * 2}
+    rewrite(store, "zarr.json", **claims, generations=[claims], tile=1, tiles=10**9 * (10**9 + 1) // 2)
+    with pytest.raises(StoreError, match=r"would take [0-9,]+ bytes of memory, more than there is"):
+        open_gram(store)
+
+
+def test_a_store_of_another_kernel_or_type_is_refused(store):
+    for entries, message in (
+        ({"kernel": {"kernel": "nobody"}}, "its kernel cannot be built"),
+        ({"kernel": {"kernel": "mallows", "lam": -1}}, "its kernel cannot be built"),
+        ({"kernel": {"kernel": "linear"}}, "what it stores is not what its kernel is made of"),
+        ({"dtype": "float32"}, "what it stores is not"),
+        ({"folder": "../elsewhere"}, "'folder' cannot be '../elsewhere'"),
+        ({"prepared": {"../../x": ["int8", []]}}, "'prepared' cannot be"),
+        ({"prepared": {"untied": ["object", []]}}, "'prepared' cannot be"),
+        ({"tile": 2}, "'tiles' cannot be 6 beside the rest"),
+        ({"seconds": float("inf")}, "'seconds' cannot be inf"),
+    ):
+        before = (store / "zarr.json").read_bytes()
+        rewrite(store, "zarr.json", **entries)
+        with pytest.raises(StoreError, match=message):
+            open_gram(store)
+        (store / "zarr.json").write_bytes(before)
+    assert open_gram(store).is_complete
+
+
+@pytest.mark.parametrize("codec", ["pickle", "json2", "zlib", "numcodecs.pickle", "sharding_indexed"])
+def test_no_codec_but_the_own_one_is_ever_built(store, codec, monkeypatch):
+    import zarr.registry
+
+    asked = []
+    known = zarr.registry.get_codec_class
+    monkeypatch.setattr(zarr.registry, "get_codec_class", lambda name: asked.append(name) or known(name))
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": codec, "configuration": {}}]
+    rewrite(store, "gram/zarr.json", codecs=codecs)
+    with pytest.raises(StoreError, match="'codecs' of 'gram' cannot be"):
+        open_gram(store).to_numpy()
+    assert codec not in asked
+
+
+def test_a_chunk_that_would_unpack_to_more_than_its_tile_is_not_unpacked(store):
+    from numcodecs import Blosc
+
+    packed = Blosc(PACKING["cname"], 9, 1).encode(np.zeros(2**30, dtype=np.uint8))
+    assert len(packed) < 2**24
+    chunk = store / "gram" / "c" / "0" / "1"
+    chunk.write_bytes(packed)
+    tracemalloc.start()
+    with pytest.raises(CorruptTileError, match=r"tile \(0, 1\)"):
+        open_gram(store).to_numpy()
+    assert tracemalloc.get_traced_memory()[1] < MEMORY
+    tracemalloc.stop()
+
+
+def test_of_a_file_that_is_far_too_long_no_more_is_read_than_an_array_holds(store):
+    for key in ("gram/c/0/1", "rows/prepared/diagonal/c/1"):
+        os.truncate(store / key, 2**40)  # takes no room on the disk
+    tracemalloc.start()
+    (wrong,) = open_gram(store).verify(progress=False)
+    assert "prepared rows 3–5" in wrong  # the tile is whole, and what follows it does not matter
+    assert tracemalloc.get_traced_memory()[1] < MEMORY
+    tracemalloc.stop()
+    os.truncate(store / "zarr.json", 2**40)
+    with pytest.raises(StoreError, match=r"'zarr.json' of .* would take"):
+        open_gram(store)
+
+
+def test_the_documents_are_those_that_zarr_writes(store, tmp_path):
+    import zarr
+
+    group = zarr.open_group(store, mode="r")
+    for name in arrays_of(group.attrs["distkern"]):
+        array = group[name]
+        again = zarr.create_array(
+            tmp_path / "again" / name,
+            shape=array.shape,
+            chunks=array.chunks,
+            dtype=array.dtype,
+            fill_value=array.fill_value,
+            compressors=array.compressors or None,
+        )
+        ours = json.loads((store / name / "zarr.json").read_bytes())
+        assert ours == json.loads((tmp_path / "again" / name / "zarr.json").read_bytes())
+        assert again.metadata == array.metadata
