@@ -13,7 +13,7 @@ import distkern as dk
 from distkern.build import tasks
 from distkern.build.compute import _plan
 from distkern.build.validate import inspect
-from distkern.gram import folds, passes
+from distkern.gram import folds, passes, prepared
 from distkern.gram.chunks import Chunk, chunks, task_bytes
 from distkern.solvers.neighbors import Nearest
 from distkern.solvers.partition import DistanceSums
@@ -57,7 +57,7 @@ def status(field):
 
 def taken(fn, task):
     """Bytes above rest at the peak of a task; its result."""
-    tasks.let_go()
+    prepared.let_go()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
     Path("/proc/self/clear_refs").write_text("5")
@@ -92,7 +92,7 @@ def all_tasks(kernel, X, folder):
     store.mark(done, 0)
     summary = {name: samples.column(name) for name in kernel.summary}
     chunk = Chunk(0, side, side, 2 * side, ((0, 1),))
-    tasks.opened(*of_store)[0].marks(refresh=True)
+    prepared.opened(*of_store)[0].marks(refresh=True)
     promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
     for vectors in VECTORS:
         arrays = summary | {"V": rng.normal(size=(2 * side, vectors))}

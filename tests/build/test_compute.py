@@ -24,7 +24,7 @@ from distkern import (
     open_gram,
     plan_gram,
 )
-from distkern.build import tasks
+from distkern.gram import prepared
 from distkern.store.samples import StoredSamples
 
 X = np.random.default_rng(0).integers(0, 50, (23, 40)).astype(float)
@@ -66,7 +66,7 @@ def test_prepared_rows_are_read_once_for_all_tiles_of_a_row_and_held_no_longer(t
         assert seen == {("rows", block): 1 + block for block in range(6)}  # as rows once, as columns of those above
     else:
         assert seen == {("rows", block): 1 for block in range(6)} | {("cols", block): 6 for block in range(2)}
-    assert tasks._kept == {}
+    assert prepared._kept == {}
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X, cols))
 
 

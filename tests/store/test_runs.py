@@ -9,11 +9,10 @@ import pytest
 
 from distkern import Kendall, Linear, StoreError, TaskError, compute_gram, open_gram
 from distkern.build import tasks
-from distkern.build.tasks import Receipt
 from distkern.core.events import Progress
 from distkern.engine.executors import Serial
 from distkern.store import runs as runlog
-from distkern.store.runs import RunLog
+from distkern.store.runs import Receipt, RunLog
 from distkern.store.status import store_status
 from distkern.store.tiles import GramStore
 
