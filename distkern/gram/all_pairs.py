@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class AllPairs:
     """Do some work on the pairs of those samples in a tile that take part; "position" tells which do."""
 
     work: PairWork
+    phase: ClassVar[str] = "compare"
 
     def start(self, group: TileGroup, on_diagonal: bool, rows: SampleArrays, cols: SampleArrays) -> _States:
         """Make the states of the samples of a tile group before any pair is added."""
@@ -115,7 +116,7 @@ def work_on_pairs(
             "give the workers more memory, or fewer threads"
         )
     state = work.initial(store.grid.rows)
-    one_pass.run(AllPairs(work), known, known, state, work.bytes_per_sample, "compare", listener)
+    one_pass.run(AllPairs(work), known, known, state, listener)
     return state if where is None else work.expand(state, where)
 
 

@@ -1,16 +1,15 @@
-"""Map-reduce over a stored matrix: workers map groups of tiles to partial results, the client merges them in order.
+"""Map-reduce over a stored matrix: workers map tile groups to partial results, which the client merges in order.
 
-The result does not depend on the executor: tile groups and the order of merging follow from the grid alone. What is
-sent is small: tasks hold positions, and partial results have a row for each row and column of a tile group.
+Tile groups and their order follow from the grid alone, so that the bits of a result do not depend on the executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -53,6 +52,9 @@ class PartialResults(Protocol):
 
 class TileWork(Protocol):
     """A computation on the kernel values of tiles; an immutable value, which is sent to the workers."""
+
+    phase: ClassVar[str]
+    """Its name in progress events."""
 
     def start(self, group: TileGroup, on_diagonal: bool, rows: SampleArrays, cols: SampleArrays) -> PartialResults:
         """Make the results of a tile group before any tile is added, given the arrays of its samples."""
@@ -101,39 +103,21 @@ class Mapped:
 def map_group(task: MapTask) -> Mapped:
     """Read each tile of a group once, and add it and its mirror image to the results, with one BLAS thread."""
     store, _ = opened(task.path, task.store_id)
-    group, kernel = task.group, task.kernel
+    group, grid, kernel, n, bytes_read = task.group, store.grid, task.kernel, store.meta["n_features"], 0
     rows, cols = ({name: _fetched(store, part) for name, part in axis.items()} for axis in (task.rows, task.cols))
-    results = task.work.start(group, store.grid.symmetric and group.top == group.left, rows, cols)
+    results = task.work.start(group, grid.symmetric and group.top == group.left, rows, cols)
     rows, cols = ({name: axis[SUMMARY + name] for name in kernel.summary} for axis in (rows, cols))  # frees the others
     with one_blas_thread():
-        for own, other, mirrored, strip in _strips_of(store, group):
-            summaries = arrays_at(rows, own), arrays_at(cols, other)
-            results.add(own, other, kernel_values(kernel, strip, *summaries, store.meta["n_features"]), mirrored)
-    return Mapped(task.number, *results.states(), _stored_bytes(store, group))
-
-
-def _strips_of(store: GramStore, group: TileGroup) -> Iterator[tuple[slice, slice, bool, Floats]]:
-    """Read each tile of a group once, strip by strip.
-
-    Yields
-    ------
-    Rows and columns in the group, whether the transpose of the strip is part of the matrix too, and stored values.
-    """
-    for i, j in group.tiles:
-        tile = store.stored_tile(i, j)
-        first, (left, right) = store.grid.row_range(i)[0] - group.top, store.grid.col_range(j)
-        for rows, strip in strips(tile):
-            own, other = slice(first + rows.start, first + rows.stop), slice(left - group.left, right - group.left)
-            yield own, other, not (store.grid.symmetric and i == j), strip
-
-
-def _stored_bytes(store: GramStore, group: TileGroup) -> int:
-    """Bytes of the tiles of a group."""
-    (tops, bottoms), (lefts, rights) = (
-        np.transpose([range_of(tile[axis]) for tile in group.tiles])
-        for axis, range_of in enumerate((store.grid.row_range, store.grid.col_range))
-    )
-    return int(np.dtype(store.meta["dtype"]).itemsize * ((bottoms - tops) @ (rights - lefts)))
+        for i, j in group.tiles:
+            tile = store.stored_tile(i, j)
+            bytes_read += tile.nbytes
+            top, (left, right) = grid.row_range(i)[0] - group.top, grid.col_range(j)
+            other = slice(left - group.left, right - group.left)
+            for where, strip in strips(tile):
+                own = slice(top + where.start, top + where.stop)
+                values = kernel_values(kernel, strip, arrays_at(rows, own), arrays_at(cols, other), n)
+                results.add(own, other, values, mirrored=not (grid.symmetric and i == j))
+    return Mapped(task.number, *results.states(), bytes_read)
 
 
 def _fetched(store: GramStore, part: Array | Scattered) -> Array:
@@ -202,25 +186,12 @@ class MapReduce:
         """Bytes that a task needs for so many numbers of each sample."""
         return task_bytes(self.store.grid, self._item, numbers)
 
-    def tasks_together(self, bytes_per_sample: int) -> int:
-        """Number of tasks whose results, of so many bytes for each sample, the client may hold."""
-        return HELD_BYTES // max(1, self._longest * bytes_per_sample)
+    def numbers_to_hold(self) -> int:
+        """Numbers of each sample in results so small that the client can hold those of enough tasks for all workers."""
+        tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
+        return HELD_BYTES // max(1, 8 * self._longest * tasks)
 
-    @property
-    def tasks_to_hold(self) -> int:
-        """Number of tasks whose results the client should be able to hold, so that no worker waits."""
-        return min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
-
-    def run(
-        self,
-        work: TileWork,
-        rows: SampleArrays,
-        cols: SampleArrays,
-        state: State,
-        bytes_per_sample: int,
-        phase: str,
-        listener: Listener,
-    ) -> None:
+    def run(self, work: TileWork, rows: SampleArrays, cols: SampleArrays, state: State, listener: Listener) -> None:
         """Do some work on all tile groups, and merge the results into the state of all samples, in place.
 
         Tasks run in rounds whose results fit the memory of the client together.
@@ -230,24 +201,16 @@ class MapReduce:
         rows, cols
             Arrays that the work needs of all computed row samples and column samples; those of the rows serve for both
             axes of a symmetric matrix.
-        bytes_per_sample
-            Bytes of the state for each sample.
         """
         reduction = _Reduction(self.store, self.groups, work, state)
-        at_once = max(1, self.tasks_together(bytes_per_sample))
+        per_sample = sum(array.nbytes // max(1, len(array)) for array in state)
+        at_once = max(1, HELD_BYTES // max(1, self._longest * per_sample))
         temporary: list[str] = []
         try:
             tasks = self._tasks(work, rows, cols, temporary)
             for done in range(0, len(tasks), at_once):  # no result waits between two rounds
-                run(
-                    self.pool,
-                    map_group,
-                    tasks[done : done + at_once],
-                    reduction.add,
-                    phase=phase,
-                    listener=listener,
-                    done=done,
-                )
+                together, add = tasks[done : done + at_once], reduction.add
+                run(self.pool, map_group, together, add, phase=work.phase, listener=listener, done=done)
         finally:
             for name in temporary:
                 with suppress(StoreError):
@@ -255,23 +218,18 @@ class MapReduce:
 
     def _tasks(self, work: TileWork, rows: SampleArrays, cols: SampleArrays, temporary: list[str]) -> list[MapTask]:
         """Make the task of each group, with its rows of all arrays."""
-        of_rows = {name: self._sent(array, temporary) for name, array in {**rows, **self._summaries[0]}.items()}
-        of_cols = of_rows
-        if not self.store.grid.symmetric:
-            of_cols = {name: self._sent(array, temporary) for name, array in {**cols, **self._summaries[1]}.items()}
-        return [
-            MapTask(
-                self.store.path,
-                self.store.meta["id"],
-                self.kernel,
-                work,
-                number,
-                group,
-                {name: part(group.top, group.bottom) for name, part in of_rows.items()},
-                {name: part(group.left, group.right) for name, part in of_cols.items()},
-            )
-            for number, group in enumerate(self.groups)
+        pairs = list(zip((rows, cols), self._summaries, strict=True))
+        axes = [
+            {name: self._sent(array, temporary) for name, array in {**arrays, **summary}.items()}
+            for arrays, summary in pairs[: 1 if self.store.grid.symmetric else 2]
         ]
+        tasks = []
+        for number, group in enumerate(self.groups):
+            of_rows = {name: part(group.top, group.bottom) for name, part in axes[0].items()}
+            of_cols = {name: part(group.left, group.right) for name, part in axes[-1].items()}
+            path, store_id = self.store.path, self.store.meta["id"]
+            tasks.append(MapTask(path, store_id, self.kernel, work, number, group, of_rows, of_cols))
+        return tasks
 
     def _sent(self, array: Array, temporary: list[str]) -> Callable[[int, int], Array | Scattered]:
         """Send an array through the store where workers are other processes; return a function that gives rows of it.

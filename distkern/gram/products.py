@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from distkern.store.tiles import GramStore
 @dataclass(frozen=True)
 class Product:
     """Multiply tiles by the "vectors" at their columns, and their transposes by the "vectors" at their rows."""
+
+    phase: ClassVar[str] = "multiply"
 
     def start(self, group: TileGroup, on_diagonal: bool, rows: SampleArrays, cols: SampleArrays) -> _Sums:
         """Make the sums of a tile group, given the vectors at its rows or columns, or both."""
@@ -113,8 +115,7 @@ def product(
         def in_all(event: Progress, before: int = number * len(passes.groups)) -> None:
             listener(replace(event, done=before + event.done, total=len(starts) * len(passes.groups)))
 
-        state = (out[:, columns],)
-        passes.run(Product(), rows, cols, state, 8 * state[0].shape[1], "multiply", in_all)
+        passes.run(Product(), rows, cols, (out[:, columns],), in_all)
     return out if of_result is None else out[of_result]
 
 
@@ -136,4 +137,4 @@ def _vectors_together(passes: MapReduce, vectors: int) -> int:
             f"takes {readable_bytes(passes.task_bytes(fewest))} and may take {readable_bytes(passes.memory_per_task)}: "
             f"{remedy}"
         )
-    return BATCH * max(1, min(batches, passes.tasks_together(8 * BATCH * passes.tasks_to_hold)))
+    return BATCH * max(1, min(batches, passes.numbers_to_hold() // BATCH))

@@ -60,7 +60,7 @@ def status(field):
 
 def taken(fn, task):
     """Bytes above rest at the peak of a task; its result."""
-    prepared.let_go()
+    prepared.drop_kept_block()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
     Path("/proc/self/clear_refs").write_text("5")
