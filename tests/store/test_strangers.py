@@ -97,7 +97,7 @@ def test_forged_samples_are_refused_or_are_those_of_some_other_sample(own, tmp_p
                 use()
         except DistkernError as error:
             said.append(str(error))
-    forged = [words for words in said if "is nothing that" in words]
+    forged = [words for words in said if "cannot have prepared them" in words]
     assert not forged or len(said) == 3, said  # all refuse it, or all compute with what could be another sample
     shutil.rmtree(path)
 
