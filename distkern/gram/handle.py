@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError
+from distkern.core.errors import CorruptTileError, InputError
 from distkern.core.events import Listener, silent
+from distkern.core.sentences import Call
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.engine.progress import Late, progress_listener
 from distkern.gram.cross import against_stored
@@ -92,8 +93,11 @@ class Gram(BaseGram):
         """
         if kernel.stored().spec() != self._store.meta["stored"]:
             raise InputError(
-                f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
-                "compute it from the samples with compute_gram"
+                "{kernel!r} is not made of what {store!r} stores ({stored!r}): compute it from the samples with {call}",
+                kernel=kernel,
+                store=self.path,
+                stored=from_spec(self._store.meta["stored"]),
+                call=Call("compute_gram"),
             )
         view = Gram(self._store, kernel, self._executor)
         for side in self._store.sides:
@@ -378,6 +382,10 @@ class Gram(BaseGram):
         progress
             ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
         """
+        return [str(error) for error in self.damages(progress)]
+
+    def damages(self, progress: Any = None) -> list[CorruptTileError]:
+        """Compare the store with its checksums, as `verify` does; return the errors."""
         return damages(self._store, progress_listener(progress))
 
     def __repr__(self) -> str:

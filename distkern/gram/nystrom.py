@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import StoreError
+from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.typing import Executor, Floats, Indices, Spec
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
@@ -237,6 +237,10 @@ class NystromGram(LowRankGram):
     def verify(self, progress: Any = None) -> list[str]:
         """Read everything that is marked done and compare it with its checksum; see `Gram.verify`."""
         return self.part.verify(progress)
+
+    def damages(self, progress: Any = None) -> list[CorruptTileError]:
+        """Compare the store with its checksums, as `verify` does; return the errors."""
+        return self.part.damages(progress)
 
     def with_kernel(self, kernel: Kernel) -> NystromGram:
         """See the stored values as another kernel that is made of them, as `Gram.with_kernel` does."""
