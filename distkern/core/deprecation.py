@@ -13,5 +13,6 @@ def warn_renamed(old: str, new: str) -> None:
     old, new
         The name that was used, and the one to use.
     """
-    words = f"{old} is now called {new}; the old name will be removed in a later version"
-    warnings.warn(words, DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        f"{old} is now called {new}; the old name will go in a later version", DeprecationWarning, stacklevel=3
+    )
