@@ -487,19 +487,19 @@ def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_
 
 
 def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
-    place = at(str(tmp_path))
-    place.put("zarr.json", b"0")
+    location = location_of(str(tmp_path))
+    location.put("zarr.json", b"0")
     roots = [bytes([k]) * 1000 for k in range(1, 9)]
     together = Barrier(len(roots))
 
     def replace(root):
         together.wait()
-        return place.replace_root(b"0", root)
+        return location.replace_root(b"0", root)
 
     with ThreadPoolExecutor(len(roots)) as pool:
         won = list(pool.map(replace, roots))
     assert sum(won) == 1
-    assert place.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
+    assert location.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
 
 
 def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_made_the_store_grow(tmp_path, monkeypatch):
