@@ -6,8 +6,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,14 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
-from distkern.io.files import read_npy, read_npz
-from distkern.io.labels import beginning, check_labels, read_labels
-from distkern.io.tables import Orientation, infinite_value, read_names, read_numbers
+from distkern.io.format import Opened, ReadOptions
+from distkern.io.labels import read_labels
+from distkern.io.registry import check_orientation, find_format
+from distkern.io.source import source_of
+from distkern.io.tables import Orientation, infinite_value
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-TEXT = (".csv", ".tsv", ".txt", ".tab")
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec"
 _MANGLED = re.compile(rf"\d{{1,2}}-({_MONTHS})|({_MONTHS})-\d{{1,2}}|\d\.\d+e\+\d+", re.IGNORECASE)
@@ -87,129 +86,39 @@ def read_expression(
     (['p1', 'p2', 'p3'], ['TP53', 'MYC'], ['yes', 'no', 'no'])
     """
     file = as_path(path)
-    own_label = label if labels is None else None
-    if not file.exists():
-        raise InputError(f"there is no file {str(file)!r}: check the path")
-    adata = _read(file, samples, own_label, sep)
-    _check_names(file, "samples", list(adata.obs_names))
+    options = ReadOptions(samples, label if labels is None else None, sep)
+    found = find_format(file)
+    if not found.matrix:
+        raise InputError(
+            f"{file.name!r} holds {found.name}, not a matrix of samples × features: give its path to "
+            "distkern.compute_gram as it is"
+        )
+    check_orientation(file, found, options)
+    if found.load is not None:
+        adata, column = _loaded(file, found.load(file), options.label), options.label
+    else:
+        adata, column = _built(file, found.open(file, options), options.label)
     _warn_of_spreadsheets(file, list(adata.var_names))
     _check_finite(file, adata)
-    column = own_label
     if labels is not None:
         turn = "transpose it"
         if samples is not None:
             turn = f"write samples={'rows' if samples == 'columns' else 'columns'!r}"
-        names = list(adata.obs_names), list(adata.var_names)
-        column, texts = read_labels(as_path(labels), names[0], label=label, features=names[1], turn=turn)
+        ids, features = list(adata.obs_names), list(adata.var_names)
+        column, texts = read_labels(as_path(labels), ids, label=label, features=features, turn=turn)
         adata.obs[column] = _categories(texts, adata.obs_names)
-    elif column is None and file.suffix == ".npz" and "label" in adata.obs:
-        column = "label"
     adata.uns["distkern"] = {"source": file.name} | ({} if column is None else {"label": column})
     return adata
 
 
-def _read(file: Path, samples: Orientation | None, label: str | None, sep: str | None) -> AnnData:
-    name = file.name.lower().removesuffix(".gz")
-    if samples not in (None, "rows", "columns"):
-        raise InputError(f"samples={samples!r} must be 'rows' or 'columns': which of them are the samples of the table")
-    if file.is_file() and name.endswith(TEXT):
-        return _read_text(file, samples, label, sep)
-    if samples == "columns":
-        raise InputError(f"in {file.name!r} every row is a sample: save it transposed, or leave out samples='columns'")
-    if file.is_dir():
-        return _labelled(file, _read_zarr(file), label)
-    if name.endswith(".h5ad"):
-        return _labelled(file, _read_h5ad(file), label)
-    if name.endswith(".npy"):
-        if label is not None:
-            raise InputError(f"{file.name!r} holds no labels: give the file that does as labels=")
-        return _anndata(read_npy(file), None, None)
-    if name.endswith(".npz"):
-        return _read_npz(file, label)
-    raise InputError(
-        f"{file.name!r} is of no kind that is read here: text tables ({', '.join(TEXT)}, also .gz), .h5ad, .npy, "
-        ".npz and .zarr"
-    )
-
-
-# Formats -----------------------------------------------------------------------------------------------------------
-
-
-def _read_text(file: Path, samples: Orientation | None, label: str | None, sep: str | None) -> AnnData:
-    if samples is None:
-        rows, columns = read_names(file, sep)
-        raise InputError(
-            f"{file.name!r} has {len(rows):,} rows ({beginning(rows)}) and {len(columns):,} columns "
-            f"({beginning(columns)}): say which are the samples with samples='rows' or samples='columns'"
-        )
-    table = read_numbers(file, samples=samples, sep=sep, label=label)
-    values, ids, features = table.values, table.rows, table.columns
-    if samples == "columns":
-        values, ids, features = np.ascontiguousarray(values.T), features, ids
-    # before AnnData sees the names, because it warns of repeated ones
-    _check_names(file, "samples", ids)
-    _check_names(file, "features", features)
-    adata = _anndata(values, ids, features)
-    if label is not None and table.labels is not None:
-        check_labels(table.labels, ids, file.name)
-        adata.obs[label] = _categories(table.labels, adata.obs_names)
-    return adata
-
-
-def _read_npz(file: Path, label: str | None) -> AnnData:
-    archive = read_npz(file)
-    for what, names in (("samples", archive.ids), ("features", archive.features)):
-        if names is not None:
-            _check_names(file, what, list(map(str, names)))
-    adata = _anndata(archive.X, archive.ids, archive.features)
-    source = "y" if label is None and "y" in archive.others else label
-    if source is None:
-        return adata
-    values = archive.others.get(source)
-    if values is None or values.shape != (adata.n_obs,):
-        able = [name for name, array in archive.others.items() if array.shape == (adata.n_obs,)]
-        raise InputError(
-            f"{file.name!r} holds no array {source!r} with one label for each of its {adata.n_obs} samples; "
-            f"those that have one: {', '.join(able) or 'none'}"
-        )
-    column = "label" if label is None else label
-    adata.obs[column] = _categories(values, adata.obs_names) if values.dtype.kind == "U" else values
-    return adata
-
-
-def _read_h5ad(file: Path) -> AnnData:
-    anndata = _import_anndata()
-    try:
-        with _names_checked_by_us():
-            return _as_float(file, anndata.read_h5ad(file))
-    except (OSError, KeyError) as error:
-        raise InputError(f"{file.name!r} cannot be read as an .h5ad file: {error}") from error
-
-
-def _read_zarr(file: Path) -> AnnData:
-    import zarr
-
-    try:
-        node = zarr.open(str(file), mode="r")
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"the folder {file.name!r} is no Zarr store: {error}") from error
-    if isinstance(node, zarr.Array):
-        return _anndata(np.asarray(node[...]), None, None)
-    if node.attrs.get("encoding-type") != "anndata":
-        raise InputError(f"{file.name!r} is a Zarr group but not one of AnnData: give the path of the array inside it")
-    anndata = _import_anndata()
-    with _names_checked_by_us():
-        return _as_float(file, anndata.read_zarr(file))
-
-
-def _as_float(file: Path, adata: AnnData) -> AnnData:
+def _loaded(file: Path, adata: AnnData, label: str | None) -> AnnData:
+    """Check an AnnData object from a file, and convert its values to float64."""
     if adata.X is None:
         raise InputError(f"{file.name!r} holds no X: store the expression values in adata.X")
-    adata.X = _floats(adata.X)
-    return adata
-
-
-def _labelled(file: Path, adata: AnnData, label: str | None) -> AnnData:
+    if adata.X.dtype.kind not in "biuf":
+        raise InputError(f"the values of {file.name!r} are {adata.X.dtype}, not real numbers: store numbers only in X")
+    adata.X = adata.X.astype(np.float64, copy=False)
+    _check_names(file, "samples", list(adata.obs_names))
     if label is None:
         return adata
     if label not in adata.obs:
@@ -223,49 +132,50 @@ def _labelled(file: Path, adata: AnnData, label: str | None) -> AnnData:
     return adata
 
 
-# Parts -------------------------------------------------------------------------------------------------------------
+def _built(file: Path, opened: Opened, label: str | None) -> tuple[AnnData, str | None]:
+    """Make an AnnData object of an open file; return it and the name of the column of labels."""
+    try:
+        import anndata
+        import pandas as pd
+        from scipy import sparse
+    except ImportError as error:
+        raise MissingExtraError.of("reading expression cohorts", "io") from error
+    for what, names in (("samples", opened.ids), ("features", opened.features)):
+        if names is not None:
+            _check_names(file, what, list(map(str, names)))
+    source = source_of(opened)
+    ids, features = (
+        pd.DataFrame(index=pd.Index(map(str, range(count)) if names is None else names, dtype=object))
+        for names, count in zip((source.ids, source.features), source.shape, strict=True)
+    )
+    every = slice(None)
+    values = sparse.csr_matrix(source.read_sparse(every)) if source.sparse else source.read(every)
+    adata = anndata.AnnData(values, obs=ids, var=features)
+    wanted = opened.label if label is None else label
+    if wanted is None:
+        return adata, None
+    column = "label" if label is None else label
+    adata.obs[column] = _labels(file, opened.columns, wanted, adata)
+    return adata, column
 
 
-def _anndata(X: Any, ids: Any, features: Any) -> AnnData:
-    anndata = _import_anndata()
-    import pandas as pd
-
-    if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"the array of the cohort has shape {X.shape}; it must be (samples, features), none empty")
-    names = []
-    for given, count, what in ((ids, X.shape[0], "samples"), (features, X.shape[1], "features")):
-        listed = list(map(str, range(count) if given is None else given))
-        if len(listed) != count:
-            raise InputError(f"the file gives {len(listed)} names for {count} {what}: give one for each")
-        names.append(pd.DataFrame(index=pd.Index(listed, dtype=object)))
-    return anndata.AnnData(_floats(X), obs=names[0], var=names[1])
-
-
-def _floats(X: Any) -> Any:
-    if X.dtype.kind not in "biuf":
-        raise InputError(f"the values of the cohort are {X.dtype}, not real numbers: store numbers only in X")
-    return X if X.dtype == np.float64 else X.astype(np.float64)
+def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData) -> Any:
+    values = np.asarray(columns.get(wanted))
+    if values.shape == (adata.n_obs,):
+        return _categories(values, adata.obs_names) if values.dtype.kind == "U" else values
+    able = ", ".join(repr(name) for name, others in columns.items() if np.shape(others) == (adata.n_obs,))
+    if not able:
+        raise InputError(f"{file.name!r} holds no labels: give the file that does as labels=")
+    raise InputError(
+        f"{file.name!r} holds no {wanted!r} with one label for each of its {adata.n_obs} samples: name one of {able} "
+        "with label="
+    )
 
 
 def _categories(values: Sequence[str] | Any, index: Any) -> Any:
     import pandas as pd
 
     return pd.Series(pd.Categorical([str(value) for value in values]), index=index)
-
-
-def _import_anndata() -> Any:
-    try:
-        import anndata
-    except ImportError as error:
-        raise MissingExtraError.of("reading expression cohorts", "io") from error
-    return anndata
-
-
-@contextmanager
-def _names_checked_by_us() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="(Observation|Variable) names are not unique", category=UserWarning)
-        yield
 
 
 # Checks ------------------------------------------------------------------------------------------------------------

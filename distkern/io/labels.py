@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.io.tables import MISSING, read_texts
+from distkern.io.format import Columns, ReadOptions
+from distkern.io.registry import find_format, reader_of
+from distkern.io.tables import beginning, check_labels
 
 
 def read_labels(
@@ -50,15 +55,73 @@ def read_labels(
     ...     read_labels(file, ["002", "001"])
     ('relapse', ['no', 'yes'])
     """
-    if not path.is_file():
+    columns = read_columns(path, ReadOptions(label=label))
+    _refuse_transposed(path, columns, ids, features, turn)
+    column = choose_column(path, columns, label)
+    return column, matched(columns[column], ids, path.name)
+
+
+def read_columns(path: Path, options: ReadOptions | None = None) -> Columns:
+    """Read texts of samples, candidates for labels, from a file of any format.
+
+    Where the format has a usual column of labels and ``options`` names none, that one is the column ``label``.
+
+    Returns
+    -------
+    The text of each sample by name of the column, then by name of the sample.
+
+    Raises
+    ------
+    InputError
+        If nothing lies at the path, or it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/cohort.npz", X=np.eye(2), samples=["a", "b"], age=[60, 50])
+    ...     read_columns(Path(folder, "cohort.npz"))
+    {'age': {'a': '60', 'b': '50'}}
+    """
+    if not path.exists():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
-    columns, rows = read_texts(path)
-    known = sum(name.strip() in rows for name in ids)
-    _check_turned(path, rows, ids, features, known, turn)
-    column = _column(path, columns, label)
-    place = columns.index(column)
-    labels = matched({name: cells[place] for name, cells in rows.items()}, ids, path.name)
-    return column, labels
+    options = options or ReadOptions()
+    found = find_format(path)
+    if found.columns is not None:
+        return found.columns(path, options)
+    opened = found.open(path, options)
+    count = reader_of(opened).shape[0]
+    ids = list(map(str, range(count) if opened.ids is None else opened.ids))
+    columns = {name: values for name, values in opened.columns.items() if np.shape(values) == (count,)}
+    if options.label is None and opened.label in columns:
+        columns = {"label": columns[opened.label]}
+    return {name: dict(zip(ids, map(_text, values), strict=True)) for name, values in columns.items()}
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def choose_column(path: Path, columns: Columns, label: str | None) -> str:
+    """Choose the column of labels: the named one, or the only one.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or several and none is named.
+    """
+    if label is None and len(columns) == 1:
+        return next(iter(columns))
+    for name in (label, None if label is None else label.strip()):
+        if name in columns:
+            return name
+    listed = ", ".join(map(repr, list(columns)[:10]))
+    if not columns:
+        raise InputError(f"{path.name!r} holds no labels: name another file with labels=")
+    if label is None:
+        raise InputError(f"{path.name!r} has several columns beside the ids ({listed}): name one with label=")
+    raise InputError(f"{path.name!r} has no column {label!r}: name one of {listed} with label=")
 
 
 def matched(
@@ -116,50 +179,11 @@ def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
     return spelt
 
 
-def beginning(names: Sequence[str]) -> str:
-    """List the first names.
-
-    Examples
-    --------
-    >>> beginning(["a", "b", "c", "d"])
-    "'a', 'b', 'c', …"
-    """
-    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
-
-
-def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None:
-    """Refuse labels that are missing.
-
-    Raises
-    ------
-    InputError
-        If a label is empty, ``NA`` or ``NaN``; the first sample is named.
-    """
-    for name, text in zip(ids, labels, strict=True):
-        if text.strip() in MISSING:
-            raise InputError(
-                f"sample {name!r} has the label {text!r} in {source!r}, which means missing: give it a label or leave "
-                "the sample out"
-            )
-
-
-def _check_turned(
-    path: Path, rows: dict[str, list[str]], ids: Sequence[str], features: Sequence[str], known: int, turn: str
-) -> None:
-    as_features = sum(name.strip() in rows for name in features)
-    if as_features > known:
+def _refuse_transposed(path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], turn: str) -> None:
+    listed = next(iter(columns.values()), {})
+    as_samples, as_features = (sum(name.strip() in listed for name in names) for names in (ids, features))
+    if as_features > as_samples:
         raise InputError(
-            f"the ids in {path.name!r} match {as_features} features and {known} samples: the matrix looks "
+            f"the ids in {path.name!r} match {as_features} features and {as_samples} samples: the matrix looks "
             f"transposed, so {turn}"
         )
-
-
-def _column(path: Path, columns: list[str], label: str | None) -> str:
-    if label is not None and label.strip() in columns:
-        return label.strip()
-    if label is None and len(columns) == 1:
-        return columns[0]
-    listed = ", ".join(map(repr, columns[:10]))
-    if label is None:
-        raise InputError(f"{path.name!r} has several columns beside the ids ({listed}): name one with label=")
-    raise InputError(f"{path.name!r} has no column {label!r}: name one of {listed} with label=")

@@ -1,41 +1,26 @@
 """One row-block view of any cohort: what the Gram engine reads, whatever container the samples came in.
 
-A kind of container is recognised by what is already imported or by what the object can do, so that ``import distkern``
-on a worker pulls in neither pandas nor anndata nor zarr.
+Formats of files and kinds of containers are found in `distkern.io.registry`.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from distkern.core.bag_rows import widen_rows
-from distkern.core.bags import Bags
-from distkern.core.errors import InputError, InputTypeError
-from distkern.core.rankings import Rankings
+from distkern.core.errors import InputError
+from distkern.core.files import as_path
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
-from distkern.io.bags import BagsReader, WidenedReader
-from distkern.io.blocks import (
-    ArrayReader,
-    BackedReader,
-    DaskReader,
-    FrameReader,
-    H5ADReader,
-    MappedReader,
-    PartReader,
-    Reader,
-    SparseReader,
-    ZarrObjectReader,
-    ZarrReader,
-)
-from distkern.io.files import open_path
+from distkern.io.bags import WidenedReader
+from distkern.io.blocks import PartReader, Reader
+from distkern.io.format import Opened, ReadOptions
+from distkern.io.registry import find_format, open_container, reader_of
 
 EXACT_INTEGER = 2**53
 """Integers up to this size are told apart by float64."""
@@ -201,10 +186,10 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     ----------
     X
         A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file, of a
-        Zarr array or of what `save_bags` has written. A `Source` is returned as it is.
+        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
+        ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
     ids
-        Names of the samples; they replace those that the container brings.
+        Names of the samples; they replace those of the container.
 
     Raises
     ------
@@ -226,114 +211,23 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     """
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
-    if isinstance(X, (str, os.PathLike)):
-        opened = open_path(Path(X))
-        return Source(
-            opened.values if opened.is_reader else _reader(opened.values),
-            ids=opened.ids if ids is None else ids,
-            features=opened.features,
+    if not isinstance(X, (str, os.PathLike)):
+        return source_of(open_container(X), ids)
+    path = as_path(X)
+    found = find_format(path)
+    if found.samples is None:
+        raise InputError(
+            f"{path.name!r} is a {found.name}, which does not state whether its rows or its columns are the samples: "
+            "read it with distkern.read_expression(path, samples='rows') or samples='columns' first"
         )
-    own_ids, features = _own_names(X)
-    source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
-    source.kinds = X.kind if isinstance(X, Rankings) else None
+    return source_of(found.open(path, ReadOptions()), ids)
+
+
+def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
+    """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
+    source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
+    source.kinds = opened.kinds
     return source
-
-
-# Which container ---------------------------------------------------------------------------------------------------
-
-
-def _is(X: Any, module: str, *names: str) -> bool:
-    """Whether X is of a class of a module, asked only if someone has imported that module already."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and any(isinstance(X, getattr(loaded, name)) for name in names if hasattr(loaded, name))
-
-
-def _own_names(X: Any) -> tuple[Any, Any]:
-    if isinstance(X, Rankings):
-        return None, X.items
-    if isinstance(X, Bags):
-        return X.ids, None
-    if _is(X, "pandas", "DataFrame"):
-        return X.index, X.columns
-    if _is(X, "anndata", "AnnData"):
-        return X.obs_names, X.var_names
-    return None, None
-
-
-def _reader(X: Any) -> Reader:
-    if isinstance(X, Rankings):
-        return ArrayReader(X.scores, "Rankings")
-    if isinstance(X, Bags):
-        return BagsReader(X)
-    if isinstance(X, np.ma.MaskedArray):
-        raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
-    if isinstance(X, np.memmap):
-        return MappedReader.of(X) or ArrayReader(np.asarray(X), "memory-mapped array")
-    if isinstance(X, np.ndarray):
-        return ArrayReader(np.asarray(X))
-    if _is(X, "pandas", "DataFrame"):
-        return FrameReader(X)
-    if _is(X, "pandas", "Series"):
-        raise InputError("a Series is one sample or one feature: give a DataFrame with a row per sample")
-    if _is(X, "anndata", "AnnData"):
-        return _anndata_reader(X)
-    if _is(X, "scipy.sparse", "sparray", "spmatrix"):
-        return SparseReader(X)
-    if _is(X, "zarr", "Array"):
-        return _zarr_reader(X)
-    if isinstance(X, (list, tuple)):
-        return ArrayReader(_from_lists(X))
-    if hasattr(X, "compute") and hasattr(X, "dask"):
-        if hasattr(X, "columns"):
-            raise InputTypeError("a dask DataFrame has no known length: give X.to_dask_array(lengths=True)")
-        return DaskReader(X)
-    hint = "give X.to_numpy()" if hasattr(X, "to_numpy") else "give numpy.asarray(X) if every row is a sample"
-    raise InputTypeError(f"a cohort cannot be read from a {type(X).__module__}.{type(X).__qualname__}: {hint}")
-
-
-def _from_lists(X: Any) -> Array:
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise InputError("the lists of the cohort have unlike lengths: give every sample as many values") from error
-
-
-def _anndata_reader(adata: Any) -> Reader:
-    if not adata.isbacked:
-        if adata.X is None:
-            raise InputError("the AnnData object has no X: put the values there, for example from adata.layers")
-        reader = _reader(adata.X)
-        if not reader.portable:  # an X that lies in a file by itself is described as that
-            reader.kind = "AnnData"
-        return reader
-    if getattr(adata.file, "_filemode", None) != "r":
-        if adata.is_view:
-            raise InputError(
-                "this is a part of an AnnData object that is backed for writing: open the file with backed='r', or "
-                "write adata[...].to_memory()"
-            )
-        return BackedReader(adata)
-    return _part_of_file(adata) if adata.is_view else H5ADReader(str(adata.filename))
-
-
-def _part_of_file(adata: Any) -> Reader:
-    """Find the rows and columns of a view of a backed AnnData object in its file, by their names."""
-    whole = open_path(Path(adata.filename))
-    places = []
-    for names, every in ((adata.obs_names, whole.ids), (adata.var_names, whole.features)):
-        if not every.is_unique:
-            raise InputError(f"names repeat in {adata.filename.name!r}, so its parts are ambiguous: write .to_memory()")
-        places.append(np.asarray(every.get_indexer(names), dtype=np.intp))
-    if any((place < 0).any() for place in places):
-        raise InputError(f"this part of {adata.filename.name!r} was renamed: write .to_memory() first")
-    return PartReader(whole.values, *places)
-
-
-def _zarr_reader(array: Any) -> Reader:
-    root = getattr(array.store, "root", None)
-    if type(array.store).__name__ != "LocalStore" or root is None:
-        return ZarrObjectReader(array)
-    return ZarrReader(os.path.join(str(root), array.path), array.shape, array.dtype)
 
 
 # Checks ------------------------------------------------------------------------------------------------------------

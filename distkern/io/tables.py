@@ -13,7 +13,7 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +149,33 @@ def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]
     """Read only the names of a table's rows and columns."""
     with _open_table(path, sep) as (columns, cells):
         return [name for name, _ in cells], columns
+
+
+def beginning(names: Sequence[str]) -> str:
+    """List the first names.
+
+    Examples
+    --------
+    >>> beginning(["a", "b", "c", "d"])
+    "'a', 'b', 'c', …"
+    """
+    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+
+
+def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None:
+    """Refuse labels that are missing.
+
+    Raises
+    ------
+    InputError
+        If a label is empty, ``NA`` or ``NaN``; the first sample is named.
+    """
+    for name, text in zip(ids, labels, strict=True):
+        if text.strip() in MISSING:
+            raise InputError(
+                f"sample {name!r} has the label {text!r} in {source!r}, which means missing: give it a label or leave "
+                "the sample out"
+            )
 
 
 # Lines -------------------------------------------------------------------------------------------------------------
