@@ -145,7 +145,7 @@ def _built(file: Path, opened: Opened, label: str | None) -> tuple[AnnData, str 
             _check_names(file, what, list(map(str, names)))
     source = source_of(opened)
     ids, features = (
-        pd.DataFrame(index=pd.Index(map(str, range(count)) if names is None else names, dtype=object))
+        pd.DataFrame(index=np.array(list(map(str, range(count)) if names is None else names), dtype=object))
         for names, count in zip((source.ids, source.features), source.shape, strict=True)
     )
     every = slice(None)
