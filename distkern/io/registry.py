@@ -24,7 +24,8 @@ HEAD_BYTES = 2**16
 
 
 @cache
-def _modules() -> tuple[ModuleType, ...]:
+def modules() -> tuple[ModuleType, ...]:
+    """Import the files of the formats' folder."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__))
     return tuple(importlib.import_module(f"{folder.__name__}.{name}") for name in names)
 
@@ -37,13 +38,13 @@ def formats() -> tuple[Format, ...]:
     >>> [format.name for format in formats() if ".npy" in format.suffixes]
     ['NumPy array']
     """
-    found = [format for module in _modules() for format in getattr(module, "FORMATS", ())]
+    found = [format for module in modules() for format in getattr(module, "FORMATS", ())]
     return tuple(sorted(found, key=lambda format: (format.general, format.name)))
 
 
 def containers() -> tuple[Container, ...]:
     """Return all containers in memory."""
-    return tuple(container for module in _modules() for container in getattr(module, "CONTAINERS", ()))
+    return tuple(container for module in modules() for container in getattr(module, "CONTAINERS", ()))
 
 
 def find_format(path: Path) -> Format:
