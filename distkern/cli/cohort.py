@@ -1,4 +1,4 @@
-"""The samples that a command is given, and their labels."""
+"""Samples and labels from the files of a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from distkern.core.errors import InputError
 
 BLOCK_BYTES = 2**26
-"""Bytes of samples looked through at a time."""
+"""Bytes of samples that are checked at a time."""
 
 _TRANSPOSED = (
     "give the labels of these samples or, if the matrix was computed transposed, compute it again with the other of "
@@ -56,7 +56,7 @@ def _bags(path: Path, samples: str | None, labels: Path | None, label: str | Non
 
 
 def _refuse_infinite(path: Path, source: Any) -> None:
-    """Refuse infinite values as the readers of text tables do, although some kernels would take them."""
+    """Refuse infinite values, as the readers of text tables do, although some kernels accept them."""
     import numpy as np
 
     from distkern.io.tables import infinite_value
@@ -73,7 +73,7 @@ def _refuse_infinite(path: Path, source: Any) -> None:
 
 
 def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
-    """Whether a text table has a row or column of this name beside the samples."""
+    """Whether a text table has a row or column of this name among its features."""
     from distkern.io.registry import find_format
     from distkern.io.tables import read_names
 
@@ -99,7 +99,7 @@ def read_column(
     column
         Name of the column (or row); it may be left out if there is only one.
     ids
-        The samples, all of which must be in the file; it may hold more.
+        The samples; each must be in the file.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def read_column(
     Raises
     ------
     InputError
-        If the column is not there, or a sample has no label.
+        If the column does not exist, or a sample has no label.
     """
     from distkern.io.format import ReadOptions
     from distkern.io.labels import choose_column, matched, read_columns
@@ -119,7 +119,7 @@ def read_column(
 
 
 def count_classes(labels: Sequence[str]) -> str:
-    """Say how many samples each label has.
+    """Describe the number of samples of each label.
 
     Examples
     --------

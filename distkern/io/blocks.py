@@ -1,4 +1,4 @@
-"""How rows are taken out of each kind of container: one small reader a kind, which knows nothing of names."""
+"""Base classes of readers, which take blocks of rows out of containers; each format defines its own readers."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ Rows = slice | Indices
 
 
 class Reader(ABC):
-    """Takes rows out of one container, as a dense array of the container's own dtype."""
+    """Reads rows of one container, as a dense array with the dtype of the container. It does not know names."""
 
     dtypes: tuple[Any, ...]
-    """One for the whole container, or one per column."""
+    """Dtype of the whole container, or one dtype per column."""
     shape: Any
+    """Number of samples and of features."""
     portable = False
-    """Whether a pickle of the reader is cheap and reads the samples by path elsewhere."""
+    """Whether a pickle of the reader is small and reads the samples by path in another process."""
     sparse = False
-    """Whether the container leaves zeros out, so that ``take_sparse`` never writes them down."""
+    """Whether the container does not store zeros, so that ``take_sparse`` needs memory for the other values only."""
     ragged = False
-    """Whether the samples are bags, whose rows are as long as the largest of them asks for."""
+    """Whether the samples are bags, padded to rows of the length of the largest bag."""
     kind: str
-    """What the container is called in messages."""
+    """Name of the container in messages."""
 
     @abstractmethod
     def take(self, rows: Rows) -> Array:
         """Read rows."""
 
     def take_sparse(self, rows: Rows) -> Any:
-        """Read rows as a SciPy sparse matrix of the container's dtype."""
+        """Read rows as a SciPy sparse matrix with the dtype of the container."""
         from scipy import sparse
 
         return sparse.csr_matrix(self.take(rows))
@@ -54,7 +55,7 @@ class ArrayReader(Reader):
 
 
 class ReopenedReader(Reader):
-    """A reader that carries a path when pickled and opens its file again where it is used."""
+    """A reader whose pickle is a path: it opens its file again in the process that uses it."""
 
     portable = True
     path: str
@@ -65,7 +66,7 @@ class ReopenedReader(Reader):
 
     @abstractmethod
     def _open(self) -> Any:
-        """Open the file, which is there."""
+        """Open the file, which exists."""
 
     def opened(self) -> Any:
         """Open the file.
@@ -73,7 +74,7 @@ class ReopenedReader(Reader):
         Raises
         ------
         InputError
-            If it is not there.
+            If it does not exist.
         """
         if not os.path.exists(self.path):
             raise InputError(
@@ -83,7 +84,7 @@ class ReopenedReader(Reader):
         return self._open()
 
     def handle(self) -> Any:
-        """Return the open file, opened once a process."""
+        """Return the open file, which is opened once per process."""
         with self._lock:
             if self._opened is None:
                 self._opened = self.opened()
@@ -98,7 +99,7 @@ class ReopenedReader(Reader):
 
 
 class PartReader(Reader):
-    """Some rows and columns of what another reader reads."""
+    """Selected rows and columns of another reader."""
 
     def __init__(self, whole: Reader, rows: Indices, columns: Indices) -> None:
         self.whole, self.rows, self.columns = whole, rows, columns

@@ -1,4 +1,4 @@
-"""Reading expression cohorts from files into AnnData: observations are samples, variables are features."""
+"""Expression cohorts from files of any format into AnnData: observations are samples, variables are features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec"
 _MANGLED = re.compile(rf"\d{{1,2}}-({_MONTHS})|({_MONTHS})-\d{{1,2}}|\d\.\d+e\+\d+", re.IGNORECASE)
-"""Gene symbols after a spreadsheet: SEPT2 as 2-Sep or Sep-02, 2310009E13 as 2.31E+19."""
+"""Gene symbols that a spreadsheet converted: SEPT2 to 2-Sep or Sep-02, 2310009E13 to 2.31E+19."""
 
 
 def read_expression(
@@ -36,40 +36,40 @@ def read_expression(
     label: str | None = None,
     sep: str | None = None,
 ) -> AnnData:
-    r"""Read an expression cohort: samples × features, with labels if asked for.
+    r"""Read an expression cohort into AnnData: samples × features, with labels if they are named.
 
     Parameters
     ----------
     path
         A text table (``.csv``, ``.tsv``, ``.txt``, compressed with gzip or not) with names in its first line and first
-        column, an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``, with ``samples``, ``features`` and ``y`` if they
-        are there), or a Zarr store (of AnnData or one array). In all but text tables the samples are the rows.
+        column, an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``, optionally with ``samples``, ``features`` and
+        ``y``), or a Zarr folder (of AnnData or of one array). The samples are the rows, except in text tables.
     samples
-        Whether the samples are the ``"rows"`` or the ``"columns"`` of a text table, which cannot be guessed safely.
+        Whether the samples are the ``"rows"`` or the ``"columns"`` of a text table. It is never guessed.
     labels
-        A second text table, whose first column holds the samples' ids.
+        A second file with labels, for example a text table whose first column holds the ids of the samples.
     label
-        What to use as labels: a column of ``labels`` if that is given, else the column (or row, where samples are
-        columns) of the text table, the column of ``obs``, or the array of the ``.npz`` file.
+        Name of the labels: a column of ``labels`` if that is given, else a column (or row, if samples are columns) of
+        the text table, a column of ``obs``, or an array of the ``.npz`` file.
     sep
-        Separator of the text table's columns; by default tab, comma or semicolon, whichever its header holds.
+        Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
 
     Returns
     -------
-    An AnnData object with ``X`` in float64 (sparse where the file is) and NaN where a value is missing. The labels are
-    in ``obs`` under their name, which is also in ``uns["distkern"]["label"]``.
+    An AnnData object with ``X`` in float64 (sparse if the file is) and NaN for missing values. The labels are in
+    ``obs`` under their name, which is also in ``uns["distkern"]["label"]``.
 
     Raises
     ------
     InputError
-        If the file cannot be used as it is: the message names the sample and feature and says what to do.
+        If the file cannot be used as it is; the message names the sample and the feature, and the remedy.
     MissingExtraError
         If anndata is not installed.
 
     Warns
     -----
     UserWarning
-        If features look like gene symbols that a spreadsheet turned into dates or numbers. They are not repaired.
+        If features look like gene symbols that a spreadsheet converted to dates or numbers. They are not repaired.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _check_names(file: Path, what: str, names: list[str]) -> None:
         second = names.index(repeated[0], first + 1)
         raise InputError(
             f"two {what} of {file.name!r} are called {repeated[0]!r}, number {first + 1} and {second + 1}: make the "
-            "names unique, spaces around them aside"
+            "names unique; spaces around them are ignored"
         )
     if "" in names:
         raise InputError(f"number {names.index('') + 1} of the {what} of {file.name!r} has no name: give it one")
@@ -199,7 +199,7 @@ def _warn_of_spreadsheets(file: Path, features: list[str]) -> None:
     if mangled:
         warnings.warn(
             f"{len(mangled)} of {len(features):,} features of {file.name!r}, such as {mangled[0]!r}, look like gene "
-            "symbols that a spreadsheet turned into dates or numbers: restore them from the original annotation",
+            "symbols that a spreadsheet converted to dates or numbers: restore them from the original annotation",
             UserWarning,
             stacklevel=3,
         )

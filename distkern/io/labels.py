@@ -1,4 +1,4 @@
-"""Labels of samples that come in a file of their own, matched by the samples' ids."""
+"""Labels of samples from a second file, matched by the ids of the samples."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ def read_labels(
     features: Sequence[str] = (),
     turn: str = "transpose it",
 ) -> tuple[str, list[str]]:
-    r"""Read the label of each sample from a table whose first column holds the samples' ids.
+    r"""Read the label of each sample from a file of any format, matched by id.
 
     Parameters
     ----------
     path
-        A table with a header; it may list more samples than the cohort has, in any order.
+        A text table with the ids in its first column, or another file with labels. It may list more samples than the
+        cohort, in any order.
     ids
         Samples of the cohort.
     label
-        The column of labels; it may be left out if the table has only one beside the ids.
+        Name of the column of labels; optional if the file has only one.
     features
-        Features of the cohort, to tell when it lies the wrong way.
+        Features of the cohort, to detect a transposed matrix.
     turn
-        What to do when it does.
+        Remedy for a transposed matrix, for the message.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def read_labels(
     Raises
     ------
     InputError
-        If a sample has no label, the ids are those of the features, or the column is not there.
+        If a sample has no label, the ids are those of the features, or the column does not exist.
 
     Examples
     --------
@@ -131,23 +132,23 @@ def matched(
     whose: str = "the cohort",
     astray: str = "give the labels of these samples, or correct the ids in that file",
 ) -> list[str]:
-    """Find the label of each sample by its id, spaces around it aside.
+    """Find the label of each sample by its id, ignoring spaces around it.
 
     Parameters
     ----------
     known
         Labels by id.
     ids
-        Samples, each of which must be known; more may be.
+        Samples, each of which must have a label.
     source, whose
-        What the labels come from, and whose the samples are, for messages.
+        Name of the file of labels, and owner of the samples, for messages.
     astray
-        What to do where no sample is known.
+        Remedy if no sample has a label, for the message.
 
     Raises
     ------
     InputError
-        If a sample has no label, or two samples can only be told apart by spaces.
+        If a sample has no label, or two ids differ by spaces only.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def matched(
 
 
 def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
-    """Each name without the spaces around it, and as it is spelt."""
+    """Map each name without the spaces around it to the original name."""
     spelt: dict[str, str] = {}
     for name in names:
         other = spelt.setdefault(name.strip(), name)

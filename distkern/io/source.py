@@ -1,4 +1,4 @@
-"""One row-block view of any cohort: what the Gram engine reads, whatever container the samples came in.
+"""The view of any cohort as blocks of rows, which the Gram engine reads.
 
 Formats of files and kinds of containers are found in `distkern.io.registry`.
 """
@@ -23,7 +23,7 @@ from distkern.io.format import Opened, ReadOptions
 from distkern.io.registry import find_format, open_container, reader_of
 
 EXACT_INTEGER = 2**53
-"""Integers up to this size are told apart by float64."""
+"""Largest integer up to which float64 represents every integer."""
 
 
 class Source:
@@ -32,7 +32,7 @@ class Source:
     Parameters
     ----------
     reader
-        Takes rows out of the container.
+        Reads rows of the container.
     ids
         Names of the samples, if they have any.
     features
@@ -41,7 +41,7 @@ class Source:
     Raises
     ------
     InputError
-        If the values are not numbers in two dimensions, there are none, or the names do not fit them.
+        If the values are not a two-dimensional array of numbers, there are none, or the number of names differs.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Source:
     """
 
     kinds: tuple[str, ...] | None = None
-    """Kind of each sample, where the container is a `Rankings`."""
+    """Kind of each sample, if the container is a `Rankings`."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -68,16 +68,16 @@ class Source:
 
     @property
     def portable(self) -> bool:
-        """Whether a worker can read the samples itself, by path, from a cheap pickle of this source."""
+        """Whether a worker can read the samples itself, by path, from a small pickle of this source."""
         return self._reader.portable
 
     @property
     def ragged(self) -> bool:
-        """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
+        """Whether the samples are `Bags`, padded to rows of the length of the largest bag."""
         return self._reader.ragged
 
     def read(self, rows: slice | Indices | Iterable[int]) -> Floats:
-        """Read the samples at these positions: (k, n) float64, C-contiguous, perhaps a view; do not write to it."""
+        """Read the samples at these positions: (k, n) float64, C-contiguous; possibly a view, so do not write to it."""
         m, n = self.shape
         block = self._reader.take(_positions(rows, m))
         if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
@@ -89,13 +89,13 @@ class Source:
 
     @property
     def sparse(self) -> bool:
-        """Whether the container leaves zeros out, so that `read_sparse` never writes them down."""
+        """Whether the container does not store zeros, so that `read_sparse` needs memory for the other values only."""
         return self._reader.sparse
 
     def read_sparse(self, rows: slice | Indices | Iterable[int]) -> Any:
-        """Read the samples at these positions as a SciPy CSR array (k, n) of float64 of one's own.
+        """Read the samples at these positions as a new SciPy CSR array (k, n) of float64.
 
-        It is canonical: the entries of a row go by ascending feature, none twice, and none is zero. A NaN stays.
+        It is canonical: the entries of a row are sorted by feature, without duplicates and zeros. NaN stays.
         """
         from scipy import sparse
 
@@ -108,7 +108,7 @@ class Source:
         return block
 
     def nameless(self) -> Source:
-        """Return the same samples without names: what a task carries, so that names do not travel with each one."""
+        """Return the same samples without names, for tasks: names would be sent with each of them."""
         bare = copy.copy(self)
         bare.ids = bare.features = bare.kinds = None
         return bare
@@ -130,34 +130,38 @@ class Source:
         return other
 
     def widened(self, width: int) -> Source:
-        """Return the same bags as rows of another width, which has room for larger ones."""
+        """Return the same bags, padded to rows of a larger width."""
         if not self.ragged or self.shape[1] == width:
             return self
-        widen_rows(self.read(slice(0, 1)), width)  # refuses what does not go
+        widen_rows(self.read(slice(0, 1)), width)  # refuses widths that do not fit
         return Source(WidenedReader(self._reader, width), self.ids)
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
-        """Return the same samples with the features of others, of which some were left out.
+        """Return the same samples with the features of earlier samples, some of which were dropped.
 
         Parameters
         ----------
-        width, dropped, features
-            Number of the features that the others have, positions of those that they came with and left out, and names.
+        width
+            Number of features that the earlier samples kept.
+        dropped
+            Positions of the features that they dropped.
+        features
+            Names of the features that they kept.
         whose
-            What these samples are called in messages.
+            Name of these samples in messages.
 
         Raises
         ------
         InputError
-            If they have other features, or the same in another order.
+            If the features differ, or are in another order.
         """
         source = self
         if len(dropped) and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
         if source.shape[1] != width and not source.ragged:
             raise InputError(
-                f"{whose} has {self.shape[1]} features, and the samples that it meets have {width}: give the same in "
-                "the same order"
+                f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
+                "in the same order"
             )
         refuse_other_features(features, source.features, whose)
         return source
@@ -180,7 +184,7 @@ class Source:
 
 
 def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
-    """View any cohort as blocks of rows; every row is a sample.
+    """View a cohort as blocks of rows; every row is a sample.
 
     Parameters
     ----------
@@ -194,10 +198,10 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     Raises
     ------
     InputTypeError
-        If X is none of these.
+        If X is of another type.
     InputError
-        If the values are not numbers in two dimensions, there are no samples or no features, or two samples have the
-        same name.
+        If the values are not a two-dimensional array of numbers, there are no samples or no features, or two samples
+        have the same name.
 
     Examples
     --------
@@ -246,8 +250,8 @@ def _check_numbers(reader: Reader) -> None:
         if dtype.kind not in "biuf":
             column = f"column {position} of the cohort" if len(reader.dtypes) > 1 else "the cohort"
             raise InputError(
-                f"{column} holds {dtype} values, not real numbers: convert it with astype(float), and take out "
-                "columns of names or labels first"
+                f"{column} contains {dtype} values, not real numbers: remove columns of names or labels, and convert "
+                "it with astype(float)"
             )
 
 
@@ -256,7 +260,7 @@ def _check_exact(block: Array) -> None:
     if large.any():
         value = block[large].flat[0]
         raise InputError(
-            f"the integer {value} is too large to be told from its neighbours as float64: rescale the data"
+            f"the integer {value} is too large: float64 does not represent every integer beyond 2**53; rescale the data"
         )
 
 

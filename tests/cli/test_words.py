@@ -152,7 +152,7 @@ MESSAGES = {
     r"\boverwrite=True": (other_computation, "give another path, or --overwrite to replace it"),
     r"\bsamples='(rows|columns)'": (orientation, "say which are the samples with --samples rows or --samples columns"),
     r"\blabels=(?=[:;,. ]|$)": (absent_label, "give the file that holds them as --labels FILE"),
-    r"\blabel=('[^']*'|\"[^\"]*\")": (text_among_numbers, "if 'a' holds labels write --label 'a', and"),
+    r"\blabel=('[^']*'|\"[^\"]*\")": (text_among_numbers, "if 'a' contains labels write --label 'a', and"),
     r"\blabel=(?=[:;,. ]|$)": (several_labels, "name one with --label COLUMN"),
     r"\bsep=(?=[:;,. ]|$)": (no_separator, "state its separator with --sep"),
     r"\bcolumns=(?=[:;,. ]|$)": (points_without_numbers, "could be coordinates: name some with --columns"),

@@ -75,7 +75,7 @@ def test_names_that_a_spreadsheet_changed_are_reported_and_kept(tmp_path, name):
         ("gene,p1,p2\nA,1,2\nB,1,2\nA,1,2\n", "two features of 'cohort.csv' are called 'A', number 1 and 3"),
         ("gene,p1,\nA,1,2\n", "column 3 of 'cohort.csv' has no name"),
         ("gene,p1, \nA,1,2\n", "column 3 of 'cohort.csv' has no name"),
-        ("gene,p1,p1 \nA,1,2\n", "called 'p1', number 1 and 2: make the names unique, spaces around them aside"),
+        ("gene,p1,p1 \nA,1,2\n", "called 'p1', number 1 and 2: make the names unique; spaces around them are ignored"),
         ("gene,p1,p2\nA,1,2\n A,1,2\n", "two features of 'cohort.csv' are called 'A', number 1 and 2"),
         ("gene,p1\n,1\n", "number 1 of the features .* has no name"),
     ],

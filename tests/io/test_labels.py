@@ -51,7 +51,7 @@ def test_labels_inside_the_table(tmp_path):
         ("id,a,tissue\n1,1,T\n2,3,\n", "rows", "sample '2' has the label ''"),
         ("id,a,tissue\n1,1,T\n2,3,NA\n", "rows", "sample '2' has the label 'NA'"),
         ("id,1\ntissue,T\na,1\ntissue,T\n", "columns", "two rows 'tissue'"),
-        ("id,tissue\n1,T\n", "rows", "holds no numbers"),
+        ("id,tissue\n1,T\n", "rows", "contains no numbers"),
     ],
 )
 def test_missing_labels_of_a_table_are_refused(tmp_path, text, samples, message):

@@ -116,7 +116,7 @@ def test_separators_inside_quotes_are_ignored(tmp_path):
     [
         ("id,a,b\ns1,1,2\ns2,1\n", "line 3 .* 1 cells .* 2 columns"),
         ("id,a,b\ns1,1,2\n\ns2,1,2,3\n", "line 4 .* 3 cells"),
-        ("id,a\n", "holds no numbers"),
+        ("id,a\n", "contains no numbers"),
         ("", "is empty"),
         ("\n\n", "is empty"),
     ],

@@ -24,7 +24,7 @@ HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
 
 
 class H5ADReader(ReopenedReader):
-    """Rows of ``X`` in an ``.h5ad`` file: dense, or sparse by rows (CSR); CSC is held sparse in memory."""
+    """Rows of ``X`` in an ``.h5ad`` file: dense, or sparse by rows (CSR). CSC is converted and cached in memory."""
 
     kind = "backed AnnData"
 
@@ -56,7 +56,7 @@ class H5ADReader(ReopenedReader):
         return self.take_sparse(rows).toarray()
 
     def take_sparse(self, rows: Rows) -> Any:
-        """Read rows as they are."""
+        """Read sparse rows."""
         if self.layout == "dense":
             return super().take_sparse(rows)
         from scipy import sparse
@@ -65,11 +65,11 @@ class H5ADReader(ReopenedReader):
         if self.layout == "csc":
             return self._in_memory(X)[rows]
         if isinstance(rows, slice):
-            return self._stretch(X, rows.start, rows.stop)
-        parts = [self._stretch(X, int(row), int(row) + 1) for row in rows]
-        return sparse.vstack(parts, format="csr") if parts else self._stretch(X, 0, 0)
+            return self._consecutive(X, rows.start, rows.stop)
+        parts = [self._consecutive(X, int(row), int(row) + 1) for row in rows]
+        return sparse.vstack(parts, format="csr") if parts else self._consecutive(X, 0, 0)
 
-    def _stretch(self, X: Any, start: int, stop: int) -> Any:
+    def _consecutive(self, X: Any, start: int, stop: int) -> Any:
         from scipy import sparse
 
         if stop <= start:
@@ -93,7 +93,7 @@ class H5ADReader(ReopenedReader):
 
 
 def take_h5(dataset: Any, rows: Rows) -> Array:
-    """Read rows of an HDF5 dataset, which itself takes only increasing positions, and those slowly."""
+    """Read rows of an HDF5 dataset; h5py itself accepts increasing positions only, and reads them slowly."""
     if isinstance(rows, slice):
         return dataset[rows]
     if len(rows) == 0:
@@ -121,7 +121,7 @@ class BackedReader(Reader):
         return self.adata.X[rows].toarray() if self.sparse else take_h5(self.adata.X, rows)
 
     def take_sparse(self, rows: Rows) -> Any:
-        """Read rows as they are."""
+        """Read sparse rows."""
         return self.adata.X[rows] if self.sparse else super().take_sparse(rows)
 
 

@@ -13,7 +13,7 @@ from distkern.io.format import Container, Opened
 
 
 class DaskReader(Reader):
-    """Rows of a dask array, known only by what it can do: this file never imports dask."""
+    """Rows of a dask array, computed when they are read."""
 
     kind = "dask array"
 
@@ -31,7 +31,7 @@ class DaskReader(Reader):
         return block.toarray() if hasattr(block, "toarray") else np.asarray(block)
 
     def take_sparse(self, rows: Rows) -> Any:
-        """Compute rows, and keep them as they are where the chunks are sparse."""
+        """Compute rows; they stay sparse if the chunks are."""
         block = self.lazy[rows].compute()
         return block if hasattr(block, "tocsr") else super().take_sparse(rows)
 

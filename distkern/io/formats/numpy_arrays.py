@@ -24,7 +24,7 @@ ZIP_NAME = slice(26, 28)
 
 
 class MappedReader(ReopenedReader):
-    """Rows of an array that lies in a file, at ``offset`` bytes and with these strides."""
+    """Rows of an array in a file, which begins at ``offset`` bytes and has these strides."""
 
     kind = "memory-mapped array"
 
@@ -39,7 +39,7 @@ class MappedReader(ReopenedReader):
 
     @classmethod
     def of(cls, mapped: np.memmap[Any, Any]) -> MappedReader | None:
-        """Find where in its file a memory-mapped array lies; None if that cannot be said for sure."""
+        """Find the position of a memory-mapped array in its file; None if it is not certain."""
         memory = getattr(mapped, "_mmap", None)
         if memory is None or mapped.filename is None or mapped.mode == "c" or min(mapped.strides, default=-1) < 0:
             return None
@@ -60,13 +60,13 @@ class MappedReader(ReopenedReader):
             raise InputError(f"the file {self.path!r} is shorter than the cohort that was opened from it") from error
 
     def take(self, rows: Rows) -> Array:
-        """Read rows; the file is mapped no longer than that, for what is mapped counts as memory of the process."""
+        """Read rows. The file is mapped only meanwhile, because mapped pages count as memory of the process."""
         return np.array(self.opened()[rows])
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The arrays of an ``.npz`` file under the meaning of their names."""
+    """The arrays of an ``.npz`` file by their meaning."""
 
     X: Any
     ids: Array | None = None
@@ -75,15 +75,15 @@ class Archive:
 
 
 def read_npy(path: Path, *, mapped: bool = False) -> Array:
-    """Read the array of a ``.npy`` file, never running code that it may hold."""
+    """Read the array of a ``.npy`` file, without loading pickled objects."""
     try:
         with path.open("rb") as raw:
             if raw.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
                 raise ValueError("not the beginning of an array")
         return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, EOFError) as error:  # what NumPy says of such a file is to unpickle it
+    except (ValueError, EOFError) as error:  # the message of NumPy advises to unpickle the file
         raise InputError(
-            f"{path.name!r} cannot be read as an array of numbers, for it is damaged or holds Python objects: get the "
+            f"{path.name!r} cannot be read as an array of numbers; it is damaged or holds Python objects: get the "
             "file again, or write numbers with numpy.save"
         ) from error
     except OSError as error:
@@ -91,14 +91,14 @@ def read_npy(path: Path, *, mapped: bool = False) -> Array:
 
 
 def read_npz(path: Path) -> Archive:
-    """Read an ``.npz`` file: ``X`` or its only matrix, and names under ``ids`` or ``samples`` and ``features``.
+    """Read an ``.npz`` file: ``X`` or its only matrix, names in ``ids`` or ``samples`` and ``features``, other arrays.
 
-    A sparse matrix written by ``scipy.sparse.save_npz`` is read too.
+    Files of ``scipy.sparse.save_npz`` are read too.
 
     Raises
     ------
     InputError
-        If the file holds no matrix, or several and none is called ``X``.
+        If the file has no matrix, or several and none is named ``X``.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def read_npz(path: Path) -> Archive:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
-            f"{path.name!r} cannot be read as arrays of numbers and text, for it is damaged or holds Python objects: "
+            f"{path.name!r} cannot be read as arrays of numbers and text; it is damaged or holds Python objects: "
             "get the file again, or write plain arrays with numpy.savez"
         ) from error
     except OSError as error:
@@ -125,8 +125,8 @@ def read_npz(path: Path) -> Archive:
         return Archive(sparse.load_npz(path))
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     if "X" not in arrays and len(matrices) != 1:
-        held = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
-        raise InputError(f"{path.name!r} must hold the cohort as an array X or as its only matrix; it holds {held}")
+        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
+        raise InputError(f"{path.name!r} must hold the cohort as an array X or as its only matrix; it holds {found}")
     X = arrays.pop("X" if "X" in arrays else matrices[0])
     ids = arrays.pop("ids", None)
     if ids is None:

@@ -10,7 +10,7 @@ from distkern.io.format import Container, Opened
 
 
 class SparseReader(Reader):
-    """Rows of a SciPy sparse matrix, dense only one block at a time."""
+    """Rows of a SciPy sparse matrix; only one block at a time is dense."""
 
     kind = "sparse matrix"
     sparse = True
@@ -25,7 +25,7 @@ class SparseReader(Reader):
         return self.matrix[rows].toarray()
 
     def take_sparse(self, rows: Rows) -> Any:
-        """Read rows as they are."""
+        """Read sparse rows."""
         return self.matrix[rows]
 
 

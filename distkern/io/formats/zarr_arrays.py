@@ -43,7 +43,7 @@ class ZarrReader(ReopenedReader):
 
 
 class ZarrObjectReader(Reader):
-    """Rows of a Zarr array that lies in memory, in an archive or far away."""
+    """Rows of a Zarr array in memory, in an archive or in object storage."""
 
     kind = "Zarr array"
 
