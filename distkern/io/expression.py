@@ -14,6 +14,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
 from distkern.io.registry import check_orientation, find_format
@@ -90,8 +91,10 @@ def read_expression(
     found = find_format(file)
     if not found.matrix:
         raise InputError(
-            f"{file.name!r} holds {found.name}, not a matrix of samples × features: give its path to "
-            "distkern.compute_gram as it is"
+            "{file!r} holds {format}, not a matrix of samples × features: give its path to {call} as it is",
+            file=file.name,
+            format=found.name,
+            call=Call("compute_gram"),
         )
     check_orientation(file, found, options)
     if found.load is not None:
@@ -101,9 +104,10 @@ def read_expression(
     _warn_of_spreadsheets(file, list(adata.var_names))
     _check_finite(file, adata)
     if labels is not None:
-        turn = "transpose it"
+        turn = Sentence("transpose it")
         if samples is not None:
-            turn = f"write samples={'rows' if samples == 'columns' else 'columns'!r}"
+            other = "rows" if samples == "columns" else "columns"
+            turn = Sentence("write {samples}", samples=Argument("samples", other))
         ids, features = list(adata.obs_names), list(adata.var_names)
         column, texts = read_labels(as_path(labels), ids, label=label, features=features, turn=turn)
         adata.obs[column] = _categories(texts, adata.obs_names)
@@ -165,10 +169,17 @@ def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData)
         return _categories(values, adata.obs_names) if values.dtype.kind == "U" else values
     able = ", ".join(repr(name) for name, others in columns.items() if np.shape(others) == (adata.n_obs,))
     if not able:
-        raise InputError(f"{file.name!r} holds no labels: give the file that does as labels=")
+        raise InputError(
+            "{file!r} holds no labels: give the file that does as {labels}", file=file.name, labels=Argument("labels")
+        )
     raise InputError(
-        f"{file.name!r} holds no {wanted!r} with one label for each of its {adata.n_obs} samples: name one of {able} "
-        "with label="
+        "{file!r} holds no {column!r} with one label for each of its {samples} samples: name one of {able} with "
+        "{label}",
+        file=file.name,
+        column=wanted,
+        samples=adata.n_obs,
+        able=able,
+        label=Argument("label"),
     )
 
 

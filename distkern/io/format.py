@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument
 from distkern.io.tables import Orientation
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.samples not in (None, "rows", "columns"):
             raise InputError(
-                f"samples={self.samples!r} must be 'rows' or 'columns': which of them are the samples of the table"
+                "{samples} must be 'rows' or 'columns': which of them are the samples of the table",
+                samples=Argument("samples", self.samples),
             )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument, Sentence
 from distkern.io.format import Columns, ReadOptions
 from distkern.io.registry import find_format, reader_of
 from distkern.io.tables import beginning, check_labels
@@ -20,7 +21,7 @@ def read_labels(
     *,
     label: str | None = None,
     features: Sequence[str] = (),
-    turn: str = "transpose it",
+    turn: str | Sentence = "transpose it",
 ) -> tuple[str, list[str]]:
     r"""Read the label of each sample from a file of any format, matched by id.
 
@@ -119,10 +120,23 @@ def choose_column(path: Path, columns: Columns, label: str | None) -> str:
             return name
     listed = ", ".join(map(repr, list(columns)[:10]))
     if not columns:
-        raise InputError(f"{path.name!r} holds no labels: name another file with labels=")
+        raise InputError(
+            "{file!r} holds no labels: name another file with {labels}", file=path.name, labels=Argument("labels")
+        )
     if label is None:
-        raise InputError(f"{path.name!r} has several columns beside the ids ({listed}): name one with label=")
-    raise InputError(f"{path.name!r} has no column {label!r}: name one of {listed} with label=")
+        raise InputError(
+            "{file!r} has several columns beside the ids ({columns}): name one with {label}",
+            file=path.name,
+            columns=listed,
+            label=Argument("label"),
+        )
+    raise InputError(
+        "{file!r} has no column {column!r}: name one of {columns} with {label}",
+        file=path.name,
+        column=label,
+        columns=listed,
+        label=Argument("label"),
+    )
 
 
 def matched(
@@ -180,11 +194,17 @@ def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
     return spelt
 
 
-def _refuse_transposed(path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], turn: str) -> None:
+def _refuse_transposed(
+    path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], turn: str | Sentence
+) -> None:
     listed = next(iter(columns.values()), {})
     as_samples, as_features = (sum(name.strip() in listed for name in names) for names in (ids, features))
     if as_features > as_samples:
         raise InputError(
-            f"the ids in {path.name!r} match {as_features} features and {as_samples} samples: the matrix looks "
-            f"transposed, so {turn}"
+            "the ids in {file!r} match {features} features and {samples} samples: the matrix looks transposed, so "
+            "{turn}",
+            file=path.name,
+            features=as_features,
+            samples=as_samples,
+            turn=turn,
         )

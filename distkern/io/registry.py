@@ -15,6 +15,7 @@ from typing import Any
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path
+from distkern.core.sentences import Argument
 from distkern.io import formats as folder
 from distkern.io.blocks import Reader
 from distkern.io.format import Container, Format, Opened, ReadOptions
@@ -122,7 +123,10 @@ def check_orientation(path: Path, found: Format, options: ReadOptions) -> None:
     if found.samples is not None and options.samples not in (None, found.samples):
         line = found.samples.removesuffix("s")
         raise InputError(
-            f"in {path.name!r} every {line} is a sample: save it transposed, or leave out samples={options.samples!r}"
+            "in {file!r} every {line} is a sample: save it transposed, or leave out {samples}",
+            file=path.name,
+            line=line,
+            samples=Argument("samples", options.samples),
         )
 
 

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bag_rows import widen_rows
+from distkern.core.bags import widen_rows
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
+from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import PartReader, Reader
-from distkern.io.format import Opened, ReadOptions
-from distkern.io.registry import find_format, open_container, reader_of
+from distkern.io.format import Opened
+from distkern.io.registry import open_container, open_file, reader_of
 
 EXACT_INTEGER = 2**53
 """Largest integer up to which float64 represents every integer."""
@@ -215,16 +216,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     """
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
-    if not isinstance(X, (str, os.PathLike)):
-        return source_of(open_container(X), ids)
-    path = as_path(X)
-    found = find_format(path)
-    if found.samples is None:
-        raise InputError(
-            f"{path.name!r} is a {found.name}, which does not state whether its rows or its columns are the samples: "
-            "read it with distkern.read_expression(path, samples='rows') or samples='columns' first"
-        )
-    return source_of(found.open(path, ReadOptions()), ids)
+    if isinstance(X, (str, os.PathLike)):
+        return source_of(open_file(as_path(X)), ids)
+    return source_of(open_container(X), ids)
 
 
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
@@ -277,8 +271,11 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
         name = str(value)
         if name in first:
             raise InputError(
-                f"two samples have the id {name!r}, at positions {first[name]} and {position}: make the ids unique, or "
-                "give others with ids="
+                "two samples have the id {sample!r}, at positions {first} and {second}: make the ids unique{ids}",
+                sample=name,
+                first=first[name],
+                second=position,
+                ids=OptionalPart(", or give others with {ids}", ids=Argument("ids")),
             )
         first[name] = position
     return tuple(first)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.io.format import Columns, Format, Opened, ReadOptions
 from distkern.io.tables import GZIP, SEPARATORS, beginning, check_labels, read_names, read_numbers, read_texts
 
@@ -18,8 +19,16 @@ def _open_table(path: Path, options: ReadOptions) -> Opened:
     if options.samples is None:
         rows, columns = read_names(path, options.sep)
         raise InputError(
-            f"{path.name!r} has {len(rows):,} rows ({beginning(rows)}) and {len(columns):,} columns "
-            f"({beginning(columns)}): say which are the samples with samples='rows' or samples='columns'"
+            "{file!r} has {rows:,} rows ({first_rows}) and {columns:,} columns ({first_columns}): say which are the "
+            "samples with {in_rows} or {in_columns}{reader}",
+            file=path.name,
+            rows=len(rows),
+            first_rows=beginning(rows),
+            columns=len(columns),
+            first_columns=beginning(columns),
+            in_rows=Argument("samples", "rows"),
+            in_columns=Argument("samples", "columns"),
+            reader=OptionalPart(" of distkern.{call}", call=Call("read_expression")),
         )
     table = read_numbers(path, samples=options.samples, sep=options.sep, label=options.label)
     values, ids, features = table.values, table.rows, table.columns
