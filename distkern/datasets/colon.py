@@ -28,7 +28,8 @@ def load_colon(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[n
     """Load the colon cohort: expression of 2,000 genes in 40 tumour and 22 normal tissues.
 
     The values are intensities of an oligonucleotide array, from 5.8 to 20,903, not transformed, none
-    missing. A larger value means more expression. The genes of this copy have no names (``attribute1`` to ``attribute2000``).
+    missing. A larger value means more expression. The genes of this copy have no names (``attribute1`` to
+    ``attribute2000``).
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ Columns = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files, or of folders, that holds a cohort.
+    r"""A format of files, or of folders, that holds a cohort.
 
     Parameters
     ----------
@@ -112,6 +112,20 @@ class Format:
         Reads the whole file as AnnData, where it holds more than values, names and columns.
     columns
         Reads texts of the samples without their values; by default they are those of the opened file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> def open_words(path, options):
+    ...     lines = [line.split() for line in path.read_text().splitlines()]
+    ...     return Opened(np.array([line[1:] for line in lines], dtype=float), ids=[line[0] for line in lines])
+    >>> words = Format("words", (".words",), open_words)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "cohort.words")
+    ...     _ = path.write_text("a 1 2\nb 3 4\n")
+    ...     words.open(path, ReadOptions()).ids
+    ['a', 'b']
     """
 
     name: str
