@@ -104,12 +104,12 @@ def read_expression(
     _warn_of_spreadsheets(file, list(adata.var_names))
     _check_finite(file, adata)
     if labels is not None:
-        turn = Sentence("transpose it")
+        if_transposed = Sentence("transpose it")
         if samples is not None:
             other = "rows" if samples == "columns" else "columns"
-            turn = Sentence("write {samples}", samples=Argument("samples", other))
+            if_transposed = Sentence("write {samples}", samples=Argument("samples", other))
         ids, features = list(adata.obs_names), list(adata.var_names)
-        column, texts = read_labels(as_path(labels), ids, label=label, features=features, turn=turn)
+        column, texts = read_labels(as_path(labels), ids, label=label, features=features, if_transposed=if_transposed)
         adata.obs[column] = _categories(texts, adata.obs_names)
     adata.uns["distkern"] = {"source": file.name} | ({} if column is None else {"label": column})
     return adata

@@ -21,7 +21,7 @@ def read_labels(
     *,
     label: str | None = None,
     features: Sequence[str] = (),
-    turn: str | Sentence = "transpose it",
+    if_transposed: str | Sentence = "transpose it",
 ) -> tuple[str, list[str]]:
     r"""Read the label of each sample from a file of any format, matched by id.
 
@@ -36,7 +36,7 @@ def read_labels(
         Name of the column of labels; optional if the file has only one.
     features
         Features of the cohort, to detect a transposed matrix.
-    turn
+    if_transposed
         Remedy for a transposed matrix, for the message.
 
     Returns
@@ -58,7 +58,7 @@ def read_labels(
     ('relapse', ['no', 'yes'])
     """
     columns = read_columns(path, ReadOptions(label=label))
-    _refuse_transposed(path, columns, ids, features, turn)
+    _refuse_transposed(path, columns, ids, features, if_transposed)
     column = choose_column(path, columns, label)
     return column, matched(columns[column], ids, path.name)
 
@@ -144,7 +144,7 @@ def matched(
     ids: Sequence[str],
     source: str,
     whose: str = "the cohort",
-    astray: str = "give the labels of these samples, or correct the ids in that file",
+    remedy: str = "give the labels of these samples, or correct the ids in that file",
 ) -> list[str]:
     """Find the label of each sample by its id, ignoring spaces around it.
 
@@ -156,7 +156,7 @@ def matched(
         Samples, each of which must have a label.
     source, whose
         Name of the file of labels, and owner of the samples, for messages.
-    astray
+    remedy
         Remedy if no sample has a label, for the message.
 
     Raises
@@ -173,7 +173,7 @@ def matched(
     strangers = [name for stripped, name in wanted.items() if stripped not in spelt]
     begin = f"its ids begin {beginning(list(known))}; those of {whose} {beginning(ids)}"
     if len(strangers) == len(ids):
-        raise InputError(f"none of the {len(ids)} samples of {whose} is in {source!r} ({begin}): {astray}")
+        raise InputError(f"none of the {len(ids)} samples of {whose} is in {source!r} ({begin}): {remedy}")
     if strangers:
         raise InputError(
             f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
@@ -195,16 +195,16 @@ def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
 
 
 def _refuse_transposed(
-    path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], turn: str | Sentence
+    path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], if_transposed: str | Sentence
 ) -> None:
     listed = next(iter(columns.values()), {})
     as_samples, as_features = (sum(name.strip() in listed for name in names) for names in (ids, features))
     if as_features > as_samples:
         raise InputError(
             "the ids in {file!r} match {features} features and {samples} samples: the matrix looks transposed, so "
-            "{turn}",
+            "{if_transposed}",
             file=path.name,
             features=as_features,
             samples=as_samples,
-            turn=turn,
+            if_transposed=if_transposed,
         )

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError
+from distkern.io.bags import save_bags
 from distkern.io.expression import read_expression
 
 GENES_IN_ROWS = "gene,p1,p2,p3\nTP53,1,2,3\nMYC,4,5.5,6\n"
@@ -112,3 +114,36 @@ def test_ids_that_differ_by_spaces_only_are_refused(tmp_path):
     np.savez(tmp_path / "c.npz", X=np.eye(2), samples=["a", "a "])
     with pytest.raises(InputError, match="the samples 'a' and 'a ' of the cohort differ by spaces only: rename one"):
         read_expression(tmp_path / "c.npz", labels=clinical(tmp_path, "id,y\na,1\n"))
+
+
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
+@pytest.mark.parametrize("name", ["meta.h5ad", "meta.zarr", "meta.npz", "bags.zarr", "meta.data"])
+def test_labels_come_from_a_second_file_of_any_format(tmp_path, name):
+    path, ids, labels = tmp_path / name, ["p3", "p1", "p2", "p9"], ["no", "yes", "yes", "no"]
+    if name == "meta.npz":
+        np.savez(path, X=np.eye(4), samples=ids, y=labels, age=[1, 2, 3, 4])
+    elif name == "bags.zarr":
+        save_bags(Bags.from_arrays([[[1.0]]] * 4, ids=ids, labels=labels), path)
+    elif name == "meta.data":
+        path.write_text("id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, label in zip(ids, labels, strict=True)))
+    else:
+        adata = anndata.AnnData(np.eye(4), obs=pd.DataFrame({"label": labels}, index=ids))
+        adata.write_h5ad(path) if name == "meta.h5ad" else adata.write_zarr(path)
+    table = write(tmp_path, GENES_IN_ROWS)
+    adata = read_expression(table, samples="columns", labels=path)
+    assert list(adata.obs["label"]) == ["yes", "yes", "no"]
+    with pytest.raises(InputError, match=r"has no column 'site': name one of '(label|y)'.* with label="):
+        read_expression(table, samples="columns", labels=path, label="site")
+
+
+def test_missing_values_of_a_column_are_missing_labels(tmp_path):
+    obs = pd.DataFrame({"label": ["yes", None, "no"]}, index=["p1", "p2", "p3"])
+    anndata.AnnData(np.eye(3), obs=obs).write_h5ad(tmp_path / "meta.h5ad")
+    with pytest.raises(InputError, match=r"sample 'p2' has the label '' in 'meta\.h5ad', which means missing"):
+        read_expression(write(tmp_path, GENES_IN_ROWS), samples="columns", labels=tmp_path / "meta.h5ad")
+
+
+def test_file_without_labels_is_refused(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    with pytest.raises(InputError, match=r"'X\.npy' holds no labels: name another file with labels="):
+        read_expression(write(tmp_path, GENES_IN_ROWS), samples="columns", labels=tmp_path / "X.npy")
