@@ -176,7 +176,7 @@ class BagContract(KernelContract):
                 kernel.tile(first, second)
 
     def test_plain_samples_are_refused(self):
-        with pytest.raises(InputError, match="the samples are no bags"):
+        with pytest.raises(InputError, match="the samples are not bags"):
             self.kernel(np.arange(1.0, 9.0).reshape(2, 4))
 
     def test_planned_memory_is_positive_and_grows_with_the_tile(self):
