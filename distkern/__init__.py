@@ -84,7 +84,7 @@ _HOMES = {
     "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_SUBPACKAGES = ("datasets",)
+_SUBPACKAGES = {"datasets": "distkern.datasets"}
 
 __all__ = ["__version__", *sorted(_HOME_OF), *_SUBPACKAGES]
 
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name in _SUBPACKAGES:
-        return import_module(f"distkern.{name}")
+        return import_module(_SUBPACKAGES[name])
     raise AttributeError(f"module 'distkern' has no attribute {name!r}")
 
 

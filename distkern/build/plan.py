@@ -13,6 +13,7 @@ import numpy as np
 
 from distkern.build.validate import Job
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.engine.executors import usable_cores
@@ -254,10 +255,16 @@ def _fitting_side(given: int | None, chosen: int, limits: Sequence[Limit]) -> in
     if fits(smallest):
         return given or largest(fits, chosen)
     limit, fitting = next(limit for limit in limits if not limit.fits(smallest)), largest(fits, smallest)
-    remedy = f"the largest tile that fits is {fitting}" if fitting else "allow more by memory_limit=, or fewer threads"
+    remedy = Sentence("raise {memory_limit}, or use fewer threads", memory_limit=Argument("memory_limit"))
+    if fitting:
+        remedy = Sentence("the largest tile that fits is {tile}", tile=fitting)
     raise MemoryLimitError(
-        f"{limit.work} on tiles of side {smallest} takes {readable_bytes(limit.bytes_of(smallest))} and may take "
-        f"{readable_bytes(limit.allowed)}: {remedy}"
+        "{work} on tiles of side {tile} takes {needed} and may take {allowed}: {remedy}",
+        work=limit.work,
+        tile=smallest,
+        needed=readable_bytes(limit.bytes_of(smallest)),
+        allowed=readable_bytes(limit.allowed),
+        remedy=remedy,
     )
 
 
@@ -299,8 +306,12 @@ def refuse_full_disk(needed: int, path: str) -> None:
     free = at(place(path)).free_bytes()
     if free is not None and needed > free:
         raise MemoryLimitError(
-            f"the store takes {readable_bytes(needed)} and the disk of {path!r} has {readable_bytes(free)}: "
-            'give a path on a larger disk, or dtype="float32" for half the bytes'
+            "the store takes {needed} and the disk of {store!r} has {free}: give a path on a larger disk, or {dtype} "
+            "for half the bytes",
+            needed=readable_bytes(needed),
+            store=path,
+            free=readable_bytes(free),
+            dtype=Argument("dtype", "float32"),
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
 
 Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
@@ -502,7 +503,10 @@ def numbers_of(frame: Any, columns: list[str]) -> Floats:
         If there is no column, or one is not numeric.
     """
     if not columns:
-        raise InputError("the table has no column of numbers that could be coordinates: name some with columns=")
+        raise InputError(
+            "the table has no column of numbers that could be coordinates: name some with {columns}",
+            columns=Argument("columns"),
+        )
     for column in columns:
         if frame.columns.tolist().count(column) > 1:
             raise InputError(f"the table has several columns {column!r}: rename them")
@@ -511,7 +515,10 @@ def numbers_of(frame: Any, columns: list[str]) -> Floats:
     except (TypeError, ValueError):
         wrong = next(name for name in columns if frame[name].dtype.kind not in "biuf")
         raise InputError(
-            f"column {wrong!r} does not hold numbers only: name the columns with coordinates by columns=, or fill it in"
+            "column {column!r} does not hold numbers only: name the columns with coordinates by {columns}, or fill "
+            "it in",
+            column=wrong,
+            columns=Argument("columns"),
         ) from None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import MemoryLimitError
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Floats
 from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
@@ -56,6 +57,11 @@ def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:
     needed = bytes_per_tile(kernel, new, stored, n) + 24 * new * n
     if needed > share_of(None, 1):
         raise MemoryLimitError(
-            f"the kernel between {new} new samples and {stored} stored ones takes {readable_bytes(needed)}: give fewer "
-            "at a time, or use compute_gram(kernel, new, Y=old, store=...)"
+            "the kernel between {new} new samples and {stored} stored ones takes {needed}: give fewer at a time, or "
+            "use {call} with the stored samples as {Y}",
+            new=new,
+            stored=stored,
+            needed=readable_bytes(needed),
+            call=Call("compute_gram"),
+            Y=Argument("Y"),
         )

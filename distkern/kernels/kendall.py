@@ -14,13 +14,17 @@ from distkern.compiled.checks import are_rankings, are_sparse_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import rank_sparse
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, constant_sample, refuse_constant, refuse_nan, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.planning import bytes_per_tile, stored_dtype
 from distkern.kernels.trust import is_valid
 
-CONSTANT_REMEDY = 'leave it out, or use Kendall(ties="zero"), where it has kernel value 0'
+CONSTANT_REMEDY = Sentence(
+    "leave it out, or use {kernel}, where it has kernel value 0",
+    kernel=Call("Kendall", (Argument("ties", "zero"),)),
+)
 
 
 @dataclass(frozen=True)

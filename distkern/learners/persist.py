@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing, written_whole
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array
 from distkern.engine.memory import share_of
 from distkern.kernels.base import Kernel, Prepared
@@ -190,8 +191,10 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
 def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
     if not hasattr(gram, "prepared_columns"):
         raise InputError(
-            "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from "
-            "compute_gram or a slice of it, or without gram="
+            "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from {call} "
+            "or a slice of it, or without {gram}",
+            call=Call("compute_gram"),
+            gram=Argument("gram"),
         )
     prepared = gram.prepared_columns()
     if gram.n_features is None and not _is_sound(gram.kernel, prepared, None):
