@@ -41,6 +41,7 @@ def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
         assert time.monotonic() < deadline
         said = run("status", path, "--json") if path.exists() else None
         found = json.loads(said.stdout) if said and said.exit_code == 0 else None
+        time.sleep(0.1)
     assert found["state"] == "running"
     assert found["run"]["phase"] in ("prepare rows", "compute tiles")
     assert found["run"]["client"].endswith(f":{working.pid}")
