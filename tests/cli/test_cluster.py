@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,18 +11,23 @@ from distkern import Kendall, KernelKMeans, cluster_consensus, cluster_numbers, 
 from distkern.datasets import load_apa
 
 
-@pytest.fixture
-def votes(tmp_path):
+@pytest.fixture(scope="module")
+def written_votes(tmp_path_factory):
     """The ballots of the APA as a table with a column of counts, and as a store."""
-    apa = load_apa()
+    folder, apa = tmp_path_factory.mktemp("votes"), load_apa()
     ids = [f"b{number:03d}" for number in range(len(apa))]
-    with (tmp_path / "votes.csv").open("w") as stream:
+    with (folder / "votes.csv").open("w") as stream:
         out = csv.writer(stream)
         out.writerow(["id", *(f"candidate{item}" for item in apa.items), "voters"])
         out.writerows([name, *row, count] for name, row, count in zip(ids, apa.values, apa.counts, strict=True))
-    cohort = read_expression(tmp_path / "votes.csv", samples="rows", label="voters")
-    compute_gram(Kendall(), cohort, store=tmp_path / "votes.zarr", tile=50, progress=False)
-    return tmp_path
+    cohort = read_expression(folder / "votes.csv", samples="rows", label="voters")
+    compute_gram(Kendall(), cohort, store=folder / "votes.zarr", tile=50, progress=False)
+    return folder
+
+
+@pytest.fixture
+def votes(tmp_path, written_votes):
+    return shutil.copytree(written_votes, tmp_path, dirs_exist_ok=True)
 
 
 def test_clusters_are_those_of_the_library(run, votes):
