@@ -1,4 +1,4 @@
-"""``distkern verify``: compare all that a store holds with its checksums."""
+"""``distkern verify``: compare the contents of a store with their checksums, and repair them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from distkern.cli.common import StorePlace, json_option, open_store, print_json, progress_of, quiet_option, say
+from distkern.cli.common import StoreLocation, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import CorruptTileError, StoreError
@@ -20,8 +20,8 @@ The exit code is 3 if something is damaged and was not repaired."""
 
 
 @click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
-@click.argument("store", type=StorePlace())
-@click.option("--repair", is_flag=True, help="Recompute damaged tiles, from the samples prepared in the store.")
+@click.argument("store", type=StoreLocation())
+@click.option("--repair", is_flag=True, help="Recompute damaged tiles from the samples in the store.")
 @json_option
 @quiet_option
 def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
@@ -44,7 +44,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
             click.echo(f"{store}: recomputed {repaired:,} damaged tile{'s' if repaired > 1 else ''}")
         if not left:
             click.echo(
-                f"{store}: whole: {info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
+                f"{store}: intact: {info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
             )
     if left:
         number = f"{len(left):,} damaged part{'s' if len(left) > 1 else ''}"
@@ -53,7 +53,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
         )
     if not info["complete"]:
         verb = "append" if gram.status()["grown"] else "gram"
-        say(f"the matrix is not complete: the same `distkern {verb}` goes on where it stopped", quiet)
+        say(f"the matrix is not complete: the same `distkern {verb}` continues where it stopped", quiet)
 
 
 def _shortly(error: CorruptTileError) -> str:

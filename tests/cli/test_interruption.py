@@ -33,7 +33,7 @@ def test_interrupted_run_is_completed_by_the_same_command(tmp_path, run):
     working.send_signal(signal.SIGINT)
     _, said = working.communicate(timeout=60)
     assert working.returncode == 5
-    assert f"Error: interrupted: what had finished is in '{store}'" in said
+    assert f"Error: interrupted: all finished results are in '{store}'" in said
     assert "Traceback" not in said
     info = open_gram(store).info()
     assert 0 < info["tiles_done"] < info["tiles"]
@@ -59,15 +59,16 @@ def test_interrupted_workers_say_nothing(tmp_path):
     os.killpg(working.pid, signal.SIGINT)
     _, said = working.communicate(timeout=60)
     assert working.returncode == 5
-    assert said == f"Error: interrupted: what had finished is in '{store}', and the same command goes on from there\n"
+    advice = f"all finished results are in '{store}', and the same command continues from there"
+    assert said == f"Error: interrupted: {advice}\n"
 
 
 @pytest.mark.parametrize(
     ("number", "options", "advised"),
     [
-        (signal.SIGTERM, (), "the same command goes on"),
-        (signal.SIGINT, ("--overwrite",), "the same command without --overwrite goes on"),
-        (signal.SIGINT, ("--no-resume",), "the same command without --no-resume goes on"),
+        (signal.SIGTERM, (), "the same command continues"),
+        (signal.SIGINT, ("--overwrite",), "the same command without --overwrite continues"),
+        (signal.SIGINT, ("--no-resume",), "the same command without --no-resume continues"),
     ],
 )
 def test_advice_after_an_interruption_keeps_the_work(tmp_path, run, monkeypatch, number, options, advised):
@@ -85,7 +86,7 @@ def test_advice_after_an_interruption_keeps_the_work(tmp_path, run, monkeypatch,
     words = ["gram", tmp_path / "X.npy", store, "--kernel", "kendall", "--tile", "4", "--threads", "1"]
     done = run(*words, *options)
     assert done.exit_code == 5
-    assert f"Error: interrupted: what had finished is in '{store}', and {advised} from there\n" in done.stderr
+    assert f"Error: interrupted: all finished results are in '{store}', and {advised} from there\n" in done.stderr
     info = open_gram(store).info()
     assert 0 < info["tiles_done"] < info["tiles"]
     monkeypatch.undo()

@@ -510,7 +510,7 @@ def test_after_an_interrupted_append_append_is_advised(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         append_gram(store, X[8:], executor="serial", progress=interrupt)
     for command in ("status", "info", "verify"):
-        assert "the same `distkern append` goes on" in (done := run(command, store)).stdout + done.stderr, command
+        assert "the same `distkern append` continues" in (done := run(command, store)).stdout + done.stderr, command
     again = run("gram", tmp_path / "old.npy", store, "--kernel", "linear", "--tile", "2")
     assert again.exit_code == 3
     assert "run `distkern append` again as before" in again.stderr
