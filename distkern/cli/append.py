@@ -19,7 +19,7 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
-    say_what_was_computed,
+    report_computed,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -68,4 +68,4 @@ def append(
     rows, cols = grown.shape
     added = rows - before if complete else len(X)  # an interrupted command had already added them to the shape
     click.echo(f"{store}: {added:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
-    say_what_was_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")
+    report_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")

@@ -325,7 +325,7 @@ def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
         raise InputError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it first")
 
 
-def say_what_was_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
+def report_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
     """Report the last run of this process after the first ``before`` runs of the store; ``nothing`` if it has none."""
     from distkern.store.runs import this_client
 

@@ -69,9 +69,9 @@ def _named(error: Exception) -> str:
 
 
 @contextmanager
-def one_line_ends(debug: bool = False) -> Iterator[None]:
+def one_line_errors(debug: bool = False) -> Iterator[None]:
     """Turn errors, interruptions and warnings of the block into one line each; ``debug`` adds the traceback."""
-    with _terminated_like_interrupted(), _one_line_warnings():
+    with _sigterm_as_interrupt(), _one_line_warnings():
         try:
             yield
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
@@ -79,14 +79,14 @@ def one_line_ends(debug: bool = False) -> Iterator[None]:
         except (KeyboardInterrupt, click.Abort):
             # unfinished coroutines of Zarr's event loop would print warnings after our line
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
-            raise Failure(_what_interruption_means(), INTERRUPTED) from None
+            raise Failure(_interruption_message(), INTERRUPTED) from None
         except Exception as error:
             if debug:
                 click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
             raise failure_of(error) from None
 
 
-def _what_interruption_means() -> str:
+def _interruption_message() -> str:
     context = click.get_current_context(silent=True)
     advice = context.meta.get("distkern.interrupted") if context else None
     return f"interrupted: {advice or f'run {the_same_command()} again'}"
@@ -98,7 +98,7 @@ def on_interruption(advice: str) -> None:
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """Handle SIGTERM, which batch systems send, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -24,12 +24,12 @@ from distkern.cli.common import (
     quiet_option,
     refuse_several_executors,
     refuse_unwritable,
-    say_what_was_computed,
+    report_computed,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import kernel_of, kernel_options
-from distkern.cli.wording import go_on_without, the_same_command
+from distkern.cli.wording import continue_without, the_same_command
 from distkern.core.errors import StoreMismatchError
 from distkern.core.sentences import Argument
 
@@ -117,7 +117,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
     kernel, X, Y = read_arguments(**given)
-    go_on_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
+    continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
         on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
         matrix = compute_gram(
@@ -144,7 +144,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
     if error:
         click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
-    say_what_was_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
+    report_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
 
 
 def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:

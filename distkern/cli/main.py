@@ -12,7 +12,7 @@ from distkern.cli.bags import bags
 from distkern.cli.cluster import cluster
 from distkern.cli.demo import demo
 from distkern.cli.deploy import deploy
-from distkern.cli.errors import EXIT_CODES, one_line_ends
+from distkern.cli.errors import EXIT_CODES, one_line_errors
 from distkern.cli.evaluate import evaluate
 from distkern.cli.gram import gram
 from distkern.cli.info import info
@@ -43,7 +43,7 @@ class Distkern(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand, and turn an exception into one line and an exit code."""
-        with one_line_ends(debug=ctx.params["debug"]):
+        with one_line_errors(debug=ctx.params["debug"]):
             return super().invoke(ctx)
 
 

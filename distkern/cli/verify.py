@@ -29,7 +29,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     from distkern.build.repair import repair_gram
 
     gram = open_store(store)
-    damage = [_shortly(found) for found in gram.damages(progress=progress_of(quiet))]
+    damage = [_description(found) for found in gram.damages(progress=progress_of(quiet))]
     on_interruption("run the same command again")
     repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
     left = gram.damages(progress=False) if repaired else damage
@@ -56,6 +56,6 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
         say(f"the matrix is not complete: the same `distkern {verb}` continues where it stopped", quiet)
 
 
-def _shortly(error: CorruptTileError) -> str:
+def _description(error: CorruptTileError) -> str:
     """Name the damage, without the advice to use the command that the user has just run."""
     return str(error.fields["damage"]) if "damage" in error.fields else in_cli_words(error)

@@ -47,7 +47,7 @@ COMMANDS: dict[str, str | None] = {
 """The command, or the option, of each function and class that a message refers to; None where there is none."""
 
 
-def go_on_without(*options: str) -> None:
+def continue_without(*options: str) -> None:
     """Set the options to leave out, so that the same command continues instead of starting again."""
     click.get_current_context().meta["distkern.without"] = options
 
