@@ -21,9 +21,9 @@ from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.gram.base import StoredGram
 from distkern.gram.cross import known_features
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.open import handle_of
 from distkern.gram.prepared import prepared_block
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
@@ -61,14 +61,14 @@ class Added:
 
 
 def append_gram(
-    gram: Gram | NystromGram | str | os.PathLike[str],
+    gram: StoredGram | str | os.PathLike[str],
     X: Any,
     *,
     ids: Any = None,
     executor: Any = None,
     memory_limit: int | str | None = None,
     progress: Any = None,
-) -> Gram | NystromGram:
+) -> StoredGram:
     """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
@@ -117,8 +117,8 @@ def append_gram(
            [-1.   ,  1.   , -0.333],
            [ 0.333, -0.333,  1.   ]])
     """
-    store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
-    kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
+    store = GramStore.opened(gram.path if isinstance(gram, StoredGram) else gram)
+    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else from_spec(store.meta["kernel"])
     if kernel.stored().spec() != store.meta["stored"]:
         raise StoreMismatchError(
             "{store!r} was replaced by a store of another kernel: {reopen}repeat {again}",
@@ -135,7 +135,7 @@ def append_gram(
     before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
     added = _compared(store, before, kernel, source)
     if complete and _are_the_last(store, source, added):
-        return opened_gram(store, kernel, None if executor is None else pool)
+        return handle_of(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
         _refuse_lost_samples(store, len(store.generations))
@@ -162,7 +162,7 @@ def append_gram(
     store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0], limit)
-    return opened_gram(store, kernel, None if executor is None else pool)
+    return handle_of(store, kernel, None if executor is None else pool)
 
 
 def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:

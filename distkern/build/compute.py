@@ -20,8 +20,8 @@ from distkern.core.units import parse_bytes
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.base import StoredGram
+from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
 from distkern.store.addresses import place
 from distkern.store.location import exists
@@ -46,7 +46,7 @@ def compute_gram(
     resume: bool = True,
     overwrite: bool = False,
     progress: Any = None,
-) -> Gram | NystromGram:
+) -> StoredGram:
     """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
 
     Parameters
@@ -155,7 +155,7 @@ def compute_gram(
     opened.sweep()
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener, limit=limit)
-    return opened_gram(opened, job.kernel, None if executor is None else pool)
+    return handle_of(opened, job.kernel, None if executor is None else pool)
 
 
 def await_workers(pool: Executor, listener: Listener) -> None:

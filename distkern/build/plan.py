@@ -19,6 +19,7 @@ from distkern.core.units import readable_bytes, readable_seconds
 from distkern.engine.executors import usable_cores
 from distkern.engine.memory import RESTING, largest
 from distkern.kernels.base import Kernel
+from distkern.kernels.planning import bytes_per_tile, stored_dtype
 from distkern.kernels.timing import TileSeconds, measure
 from distkern.store.addresses import place
 from distkern.store.grid import Grid
@@ -166,7 +167,7 @@ def make_plan(
         If even the smallest tile, or the given one, does not fit.
     """
     stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.sides) == 1
-    dtype = stored.stored_dtype(job.n_features, dtype)
+    dtype = stored_dtype(stored, job.n_features, dtype)
     item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
     timing = measure(stored, job.sample, min(workers, usable_cores()))
 
@@ -216,7 +217,7 @@ def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: i
     prepared, item
         Bytes of a prepared sample and of a stored value.
     """
-    computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, n) + 3 * item * a * b
+    computing = (a + b + max(a, b)) * prepared + bytes_per_tile(stored, a, b, n) + 3 * item * a * b
     return max(computing, bytes_of_preparing(max(a, b), n, prepared))
 
 

@@ -60,6 +60,17 @@ class SampleError(InputError):
         return str(self.args[0])
 
 
+class KernelNotFoundError(DistkernError, ImportError):
+    """The class of a kernel that is not part of distkern is not defined in this process: ``kernel`` and ``module``."""
+
+    def __init__(self, message: str, kernel: str, module: str) -> None:
+        super().__init__(message, kernel, module)
+        self.kernel, self.module = kernel, module
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class MissingExtraError(DistkernError, ImportError):
     """A feature needs an optional dependency that is not installed."""
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bag_rows import widen_rows
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, widen_rows
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.core.sentences import Argument, OptionalPart

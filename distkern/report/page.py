@@ -10,8 +10,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.sentences import Argument
 from distkern.core.typing import Spec
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram
+from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
 from distkern.plot.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
 from distkern.plot.summary import as_percent, chosen_C
@@ -128,7 +127,7 @@ def _said(
 ) -> Spec:
     """Everything that the page says in words and numbers."""
     words = content.kernel_words(matrix)
-    info = matrix.info() if isinstance(matrix, Gram | NystromGram) else None
+    info = matrix.info() if isinstance(matrix, StoredGram) else None
     said: Spec = {
         "title": title or content.title_of(matrix, words),
         "kernel": words,
