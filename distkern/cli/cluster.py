@@ -133,11 +133,9 @@ def cluster(
     **given: Any,
 ) -> None:
     """Cluster the samples of INPUT by kernel k-means."""
-    if choose == "gap" and not references:
-        raise click.UsageError("--choose gap needs reference data: add, for example, --references 20")
-    _refuse_unwritable(out, report, overwrite)
     is_store = _is_store(input, given["kernel"])
-    _refuse_usage(is_store, consensus, given)
+    _refuse_usage(is_store, choose, references, consensus, given)
+    _refuse_unwritable(out, report, overwrite)
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
         X, kernel, ids = _opened(input, executor, given) if is_store else _read(Path(input), given)
@@ -167,17 +165,8 @@ def cluster(
     if report is not None:
         from distkern.report.cluster_page import write_cluster_report
 
-        write_cluster_report(
-            report,
-            X,
-            found,
-            kernel=kernel,
-            n_clusters=chosen,
-            sample_weight=weights,
-            rankings=rankings,
-            cohort=cohort,
-            overwrite=overwrite,
-        )
+        options = {"kernel": kernel, "n_clusters": chosen, "sample_weight": weights, "overwrite": overwrite}
+        write_cluster_report(report, X, found, rankings=rankings, cohort=cohort, **options)
     if as_json:
         about = {"samples": len(ids), "n_clusters": chosen, "clusters": groups, "by_number": found.table()}
         print_json(about | {name: file and str(file) for name, file in (("out", out), ("report", report))})
@@ -208,7 +197,9 @@ def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -
         require_extras()
 
 
-def _refuse_usage(is_store: bool, consensus: str | None, given: dict[str, Any]) -> None:
+def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str | None, given: dict[str, Any]) -> None:
+    if choose == "gap" and not references:
+        raise click.UsageError("--choose gap needs reference data: add, for example, --references 20")
     if is_store and given["kernel"] is not None:
         raise click.UsageError("--kernel is for a cohort: a store already has a kernel")
     if not is_store and given["kernel"] is None:
