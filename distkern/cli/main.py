@@ -1,4 +1,4 @@
-"""The command ``distkern``: its subcommands, and how they end."""
+"""The command ``distkern`` and its subcommands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from distkern.cli.bags import bags
 from distkern.cli.cluster import cluster
 from distkern.cli.demo import demo
 from distkern.cli.deploy import deploy
-from distkern.cli.errors import EXIT_CODES, one_line_ends
+from distkern.cli.errors import EXIT_CODES, one_line_errors
 from distkern.cli.evaluate import evaluate
 from distkern.cli.gram import gram
 from distkern.cli.info import info
@@ -35,15 +35,15 @@ Results go to stdout; progress, warnings and errors to stderr."""
 
 
 class Distkern(click.Group):
-    """Subcommands in the order of their use, each of which ends in one line when it fails."""
+    """Lists the subcommands in the order of their use, and turns their errors into one line each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the subcommands as they were added."""
+        """Return the subcommands in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand, and turn what it raises into a line and an exit code."""
-        with one_line_ends(debug=ctx.params["debug"]):
+        """Run a subcommand, and turn an exception into one line and an exit code."""
+        with one_line_errors(debug=ctx.params["debug"]):
             return super().invoke(ctx)
 
 
@@ -55,7 +55,7 @@ class Distkern(click.Group):
 def main(debug: bool) -> None:
     """Compute kernel (Gram) matrices of rankings and expression cohorts in tiles, on threads or a Dask cluster.
 
-    A matrix lies in a store on disk, may be larger than memory, and goes on where an interrupted run stopped.
+    A matrix is stored on disk and may be larger than memory. An interrupted run continues where it stopped.
     """
 
 
