@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md work: each is written to its file in an overlay of the package, and its tests are run."""
+"""The examples of CONTRIBUTING.md work: they are written to files that overlay the package, and their tests are run."""
 
 import re
 import shutil
@@ -48,8 +48,9 @@ def run(folder, examples):
     paths = f"pythonpath={ROOT / 'tests'}"
     command = [sys.executable, "-m", "pytest", *options, "-o", paths, f"--junitxml={folder / 'result.xml'}", "tests"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
-    outcomes = {}
-    for case in ElementTree.parse(folder / "result.xml").iter("testcase"):
+    outcomes, result = {}, folder / "result.xml"
+    assert result.exists(), done.stdout + done.stderr
+    for case in ElementTree.parse(result).iter("testcase"):
         bad = [element.tag for element in case if element.tag in ("failure", "error", "skipped")]
         outcomes.setdefault(case.get("classname"), []).append(bad[0] if bad else "passed")
     return outcomes, done.stdout + done.stderr
