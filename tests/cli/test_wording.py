@@ -262,8 +262,10 @@ MESSAGES = [
     (absent_label, "give the file that holds them as labels=", "give the file that holds them as --labels FILE"),
     (
         text_among_numbers,
-        "if 'a b' contains labels write label='a b', and if the samples are the table's columns write samples='columns'",
-        "if 'a b' contains labels write --label 'a b', and if the samples are the table's columns write --samples columns",
+        "if 'a b' contains labels write label='a b', and if the samples are the table's columns write "
+        "samples='columns'",
+        "if 'a b' contains labels write --label 'a b', and if the samples are the table's columns write "
+        "--samples columns",
     ),
     (several_labels, "name one with label=", "name one with --label COLUMN"),
     (other_label, "name one of 'a', 'b' with label=", "name one of 'a', 'b' with --label COLUMN"),
