@@ -37,8 +37,18 @@ def refuse_existing(path: Path, overwrite: bool) -> None:
     """
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: give the path of a file")
-    if path.exists() and not overwrite:
-        raise _occupied(path)
+    if path.exists():
+        refuse_occupied(path, overwrite)
+
+
+def refuse_occupied(path: Path, overwrite: bool) -> None:
+    """Raise InputError if a path exists and may not be replaced."""
+    if os.path.lexists(path) and not overwrite:
+        raise InputError(
+            "{path!r} exists: give another path, or {overwrite} to replace it",
+            path=str(path),
+            overwrite=Argument("overwrite", True),
+        )
 
 
 @contextmanager
@@ -97,10 +107,10 @@ def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Pat
     """
     building, old = (path.with_name(f".{path.name}.{uuid4().hex}.{end}") for end in ("part", "old"))
     try:
-        _refuse_occupied(path, overwrite)
+        refuse_occupied(path, overwrite)
         building.mkdir(parents=True)
         yield building
-        _refuse_occupied(path, overwrite)
+        refuse_occupied(path, overwrite)
         if os.path.lexists(path):
             os.rename(path, old)
         os.rename(building, path)
@@ -111,19 +121,6 @@ def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Pat
             os.rename(old, path)
         for left in (building, old):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _occupied(path: Path) -> InputError:
-    return InputError(
-        "{file!r} exists: give another path, or {overwrite} to replace it",
-        file=str(path),
-        overwrite=Argument("overwrite", True),
-    )
-
-
-def _refuse_occupied(path: Path, overwrite: bool) -> None:
-    if os.path.lexists(path) and not overwrite:
-        raise _occupied(path)
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = True) -> None:
