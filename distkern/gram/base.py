@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from distkern.core.errors import InputError
+from distkern.core.errors import CorruptTileError, InputError
+from distkern.core.sentences import Call
 from distkern.core.typing import Array, Spec
 from distkern.engine.progress import progress_listener
 from distkern.gram.verify import damages
@@ -70,8 +71,11 @@ class StoredGram(BaseGram):
         """
         if kernel.stored().spec() != self._store.meta["stored"]:
             raise InputError(
-                f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
-                "compute it from the samples with compute_gram"
+                "{kernel!r} is not made of what {store!r} stores ({stored!r}): compute it from the samples with {call}",
+                kernel=kernel,
+                store=self.path,
+                stored=from_spec(self._store.meta["stored"]),
+                call=Call("compute_gram"),
             )
         view = self.of_store(self._store, kernel, self._executor)
         for axis in self._store.sides:
@@ -124,6 +128,10 @@ class StoredGram(BaseGram):
         progress
             ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
         """
+        return [str(error) for error in self.damages(progress)]
+
+    def damages(self, progress: Any = None) -> list[CorruptTileError]:
+        """Compare everything that is done with its checksum, as `verify` does; return the errors."""
         return damages(self._store, progress_listener(progress))
 
     def bytes_read(self) -> int:

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from distkern.core.errors import StoreError, StoreMismatchError
-from distkern.kernels.base import FEATURE_BYTES, Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
+from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
 from distkern.store.addresses import refuse_beyond_memory
 from distkern.store.samples import DIAGONAL, StoredSamples
 from distkern.store.tiles import GramStore
@@ -83,7 +84,7 @@ def valid_block(store: GramStore, block: Prepared) -> Prepared:
     """
     n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
     refuse_beyond_memory(store.path, "a sample", FEATURE_BYTES * n)
-    if not kernel.could_have_prepared(block, n):
+    if not could_have_prepared(kernel, block, n):
         raise StoreError(
             f"{store.path!r} holds prepared samples {block.start}–{block.start + len(block) - 1} that match their "
             f"checksum, but {kernel!r} cannot have prepared them: compute the matrix into another store"

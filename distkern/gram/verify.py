@@ -11,8 +11,8 @@ from distkern.core.events import Listener, Progress
 from distkern.store.tiles import GramStore
 
 
-def damages(store: GramStore, listener: Listener) -> list[str]:
-    """Compare everything that is done with its checksum; return one sentence for each damaged part."""
+def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
+    """Compare everything that is done with its checksum; return an error for each mismatch."""
     damaged = []
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
@@ -23,6 +23,6 @@ def damages(store: GramStore, listener: Listener) -> list[str]:
         try:
             read()
         except CorruptTileError as error:
-            damaged.append(str(error))
+            damaged.append(error)
         listener(Progress("verify", step, len(reads)))
     return damaged

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.sentences import Argument
 from distkern.core.typing import Spec
 from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
@@ -97,7 +98,10 @@ def _check(
 ) -> None:
     if evaluation is None:
         if reference is not None:
-            raise InputError("there is a reference and no evaluation to compare it with: pass evaluation=")
+            raise InputError(
+                "there is a reference and no evaluation to compare it with: pass {evaluation}",
+                evaluation=Argument("evaluation"),
+            )
         return
     from distkern.learners.selection import Evaluation  # scikit-learn is needed for pages of an evaluation only
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from distkern.core.bag_rows import split_rows
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, split_rows
 from distkern.core.errors import InputError
 from distkern.core.images import bags_from_images
 from distkern.io.source import as_source
@@ -58,8 +57,8 @@ def test_rows_are_read_as_a_cohort_with_its_names():
         (lambda: Bags.from_arrays([[1.0]], [[1.0, 1.0]]), "the weights do not fit the points"),
         (lambda: Bags.from_arrays([[1.0], [2.0]], ids=["a", "a"]), "two bags have the name 'a'"),
         (lambda: Bags.from_arrays([[1.0], [2.0]], labels=[1]), r"labels of shape \(1,\) for 2 bags"),
-        (lambda: Bags.from_arrays([["x"]]), "bag 0 is no array of numbers"),
-        (lambda: split_rows(np.ones((2, 4))), "the samples are no bags"),
+        (lambda: Bags.from_arrays([["x"]]), "bag 0 is not an array of numbers"),
+        (lambda: split_rows(np.ones((2, 4))), "the samples are not bags"),
         (lambda: bags_from_images(np.zeros((1, 3, 3))), "image '0' has no pixel brighter than 190"),
         (lambda: bags_from_images(np.zeros((3, 3))), r"images have shape \(3, 3\)"),
         (lambda: Bags.from_arrays([[1.0]])["b"], None),
