@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import click
 
+from distkern import cli
 from distkern._version import __version__
-from distkern.cli.append import append
-from distkern.cli.bags import bags
-from distkern.cli.cluster import cluster
-from distkern.cli.demo import demo
-from distkern.cli.deploy import deploy
 from distkern.cli.errors import EXIT_CODES, one_line_errors
-from distkern.cli.evaluate import evaluate
-from distkern.cli.gram import gram
-from distkern.cli.info import info
-from distkern.cli.plan import plan
-from distkern.cli.report import report
-from distkern.cli.reproduce import reproduce
-from distkern.cli.status import status
-from distkern.cli.verify import verify
+
+IN_ORDER = (
+    *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
+    *("evaluate", "cluster", "report", "reproduce", "deploy"),
+)
+"""Commands that the help lists first, in the order of their use; all others follow in alphabetical order."""
 
 EPILOG = f"""\b
 Examples:
@@ -59,5 +56,14 @@ def main(debug: bool) -> None:
     """
 
 
-for _command in (demo, bags, plan, gram, append, status, info, verify, evaluate, cluster, report, reproduce, deploy):
+def _commands() -> Iterator[click.Command]:
+    """Find the command of each file in this folder: the one that is named after its file."""
+    names = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"main"}
+    for name in sorted(names, key=lambda name: (IN_ORDER.index(name) if name in IN_ORDER else len(IN_ORDER), name)):
+        command = getattr(import_module(f"{cli.__name__}.{name}"), name, None)
+        if isinstance(command, click.Command):
+            yield command
+
+
+for _command in _commands():
     main.add_command(_command)

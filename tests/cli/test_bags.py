@@ -145,7 +145,7 @@ def test_options_that_bags_do_not_take_are_refused(tmp_path, run, bags):
     for more, said in (
         (("--samples", "columns"), "every bag is a sample: leave out --samples"),
         (("--label", "ill"), "holds bags and no columns: leave out --label"),
-        (("--labels", path, "--label", "ill"), "has no column 'ill' to take labels from"),
+        (("--labels", path, "--label", "ill"), "has no column 'ill': name one of 'label' with --label"),
     ):
         done = run(*words, *more)
         assert done.exit_code == 3

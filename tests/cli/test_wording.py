@@ -256,14 +256,16 @@ MESSAGES = [
     ),
     (
         orientation,
-        "say which are the samples with samples='rows' or samples='columns'",
+        "say which are the samples with samples='rows' or samples='columns' of distkern.read_expression",
         "say which are the samples with --samples rows or --samples columns",
     ),
     (absent_label, "give the file that holds them as labels=", "give the file that holds them as --labels FILE"),
     (
         text_among_numbers,
-        "if 'a b' holds labels write label='a b', and if the samples are the table's columns write samples='columns'",
-        "if 'a b' holds labels write --label 'a b', and if the samples are the table's columns write --samples columns",
+        "if 'a b' contains labels write label='a b', and if the samples are the table's columns write "
+        "samples='columns'",
+        "if 'a b' contains labels write --label 'a b', and if the samples are the table's columns write "
+        "--samples columns",
     ),
     (several_labels, "name one with label=", "name one with --label COLUMN"),
     (other_label, "name one of 'a', 'b' with label=", "name one of 'a', 'b' with --label COLUMN"),
@@ -360,8 +362,8 @@ MESSAGES = [
     (no_store, "or make one with compute_gram", "or make one with `distkern gram`"),
     (
         text_as_cohort,
-        "nor a text table (.csv, .tsv, .txt, .tab), which read_expression reads",
-        "nor a text table (.csv, .tsv, .txt, .tab)",
+        "with samples='rows' or samples='columns' of distkern.read_expression",
+        "with --samples rows or --samples columns",
     ),
     (added_to, "run append_gram again as before", "run `distkern append` again as before"),
     (grown_cohort, "add the others with append_gram", "add the others with `distkern append`"),
