@@ -1,4 +1,4 @@
-"""Relative links lead to files and headings that exist, and the pages on the design name modules and floors that exist."""
+"""Links lead to files and headings that exist; pages on the design name modules and floors that exist."""
 
 import json
 import re
