@@ -1,4 +1,4 @@
-"""The command ``distkern``: its subcommands, and how they end."""
+"""The command ``distkern`` and its subcommands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from distkern import cli
 from distkern._version import __version__
-from distkern.cli.errors import EXIT_CODES, one_line_ends
+from distkern.cli.errors import EXIT_CODES, one_line_errors
 
 IN_ORDER = (
     *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
@@ -32,15 +32,15 @@ Results go to stdout; progress, warnings and errors to stderr."""
 
 
 class Distkern(click.Group):
-    """Subcommands in the order of their use, each of which ends in one line when it fails."""
+    """Lists the subcommands in the order of their use, and turns their errors into one line each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the subcommands as they were added."""
+        """Return the subcommands in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand, and turn what it raises into a line and an exit code."""
-        with one_line_ends(debug=ctx.params["debug"]):
+        """Run a subcommand, and turn an exception into one line and an exit code."""
+        with one_line_errors(debug=ctx.params["debug"]):
             return super().invoke(ctx)
 
 
@@ -52,7 +52,7 @@ class Distkern(click.Group):
 def main(debug: bool) -> None:
     """Compute kernel (Gram) matrices of rankings and expression cohorts in tiles, on threads or a Dask cluster.
 
-    A matrix lies in a store on disk, may be larger than memory, and goes on where an interrupted run stopped.
+    A matrix is stored on disk and may be larger than memory. An interrupted run continues where it stopped.
     """
 
 
