@@ -4,8 +4,8 @@
 ``python benchmarks/scale.py --small``: a few seconds, nothing written.
 
 Measured: seconds per pair of samples, per task in the scheduler and the client, and per row of checksums.
-Assumed: the bandwidth of shared storage. The simulation follows every event of a run: a worker asks for a tile, the scheduler
-and the client serve one task after the other, and all workers share the store.
+Assumed: the bandwidth of shared storage. The simulation follows every event of a run: a worker asks for a tile, the
+scheduler and the client serve one task after the other, and all workers share the store.
 """
 
 from __future__ import annotations
