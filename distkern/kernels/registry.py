@@ -104,8 +104,8 @@ def _find(name: Any, module: Any) -> type[Kernel]:
     defined = _defined_in(loaded)
     if name not in defined:
         raise KernelNotFoundError(
-            "{place} defines no kernel called {kernel!r} at its top level in this process: define the class there under "
-            "this name, or in a module that every process can import",
+            "{place} defines no kernel called {kernel!r} at its top level in this process: define the class there "
+            "under this name, or in a module that every process can import",
             place="the main script or notebook" if module == "__main__" else f"the module {module!r}",
             kernel=name,
             module=module,
