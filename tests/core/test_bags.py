@@ -1,4 +1,4 @@
-"""Bags: ragged sets of weighted points, and the rows that kernels read of them."""
+"""Bags: construction, access, and their rows of numbers."""
 
 import anndata
 import numpy as np
@@ -21,7 +21,7 @@ sets = st.integers(1, 3).flatmap(
 
 
 @given(sets)
-def test_what_goes_in_comes_out(points):
+def test_bags_return_the_points_and_weights_they_were_made_of(points):
     weights = [np.arange(1.0, len(part) + 1) for part in points]
     bags = Bags.from_arrays(points, weights)
     assert len(bags) == len(points)
@@ -62,12 +62,12 @@ def test_rows_are_read_as_a_cohort_with_its_names():
         (lambda: Bags.from_documents(["a", ""], ids=["x", "y"]), "bag 'y' is empty"),
     ],
 )
-def test_what_is_wrong_is_named(make, said):
+def test_wrong_bags_are_refused_by_name(make, said):
     with pytest.raises((InputError, IndexError), match=said):
         make()
 
 
-def test_a_table_gives_bags_in_the_order_in_which_they_occur():
+def test_bags_of_a_table_are_in_the_order_of_occurrence():
     frame = pd.DataFrame(
         {
             "who": ["q", "p", "q"],

@@ -6,7 +6,7 @@ import pytest
 from distkern import InputError, bags_from_images
 
 
-def test_pixels_of_an_image_are_drawn_by_the_image_and_the_seed_alone():
+def test_drawn_pixels_depend_on_the_image_and_the_seed_only():
     images = np.random.default_rng(0).integers(0, 256, (4, 9, 7))
     drawn = bags_from_images(images, 5, seed=3)
     again = bags_from_images(images[2:3], 5, seed=3)

@@ -80,7 +80,7 @@ def test_only_whole_powers_are_kernels(exponent):
         Kendall() ** exponent
 
 
-def test_what_is_no_kernel_is_refused():
+def test_operands_that_are_not_kernels_are_refused():
     with pytest.raises(TypeError):
         Kendall() + 1
     with pytest.raises(InputTypeError, match="takes kernels"):
