@@ -35,8 +35,9 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     lost = [axis for axis in opened.axes if _clear_damaged(opened.samples(axis))]
     if lost:
         raise StoreError(
-            "prepared samples of {store!r} are damaged ({lost}), and their checksums were cleared: run {compute} with "
-            "the same kernel and data again (all samples, where some were added), which prepares just those, then {repair}",
+            "prepared samples of {store!r} are damaged ({lost}), and their checksums were cleared: run "
+            "{compute} with the same kernel and data again (all samples, where some were added), which prepares just "
+            "those, then {repair}",
             store=opened.path,
             lost=" and ".join(lost),
             compute=Call("compute_gram"),

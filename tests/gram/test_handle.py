@@ -115,7 +115,7 @@ def test_kernel_between_new_samples_and_the_stored_ones(gram, tmp_path):
     np.testing.assert_array_equal(cross.row_diag(), np.diag(Kendall()(new)))
     np.testing.assert_array_equal(gram[5:9][:, [2, 7]].cross(new).to_numpy(), Kendall()(new, X[[2, 7]]))
     assert cross.col_ids == gram.ids
-    with pytest.raises(InputError, match="24 features, and the samples that it meets have 25"):
+    with pytest.raises(InputError, match="24 features, and the earlier samples have 25"):
         gram.cross(new[:, 1:])
     wide = compute_gram(Gaussian("median"), X, store=tmp_path / "g.zarr", tile=11)
     np.testing.assert_allclose(wide.cross(new).to_numpy(), wide.kernel(new, X), rtol=1e-13)
