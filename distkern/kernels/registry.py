@@ -104,9 +104,10 @@ def _find(name: Any, module: Any) -> type[Kernel]:
     defined = _defined_in(loaded)
     if name not in defined:
         raise KernelNotFoundError(
-            "{where} defines no kernel called {kernel!r} at its top level in this process: define the class there, "
-            "with this name, or in a module of its own that every process can import",
-            where="the main script or notebook" if module == "__main__" else f"the module {module!r}",
+            "{place} defines no kernel called {kernel!r} at its top level in this process: define the class there "
+            "under this name, or in a module that every process can import",
+            place="the main script or notebook" if module == "__main__" else f"the module {module!r}",
             kernel=name,
+            module=module,
         )
     return defined[name]
