@@ -61,14 +61,7 @@ class SampleError(InputError):
 
 
 class KernelNotFoundError(DistkernError, ImportError):
-    """The class of a kernel that is not part of distkern is not defined in this process: ``kernel`` and ``module``."""
-
-    def __init__(self, message: str, kernel: str, module: str) -> None:
-        super().__init__(message, kernel, module)
-        self.kernel, self.module = kernel, module
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+    """A kernel that is not part of distkern has no class in this process; ``fields`` has its ``module``."""
 
 
 class MissingExtraError(DistkernError, ImportError):

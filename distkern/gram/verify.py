@@ -1,4 +1,4 @@
-"""Find what no longer matches its checksum."""
+"""Find stored values that do not match their checksums."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from distkern.store.tiles import GramStore
 
 
 def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
-    """Read everything that is marked done and compare it with its checksum; return an error for each mismatch."""
-    wrong = []
+    """Compare everything that is done with its checksum; return an error for each mismatch."""
+    damaged = []
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
     for samples in (store.samples(side) for side in store.sides):
@@ -23,6 +23,6 @@ def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
         try:
             read()
         except CorruptTileError as error:
-            wrong.append(error)
+            damaged.append(error)
         listener(Progress("verify", step, len(reads)))
-    return wrong
+    return damaged

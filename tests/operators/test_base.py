@@ -22,7 +22,7 @@ def scaled(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_centred_is_subtracting_the_mean_of_the_feature_vectors():
+def test_centring_subtracts_the_mean_of_the_feature_vectors():
     Z = centred(X, X)
     view = GRAM.centered()
     np.testing.assert_allclose(view.to_numpy(), Z @ Z.T, atol=1e-12)
@@ -30,7 +30,7 @@ def test_centred_is_subtracting_the_mean_of_the_feature_vectors():
     np.testing.assert_allclose(view.to_numpy(), KernelCenterer().fit_transform(X @ X.T), atol=1e-12)
 
 
-def test_centred_on_some_samples_and_then_unit_norm_holds_for_test_rows_too():
+def test_centring_on_training_samples_and_unit_norm_apply_to_test_rows():
     Z = scaled(centred(X, X[TRAIN]))
     view = GRAM.centered(on=TRAIN).unit_norm()
     np.testing.assert_allclose(view.to_numpy(), Z @ Z.T, atol=1e-12)
@@ -44,7 +44,7 @@ def test_centring_on_a_repeated_sample_counts_it_twice():
     np.testing.assert_allclose(GRAM.centered(on=on).to_numpy(), Z @ Z.T, atol=1e-12)
 
 
-def test_a_part_of_a_square_matrix_keeps_the_diagonal_of_its_test_rows():
+def test_a_slice_keeps_the_diagonal_of_its_rows():
     part = GRAM[TEST][:, TRAIN]
     np.testing.assert_array_equal(part.row_diag(), np.diag(X @ X.T)[TEST])
     Z = scaled(X)
@@ -63,7 +63,7 @@ def test_a_part_of_a_square_matrix_keeps_the_diagonal_of_its_test_rows():
     ],
     ids=["whole", "rows", "repeats", "centred", "unit", "test by train"],
 )
-def test_products_equal_the_dense_matrix_and_symmetric_views_are_symmetric(view):
+def test_products_and_tiles_of_views_equal_those_of_the_array(view):
     dense = np.asarray(view)
     V = RNG.normal(size=(view.shape[1], 3))
     np.testing.assert_allclose(view.matmat(V), dense @ V, atol=1e-10)
@@ -77,19 +77,19 @@ def test_products_equal_the_dense_matrix_and_symmetric_views_are_symmetric(view)
         np.testing.assert_array_equal(dense, dense.T)
 
 
-def test_views_change_nothing_of_their_parent():
+def test_views_do_not_change_their_parent():
     before = X @ X.T
     GRAM.centered().unit_norm().to_numpy()
     np.testing.assert_array_equal(GRAM.to_numpy(), before)
 
 
-def test_names_follow_the_samples():
+def test_slices_select_sample_names():
     part = GRAM[[2, 0]][:, [1]]
     assert part.ids == part.row_ids == ("s2", "s0")
     assert part.col_ids == ("s1",)
 
 
-def test_what_cannot_be_done_is_said():
+def test_invalid_operations_name_their_reason():
     with pytest.raises(InputError, match="sample '1' has norm zero"):
         ArrayGram([[1.0, 0.0], [0.0, 0.0]]).unit_norm()
     with pytest.raises(InputError, match="'0' has norm zero"):
