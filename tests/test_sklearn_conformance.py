@@ -3,9 +3,9 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.kmeans import KernelKMeans
 from distkern.learners.mixture import MallowsMixture
 from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranker_search import MLSRRankerCV
@@ -36,7 +36,7 @@ NO_PAIRS = "the check gives samples as they are to an estimator that says it tak
 
 SEEDS_BY_PLACE = (
     "the check reorders the samples, and a random state draws other seeds from other places, as in scikit-learn's "
-    "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_cluster.py)"
+    "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_kmeans.py)"
 )
 
 TIES = "the check gives samples whose features are tied, which are no total rankings and have no probability"

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from distkern.compiled import bitplanes, blocks, inversions, levels
+from distkern.compiled import bitplanes, block_inversions, inversions, levels
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
@@ -70,7 +70,7 @@ def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool)
     elif way == "levels":
         counts, joint = levels.concordance(A["codes"], B["codes"], symmetric)
     else:
-        count = blocks.concordance if way == "blocks" else inversions.concordance
+        count = block_inversions.concordance if way == "blocks" else inversions.concordance
         names = ("order", "codes", "tied", "untied")
         counts, joint = count(tuple(A[name] for name in names), tuple(B[name] for name in names), symmetric)
     if symmetric:
@@ -100,7 +100,7 @@ def bytes_needed(a: int, b: int, n: int) -> int:
     """
     ways = {fastest(n, n, n, ties) for ties in (False, True)}
     planes = (a + b + 8) * (16 * max(bitplanes.WORDS, -(-n // 64)) + 4 * n + 2 * bitplanes.PADDING)
-    laid_out = 2 * blocks.SAMPLES * 2 * 2 * (2 * n + blocks.RUN)
+    laid_out = 2 * block_inversions.SAMPLES * 2 * 2 * (2 * n + block_inversions.RUN)
     table = 32 * 4 * n  # cells of the tables of meeting values, where these are the fastest
     taken = {"bitplanes": planes, "blocks": laid_out}
     return 32 * a * b + max(table, *(taken.get(way, 0) for way in ways))
@@ -116,7 +116,7 @@ def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:
     """
     ways = 2 if ties else 1
     costs = {"levels": MEETING * n + CELL * levels_a * levels_b, "inversions": MERGED * n}
-    if n <= blocks.LIMIT:
-        whole_runs = -(-n // blocks.RUN) * blocks.RUN
+    if n <= block_inversions.LIMIT:
+        whole_runs = -(-n // block_inversions.RUN) * block_inversions.RUN
         costs |= {"bitplanes": BIT * ways * n * (n - 1) / 2, "blocks": ITEM * ways * whole_runs}
     return min(costs, key=lambda way: costs[way])

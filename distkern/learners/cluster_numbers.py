@@ -13,9 +13,10 @@ from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
-from distkern.learners.checks import as_training_gram, memory_allowed, read_matrix, require_memory
-from distkern.learners.cluster import KernelKMeans, generators_of
+from distkern.learners.kmeans import KernelKMeans, generators_of
+from distkern.learners.memory import memory_allowed, read_matrix, require_memory
 from distkern.learners.partition import require_silhouette_memory, whole_weights
+from distkern.learners.validation import as_training_gram
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.lowrank import ArrayFeatures, LowRankGram

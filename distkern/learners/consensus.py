@@ -13,7 +13,7 @@ from distkern.core.errors import InputError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import as_source
-from distkern.learners.checks import sample_weights
+from distkern.learners.validation import sample_weights
 
 Method = Literal["borda", "kemeny", "local-search"]
 METHODS = ("borda", "kemeny", "local-search")

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import BLOCKS_OF_VIEW, memory_allowed, memory_at_work, read_matrix, require_memory
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.registry import saveable
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite
@@ -30,6 +31,7 @@ NOTHING = 1e-12
 """An eigenvalue below this fraction of the largest is zero."""
 
 
+@saveable
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Principal components in feature space, by eigenvectors of the centred Gram matrix.
 
@@ -46,8 +48,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     n_components
         Number of components; all that have variance when not given, which takes the matrix in memory.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     center
         Centre in feature space, without making a centred matrix; off for kernel values that are centred already.
     eigen_solver
@@ -60,7 +62,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     random_state
         Seed of the vectors that Lanczos starts from.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
+        Memory that fitting may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -79,13 +81,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     n_iter_
         Products of Lanczos; 1 for LAPACK.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -130,7 +132,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             If the matrix is not square and symmetric, holds values that are not finite, all samples are one point in
             feature space, or what is computed shows that the matrix is not positive semidefinite.
         MemoryLimitError
-            If what must be in memory does not fit; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -199,7 +201,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _is_dense(self, m: int, count: int) -> bool:
         """Whether LAPACK decomposes the whole matrix; refuse it if asked for and too large."""
-        needed = 32 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW)  # as read, centred, LAPACK's copy, eigenvectors
+        needed = 32 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW)  # as read, centred, LAPACK's copy, eigenvectors
         must = self.eigen_solver == "dense" or self.n_components is None
         if must:
             require_memory(needed, self.memory_limit, f"finding {count:,} components of {m:,} samples with LAPACK")
@@ -213,7 +215,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if isinstance(gram, ArrayGram):
             return gram
         search = bytes_of_search(m, count)
-        needed = 8 * m**2 + search + memory_at_work(m, m, BLOCKS_OF_VIEW)
+        needed = 8 * m**2 + search + block_bytes(m, m, BLOCKS_OF_VIEW)
         if dense or needed <= memory_allowed(self.memory_limit):
             return ArrayGram(read_matrix(gram), row_ids=gram.row_ids)
         require_memory(search, self.memory_limit, f"finding {count:,} components of {m:,} samples")

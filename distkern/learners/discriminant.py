@@ -13,15 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import (
-    BLOCKS_OF_VIEW,
-    labels_and_weights,
-    memory_allowed,
-    memory_at_work,
-    positive,
-    read_matrix,
-    require_memory,
-)
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.registry import saveable
+from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
@@ -33,6 +27,7 @@ VECTORS_OF_CG = 24
 """Vectors of m numbers that conjugate gradients hold for each class."""
 
 
+@saveable
 class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator):
     r"""Fisher's discriminant: the direction that separates class means most, for the scatter within the classes.
 
@@ -54,8 +49,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     mu
         μ, positive.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     threshold
         ``"midpoint"``: b puts the boundary half way between the class means, moved by ``priors`` where given. A number,
         for two classes only: b = −threshold. The papers' 0 presumes that the kernel is centred on the training samples,
@@ -71,7 +66,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     max_iter
         Most steps of conjugate gradients, each of which advances all C − 1 systems.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
+        Memory that fitting may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -92,13 +87,13 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     n_passes_, bytes_read_
         How often the matrix was read or multiplied as a whole, and bytes read from storage.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
@@ -138,9 +133,9 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelFisherDiscriminant:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their labels (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and labels (m,).
 
-        A sample of weight 0 counts as absent, and so does its label.
+        A sample of weight 0 is ignored, and so is its label.
 
         Raises
         ------
@@ -148,7 +143,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             If the matrix is not square and symmetric, a value is not finite, a label is missing, there is one class, or
             the classes have the same mean in feature space.
         MemoryLimitError
-            If what must be in memory does not fit; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -242,7 +237,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
 
     def _solved(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:
         m, classes = len(codes), len(self.classes_)
-        allowed, at_work = memory_allowed(self.memory_limit), memory_at_work(m, m, BLOCKS_OF_VIEW)
+        allowed, at_work = memory_allowed(self.memory_limit), block_bytes(m, m, BLOCKS_OF_VIEW)
         needed = 24 * m**2 + at_work  # the matrix, the scatter, a product on its way
         if self.solver == "direct":
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")

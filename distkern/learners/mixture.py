@@ -21,9 +21,10 @@ from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
-from distkern.learners.checks import not_negative, sample_weights, validated, whole
-from distkern.learners.cluster import generators_of
 from distkern.learners.consensus import best_order
+from distkern.learners.kmeans import generators_of
+from distkern.learners.registry import saveable
+from distkern.learners.validation import not_negative, sample_weights, validated, whole
 
 EXACT_ITEMS = 14
 """Up to so many items the consensus of every step is Kemeny's; above, that of a local search that makes none worse."""
@@ -90,6 +91,7 @@ class _Run:
     converged: bool
 
 
+@saveable
 class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
     r"""Mixture of Mallows' models on total rankings.
 

@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
-from distkern.learners.checks import as_training_gram, memory_at_work, require_memory
+from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.validation import as_training_gram
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -85,7 +86,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
     n_neighbors
         Number of neighbours of each sample, itself not counted. scanpy and UMAP count it: for their 15 ask for 14.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that may be taken; half of the memory available when not given.
+        Memory to use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
-    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + memory_at_work(samples, samples, 4)
+    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids)

@@ -16,7 +16,8 @@ from distkern.core.typing import Array, Floats
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared
-from distkern.learners.checks import refuse_other_columns, row_blocks
+from distkern.learners.memory import row_blocks
+from distkern.learners.validation import refuse_other_columns
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 

@@ -11,21 +11,16 @@ from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.learners.checks import (
-    BLOCKS_OF_VIEW,
-    memory_at_work,
-    positive,
-    read_matrix,
-    refused_as_ours,
-    require_memory,
-    whole,
-)
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
-from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
+from distkern.learners.registry import saveable
+from distkern.learners.validation import positive, whole, with_own_errors
+from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
 
 
+@saveable
 class RankSVM(PairRanker):
     r"""Ranking support vector machine: a margin between the scores of the samples of every pair.
 
@@ -42,8 +37,8 @@ class RankSVM(PairRanker):
     C
         C > 0, the weight of the mean loss: the smaller, the smoother.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     loss
         ``"hinge"``, solved by cutting planes, or ``"squared_hinge"``, by Newton's method. Both read the matrix in
         products only, one a step, and never list the pairs: a step takes O(m log m) beside the product.
@@ -53,7 +48,7 @@ class RankSVM(PairRanker):
     max_iter
         Most planes, or Newton steps.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -98,7 +93,7 @@ class RankSVM(PairRanker):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> RankSVM:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Parameters
         ----------
@@ -113,7 +108,7 @@ class RankSVM(PairRanker):
             If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a target is
             missing, or there is no pair.
         MemoryLimitError
-            If the memory allowed does not do; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -128,7 +123,7 @@ class RankSVM(PairRanker):
         targets = ranking_targets(y, gram.shape[0])
         pairs = Pairs(targets, None if groups is None else _groups(groups, len(targets)))
         m, before = len(targets), gram.bytes_read()
-        held = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + memory_at_work(m, m, BLOCKS_OF_VIEW)
+        held = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + block_bytes(m, m, BLOCKS_OF_VIEW)
         require_memory(held, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
         found = SOLVERS[self.loss](gram, pairs, C, tol=tol, max_iter=self.max_iter)
         self.dual_coef_, self.objective_, self.n_pairs_ = found.coefficients, found.objective, pairs.count
@@ -144,6 +139,7 @@ class RankSVM(PairRanker):
         return self
 
 
+@saveable
 class SGDRanker(PairRanker):
     r"""Least squares ranking by stochastic gradients on pairs: a baseline that comes near `LSRRanker`.
 
@@ -173,7 +169,7 @@ class SGDRanker(PairRanker):
     random_state
         Of the pairings.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. The
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory. The
         matrix is held in memory.
 
     Attributes
@@ -214,7 +210,7 @@ class SGDRanker(PairRanker):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any) -> SGDRanker:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Raises
         ------
@@ -231,7 +227,7 @@ class SGDRanker(PairRanker):
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
         targets = ranking_targets(y, m)
-        require_memory(8 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
+        require_memory(8 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
         K = read_matrix(gram)
         largest = float(K.diagonal().max())
         eta0 = positive(self.eta0, "eta0") if self.eta0 is not None else 0.25 / largest if largest > 0 else 1.0
@@ -255,7 +251,7 @@ class SGDRanker(PairRanker):
 
 
 def _groups(groups: Any, samples: int) -> Floats:
-    labels = refused_as_ours(np.asarray, groups)
+    labels = with_own_errors(np.asarray, groups)
     if labels.shape != (samples,):
         raise InputError(f"groups has shape {labels.shape} for {samples} samples: give one for each")
     return labels

@@ -15,9 +15,11 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian
-from distkern.learners.checks import read_matrix, refused_as_ours, require_memory, whole
+from distkern.learners.memory import read_matrix, require_memory
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
 from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
+from distkern.learners.registry import saveable
+from distkern.learners.validation import whole, with_own_errors
 from distkern.solvers.holdout import HoldOut, holdout_bytes
 
 Measure = Callable[[Floats, Floats], float]
@@ -47,6 +49,7 @@ def paper_kernel(width: float) -> Gaussian:
     return Gaussian(float(np.sqrt(width / 2)))
 
 
+@saveable
 class MLSRRankerCV(BaseEstimator):
     """Multiscale least squares ranking whose kernels, weights and λ are chosen by cross-validation.
 
@@ -87,7 +90,7 @@ class MLSRRankerCV(BaseEstimator):
     cv_results_
         Lists ``kernels``, ``weights``, ``lam`` and ``score`` of all that was tried.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
 
     Examples
     --------
@@ -237,7 +240,7 @@ class MLSRRankerCV(BaseEstimator):
             raise InputError(f"got {samples} samples: to leave one out and rank a pair, a search needs three or more")
         if self.cv is None:
             return [np.array([i], dtype=np.intp) for i in range(samples)]
-        splits = refused_as_ours(lambda: list(check_cv(self.cv).split(np.zeros(samples), y, groups)))
+        splits = with_own_errors(lambda: list(check_cv(self.cv).split(np.zeros(samples), y, groups)))
         folds = []
         for train, test in splits:
             if len(train) + len(test) != samples or len(np.union1d(train, test)) != samples:

@@ -12,9 +12,10 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import as_training_gram, positive, targets_and_weights
+from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.metrics import ranking_error
-from distkern.learners.systems import SystemLearner
+from distkern.learners.registry import saveable
+from distkern.learners.validation import as_training_gram, positive, targets_and_weights
 from distkern.operators.base import BaseGram
 from distkern.operators.sums import SumGram
 
@@ -63,7 +64,8 @@ def ranking_targets(y: Any, samples: int) -> Floats:
     return targets
 
 
-class LSRRanker(PairRanker, SystemLearner):
+@saveable
+class LSRRanker(PairRanker, LinearSystemEstimator):
     r"""Least squares ranking: a function whose differences are those of the targets.
 
     .. math::
@@ -81,8 +83,8 @@ class LSRRanker(PairRanker, SystemLearner):
     lam
         λ > 0.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     solver
         ``"direct"``: the matrix in memory and a Cholesky factor in its place. ``"cg"``: preconditioned conjugate
         gradients, a pass over the matrix each iteration. ``"auto"``: direct where it fits the memory.
@@ -91,7 +93,7 @@ class LSRRanker(PairRanker, SystemLearner):
     max_iter
         Most iterations of conjugate gradients.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -104,13 +106,13 @@ class LSRRanker(PairRanker, SystemLearner):
     n_iter_, n_passes_, bytes_read_
         Iterations of conjugate gradients (1 where direct), passes over the matrix, and bytes read from its store.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class LSRRanker(PairRanker, SystemLearner):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Raises
         ------
@@ -146,7 +148,7 @@ class LSRRanker(PairRanker, SystemLearner):
             If the matrix is not square and symmetric, or with λ not positive definite, a value is not finite, a target
             is missing, all targets are equal, or there is one sample.
         MemoryLimitError
-            If the memory allowed does not do; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -158,7 +160,7 @@ class LSRRanker(PairRanker, SystemLearner):
         targets = ranking_targets(y, gram.shape[0])
         centred = targets - targets.mean()
         shift = len(targets) * lam / 2
-        found = self._solved(gram.centered(), centred[:, None], np.array([shift]))
+        found = self._solve_system(gram.centered(), centred[:, None], np.array([shift]))
         beta = found.coefficients[:, 0] - found.coefficients.mean()
         self.n_passes_ += 1  # for the means
         self.dual_coef_ = beta
@@ -167,6 +169,7 @@ class LSRRanker(PairRanker, SystemLearner):
         return self
 
 
+@saveable
 class MLSRRanker(LSRRanker):
     r"""Multiscale least squares ranking: a sum of functions, one of each kernel.
 
@@ -258,7 +261,7 @@ class MLSRRanker(LSRRanker):
         InputError
             As for `LSRRanker`, and if there is not one positive weight for each kernel.
         MemoryLimitError
-            If the memory allowed does not do; raised before a matrix is read.
+            If the solver does not fit in memory; raised before a matrix is read.
 
         Warns
         -----

@@ -12,12 +12,14 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import read_matrix
+from distkern.learners.memory import read_matrix
+from distkern.learners.registry import saveable
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
 
 
+@saveable
 class KernelStandardizer(TransformerMixin, KernelEstimator):
     r"""Centre kernel values on the training samples, then scale every sample to norm 1.
 
@@ -41,8 +43,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         as 1.0 for Gaussian, Mallows and Kendall's tau-b kernels; else an array with a value for each row. The argument
         ``diagonal`` of ``transform`` goes first. Gram matrices and raw samples need none.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     memory_limit
         Bytes, or text such as ``"2GiB"``, that the kernel values of raw samples may take; half of the memory available
         when not given.
@@ -56,13 +58,13 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
     grand_mean_
         Mean of the training matrix; with ``center`` only.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numba import config
 from strategies import any_cohort
 
-from distkern.compiled import bitplanes, blocks, concordance, inversions, levels
+from distkern.compiled import bitplanes, block_inversions, concordance, inversions, levels
 from distkern.compiled.inversions import rank
 
 FEW = 2 if config.DISABLE_JIT else None
@@ -26,7 +26,7 @@ def by_bitplanes(a, b, symmetric):
 WAYS = {
     "bitplanes": by_bitplanes,
     "levels": lambda a, b, symmetric: levels.concordance(a[1], b[1], symmetric),
-    "blocks": blocks.concordance,
+    "blocks": block_inversions.concordance,
     "inversions": inversions.concordance,
 }
 
@@ -73,7 +73,7 @@ def test_blocks_agree_with_merging_up_to_their_limit(n):
     ranked = rank(X)
     upper = np.triu_indices(len(X))
     for ours, other in zip(
-        blocks.concordance(ranked, ranked, True), inversions.concordance(ranked, ranked, True), strict=True
+        block_inversions.concordance(ranked, ranked, True), inversions.concordance(ranked, ranked, True), strict=True
     ):
         np.testing.assert_array_equal(ours[upper], other[upper])
 
@@ -85,7 +85,7 @@ def test_many_samples_cross_the_borders_of_blocks_of_samples():
     counts, both = concordance.concordance(block, block, True)
     np.testing.assert_array_equal(counts, S)
     np.testing.assert_array_equal(both, joint)
-    counts, both = blocks.concordance(rank(X), rank(X), True)
+    counts, both = block_inversions.concordance(rank(X), rank(X), True)
     np.testing.assert_array_equal(np.triu(counts), np.triu(S))
 
 

@@ -9,8 +9,8 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.datasets import load_apa
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
-from distkern.learners.cluster import KernelKMeans
 from distkern.learners.cluster_numbers import cluster_numbers
+from distkern.learners.kmeans import KernelKMeans
 from distkern.operators.array import ArrayGram
 
 

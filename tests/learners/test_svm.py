@@ -21,8 +21,8 @@ from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, S
 from distkern.core.rankings import Rankings
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners import base, checks
-from distkern.learners.machines import Machines, sigmoid
+from distkern.learners import base, memory
+from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators import base as matrix_base
@@ -201,9 +201,9 @@ def test_probabilities_are_calibrated(classes, multi_class):
         assert np.mean(y[test][likely] == label) == pytest.approx(found[likely, column].mean(), abs=0.12)
     raw = KernelSVC(kernel=kernel, **options).fit(X[train], y[train])
     np.testing.assert_allclose(raw.predict_proba(X[test]), found, atol=1e-6)
-    machines = Machines(classes, multi_class == "ovr")
+    binary = BinaryProblems(classes, multi_class == "ovr")
     size = 300 if multi_class == "ovr" or classes == 2 else 150
-    limit = vector_bytes(300, size, 6 * len(machines.sides)) + 100_000
+    limit = vector_bytes(300, size, 6 * len(binary.pairs)) + 100_000
     held = KernelSVC(memory_limit=limit, **options).fit(gram[np.ix_(train, train)], y[train])
     np.testing.assert_allclose(held.predict_proba(gram[np.ix_(test, train)]), found, atol=5e-3)
 
@@ -229,9 +229,9 @@ def test_a_sigmoid_is_that_of_platt():
 
 def test_coupled_pairs_give_back_the_probabilities_that_they_came_from():
     p = np.random.default_rng(0).dirichlet(np.ones(4), size=20)
-    machines = Machines(4)
-    pairs = np.column_stack([p[:, i] / (p[:, i] + p[:, j]) for i, j in machines.sides])
-    found = machines.probabilities(np.log(pairs / (1 - pairs)), -np.ones(6), np.zeros(6))
+    binary = BinaryProblems(4)
+    pairs = np.column_stack([p[:, i] / (p[:, i] + p[:, j]) for i, j in binary.pairs])
+    found = binary.probabilities(np.log(pairs / (1 - pairs)), -np.ones(6), np.zeros(6))
     np.testing.assert_allclose(found, p, atol=1e-6)
 
 
@@ -459,12 +459,12 @@ def test_training_keeps_its_promise_of_memory(case, share):
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    on_their_way = checks.memory_at_work(m, m, checks.BLOCKS_OF_VIEW)
+    on_their_way = memory.block_bytes(m, m, memory.BLOCKS_OF_VIEW)
     assert peak <= on_their_way + (limit if isinstance(K, BaseGram) else 0)
 
 
 def test_the_memory_of_a_container_is_what_counts(monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 2000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2000)
     with pytest.raises(MemoryLimitError, match="1,000 are allowed"):
         KernelSVC().fit(np.eye(20), [0, 1] * 10)
 

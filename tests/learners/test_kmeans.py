@@ -14,7 +14,7 @@ from distkern.gram import passes
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.cluster import KernelKMeans
+from distkern.learners.kmeans import KernelKMeans
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.operators.array import ArrayGram

@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime, minimize
 from distkern.compiled.preferences import simplex_ascent
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
-from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
+from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
 LOSSES = {"hinge": lambda room: room, "squared_hinge": lambda room: room**2}

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator, read_samples
-from distkern.learners.checks import memory_allowed, not_negative, require_memory, row_blocks, sample_weights, whole
+from distkern.learners.memory import memory_allowed, require_memory, row_blocks
+from distkern.learners.registry import saveable
+from distkern.learners.validation import not_negative, sample_weights, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -39,6 +41,7 @@ def generators_of(random_state: Any, count: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in seeds]
 
 
+@saveable
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
     r"""Partition that minimises the squared distances from the centres of its clusters in feature space.
 
@@ -57,8 +60,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     n_clusters
         Number of clusters, k.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     init
         ``"k-means++"``, or the positions of k samples to begin at, in which case there is one start.
     n_init
@@ -71,7 +74,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     random_state
         Draws the seeds.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that may be taken; half of the memory available when not given. A start takes
+        Memory to use, in bytes or text such as ``"2GiB"``; by default half of the available memory. A start takes
         32 m (k + 1) bytes, and as many go side by side as fit. The matrix is never held.
 
     Attributes
@@ -95,7 +98,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Passes over the matrix, of all starts together, and bytes read from storage. Seeding reads the columns of the
         seeds beside the passes.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_, training_ids_, feature_names_in_
         As in `KernelSVC`.
 

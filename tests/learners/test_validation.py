@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import distkern as dk
-from distkern.learners.checks import not_negative, positive, whole
+from distkern.learners.validation import not_negative, positive, whole
 
 K = dk.Gaussian(1.0)(np.arange(6.0)[:, None])
 COMPLEX = np.array([0, 1, 0, 1j, 0, 1])
