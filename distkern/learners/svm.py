@@ -53,22 +53,22 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
         contains samples, and the kernel values are computed in this process.
     class_weight
-        Weights of the classes: a dict from label to weight, ``"balanced"`` for weights inverse to the class sizes, or
-        all equal when not given.
+        Weights of the classes: a dict from label to weight; ``"balanced"``, inversely proportional to the class sizes;
+        or None, all equal.
     multi_class
-        ``"ovo"``: a machine for each pair of classes; ``"ovr"``: one for each class against the rest.
+        ``"ovo"``: one binary problem for each pair of classes. ``"ovr"``: one for each class against the rest.
     decision_function_shape
-        What `decision_function` gives where the machines are pairs of three classes or more: ``"ovr"``, a score for
-        each class; ``"ovo"``, that of each pair, positive for the first of the two.
+        Output of `decision_function` for three or more classes with ``multi_class="ovo"``. ``"ovr"``: a score for each
+        class. ``"ovo"``: a score for each pair of classes, positive for the first of the two.
     probability
-        Calibrate probabilities for `predict_proba`, from the scores of five folds of held-out samples. The folds share
-        the passes over the matrix with the binary.
+        Calibrate probabilities for `predict_proba`, by 5-fold cross-validation. The folds share the passes over the
+        matrix with the binary problems.
     tol
         Largest violation of the optimality conditions at which the solver stops.
     max_iter
-        Most pairs of coefficients that the solver changes in each machine; −1 for no limit.
+        Maximum number of changed pairs of coefficients for each binary problem; −1 for no limit.
     max_passes
-        Passes over a matrix that does not fit in memory, after which the solver stops.
+        Maximum number of passes over a matrix that does not fit in memory.
     memory_limit
         Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
         A quarter is reserved for tiles being read. A matrix that fits in the rest is read once, in double precision if
