@@ -147,7 +147,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InputError("got 1 sample: it equals the mean, so there is no variance; give more samples")
         count = m if self.n_components is None else int(self.n_components)
         if count > m:
-            raise InputError(f"n_components={count} is more than the {m} samples: ask for as many or fewer")
+            raise InputError(f"n_components={count} is more than the {m} samples: give at most {m}")
         dense = self._is_dense(m, count)
         matrix = self._read_if_possible(gram, count, dense)
         view, passes = self._centered(matrix)
@@ -239,9 +239,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if not found.converged:
             warnings.warn(
                 f"Lanczos stopped after {found.passes} products with a residual of {found.residuals.max():.3g}, "
-                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, where tol="
-                f"{self.tol:g} was asked for: raise max_iter or tol, or ask for more components where the last ones "
-                "have about the same eigenvalue",
+                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, above tol="
+                f"{self.tol:g}: raise max_iter or tol, or n_components if the last eigenvalues are nearly equal",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -98,7 +98,9 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
-    Notes ----- A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ
+    Notes
+    -----
+    A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ
     diag(1/w). N + μ I is positive definite for every kernel, also an indefinite one.
 
     Examples
@@ -230,7 +232,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     def _check_classes(self) -> None:
         count = len(self.classes_)
         if self.threshold != "midpoint" and count > 2:
-            raise InputError(f'a threshold tells two classes apart, and there are {count}: leave threshold="midpoint"')
+            raise InputError(f'a threshold separates two classes, and there are {count}: leave threshold="midpoint"')
         if self.priors is None:
             return
         priors = np.asarray(self.priors, dtype=np.float64)
@@ -257,7 +259,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         if not found.converged:
             warnings.warn(
                 f"conjugate gradients stopped after {found.iterations} steps with a relative residual of "
-                f"{found.residuals.max():.3g}, where tol={self.tol:g} was asked for: raise max_iter, tol or mu, or "
+                f"{found.residuals.max():.3g}, above tol={self.tol:g}: raise max_iter, tol or mu, or "
                 "scale the kernel to unit norm",
                 ConvergenceWarning,
                 stacklevel=3,

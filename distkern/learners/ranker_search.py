@@ -196,7 +196,8 @@ class MLSRRankerCV(BaseEstimator):
         parts = matrices(X)
         count = 1 + max(max(some) for some in self.cv_results_["kernels"])
         if len(parts) != count:
-            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give those of all")
+            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give one matrix for
+            each")
         return [parts[t] for t in self.best_params_["kernels"]]
 
     def _candidates(self) -> list[Kernel]:
@@ -242,7 +243,9 @@ class MLSRRankerCV(BaseEstimator):
         folds = []
         for train, test in splits:
             if len(train) + len(test) != samples or len(np.union1d(train, test)) != samples:
-                raise InputError("a split of cv leaves samples out of both sides: a search trains on all but the fold")
+                raise InputError(
+                    "a split of cv leaves samples out of both its training and its test set: each sample must be in one"
+                )
             folds.append(np.asarray(test, dtype=np.intp))
         if len(np.unique(np.concatenate(folds))) < sum(map(len, folds)):
             raise InputError("the test sets of cv overlap: a search leaves every sample out at most once")

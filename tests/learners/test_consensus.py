@@ -111,7 +111,7 @@ def test_the_exact_minimum_at_its_largest_size():
 
 def test_what_does_not_fit_is_refused():
     X = np.tile(np.arange(EXACT_ITEMS + 1.0), (2, 1))
-    with pytest.raises(InputError, match=r"2\^21 sets; it is offered up to 20: ask for method='local-search'"):
+    with pytest.raises(InputError, match=r"2\^21 sets; the limit is 20 items: use method='local-search'"):
         consensus_ranking(X, method="kemeny")
     with pytest.raises(InputError, match="method must be one of borda, kemeny, local-search"):
         consensus_ranking(X, method="copeland")

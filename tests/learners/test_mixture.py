@@ -199,7 +199,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_samples_that_are_no_total_rankings_are_refused():
-    with pytest.raises(SampleError, match=r"sample number 1 ties items or lacks one \(1 such\)"):
+    with pytest.raises(SampleError, match=r"sample number 1 has ties or misses an item \(1 such\)"):
         MallowsMixture(1).fit([[1, 2, 3], [1, 1, 3]])
     with pytest.raises(InputError, match="NaN"):
         MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
