@@ -302,8 +302,9 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         unfit = np.flatnonzero(np.isnan(ordered[:, -1]) | (ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(unfit):
             raise SampleError(
-                f"sample number {unfit[0]} has ties or misses an item ({len(unfit)} such): the Mallows model needs total
-                " "rankings without ties; leave such samples out", int(unfit[0]),
+                f"sample number {unfit[0]} has ties or misses an item ({len(unfit)} such): the Mallows model needs "
+                "total rankings without ties; leave such samples out",
+                int(unfit[0]),
             )
         ranks = np.empty(values.shape)
         np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1)[None, :], axis=1)

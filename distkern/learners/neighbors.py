@@ -176,8 +176,8 @@ def _refuse_other_samples(adata: Any, neighbors: Neighbors) -> None:
         return
     position = next(k for k, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"sample {position} of the AnnData is {names[position]!r}, not {known[position]!r}: give the samples of the
-        matrix, in " "its order"
+        f"sample {position} of the AnnData is {names[position]!r}, not {known[position]!r}: give the samples "
+        "of the matrix, in its order"
     )
 
 

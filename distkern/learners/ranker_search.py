@@ -196,8 +196,7 @@ class MLSRRankerCV(BaseEstimator):
         parts = matrices(X)
         count = 1 + max(max(some) for some in self.cv_results_["kernels"])
         if len(parts) != count:
-            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give one matrix for
-            each")
+            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give one for each")
         return [parts[t] for t in self.best_params_["kernels"]]
 
     def _candidates(self) -> list[Kernel]:

@@ -90,21 +90,21 @@ def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, s
     diagonal, samples = gram.diag(), np.arange(len(weights))
     sizes = [int(labels.max()) + 1 for labels in partitions]
     first = np.cumsum([0, *sizes])
-    spread = np.zeros((len(weights), first[-1]))
+    masses = np.zeros((len(weights), first[-1]))
     for start, labels in zip(first, partitions, strict=False):
-        spread[samples, start + labels] = weights
+        masses[samples, start + labels] = weights
     work = DistanceSums(int(first[-1]), squared, least_allowed(diagonal))
-    (sums,) = gram.fold(work, {"diagonal": diagonal}, {"masses": spread})
+    (sums,) = gram.fold(work, {"diagonal": diagonal}, {"masses": masses})
     return [
-        _silhouette(sums[:, start : start + size], spread[:, start : start + size].sum(axis=0), labels, weights)
+        _silhouette(sums[:, start : start + size], masses[:, start : start + size].sum(axis=0), labels, weights)
         for start, size, labels in zip(first, sizes, partitions, strict=False)
     ]
 
 
 def _silhouette(sums: Floats, masses: Floats, labels: Indices, weights: Floats) -> Floats:
-    """(b − a) / max(a, b): a the mean distance to the others of the own cluster, b to those of the nearest other."""
+    """(b − a) / max(a, b), where a and b are the mean distances to the own cluster and the nearest other cluster."""
     samples = np.arange(len(labels))
-    others = masses[labels] - (weights > 0)  # of what a sample stands for all but itself
+    others = masses[labels] - (weights > 0)  # multiplicity of the cluster without the sample itself
     alone = others <= 0
     inside = sums[samples, labels] / np.where(alone, 1.0, others)
     means = sums / np.where(masses > 0, masses, np.nan)

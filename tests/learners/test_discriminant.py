@@ -286,7 +286,7 @@ def test_what_cannot_fit_is_refused_before_it_is_read(store):
         ({"solver": "lsqr"}, "solver must be"),
         ({"threshold": "mean"}, "threshold must be"),
         ({"threshold": np.nan}, "threshold must be"),
-        ({"threshold": 0.0}, "a threshold tells two classes apart, and there are 3"),
+        ({"threshold": 0.0}, "a threshold separates two classes, and there are 3"),
         ({"threshold": 0.0, "priors": [0.5, 0.5]}, "priors move the midpoint"),
         ({"priors": [0.5, 0.5]}, "priors must be 3 positive"),
         ({"priors": [0.5, 0.4, 0.2]}, "priors must be 3 positive"),

@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
-from distkern.solvers.eigen import BLOCKS, GUARD, dense_eigenpairs, largest_eigenpairs, with_settled_signs
+from distkern.solvers.eigen import BLOCKS, GUARD, dense_eigenpairs, largest_eigenpairs, with_fixed_signs
 
 
 class CountingGram(ArrayGram):
@@ -117,7 +117,7 @@ def test_the_seed_settles_everything():
 def test_a_sign_does_not_hang_on_rounding():
     v = np.array([[-0.5], [0.5], [0.1]])
     for noise in (0.0, 1e-15, -1e-15):
-        turned = with_settled_signs(v + np.array([[0.0], [noise], [0.0]]))
+        turned = with_fixed_signs(v + np.array([[0.0], [noise], [0.0]]))
         assert turned[0, 0] > 0
 
 

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
 from distkern.solvers import lloyd as lloyd_module
-from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, repaired
+from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, without_empty
 
 finite = st.floats(-10, 10, allow_subnormal=False, width=16)
 
@@ -177,9 +177,9 @@ def test_taking_the_best_of_some_finds_more_blobs(monkeypatch):
 
 def test_an_empty_cluster_takes_the_farthest_sample_that_leaves_none_empty():
     labels, closest = np.array([0, 0, 0, 1, 1]), np.array([0.0, 1.0, 4.0, 9.0, 0.0])
-    np.testing.assert_array_equal(repaired(labels, closest, np.ones(5), 4), [0, 0, 3, 2, 1])
-    np.testing.assert_array_equal(repaired(labels, closest, np.array([1, 1, 1, 1, 0]), 3), [0, 0, 2, 1, 1])
-    np.testing.assert_array_equal(repaired(labels, closest, np.ones(5), 2), labels)
+    np.testing.assert_array_equal(without_empty(labels, closest, np.ones(5), 4), [0, 0, 3, 2, 1])
+    np.testing.assert_array_equal(without_empty(labels, closest, np.array([1, 1, 1, 1, 0]), 3), [0, 0, 2, 1, 1])
+    np.testing.assert_array_equal(without_empty(labels, closest, np.ones(5), 2), labels)
 
 
 def test_clusters_that_empty_on_the_way_are_filled():
