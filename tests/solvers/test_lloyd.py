@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
 from distkern.solvers import lloyd as lloyd_module
-from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, without_empty
+from distkern.solvers.lloyd import TRIALS, Start, at_samples, best_of, lloyd, medoids, plus_plus, without_empty
 
 finite = st.floats(-10, 10, allow_subnormal=False, width=16)
 
@@ -208,6 +208,17 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_refused():
     starts = [at_samples(gram, np.array([2]))]
     with pytest.raises(InputError, match="not positive semidefinite"):
         lloyd(ArrayGram(K - 0.9 * np.eye(3)), np.ones(3), starts, max_iter=5, tol=0.0)
+
+
+def test_an_increasing_inertia_shows_an_indefinite_matrix():
+    """All squared distances, between samples and to the centres, are positive here; only the objective increases."""
+    above = [6, 3, 7, 6, 6, 8, 3, 3, 9, 6, 6, 9, 6, 5, 6, 6, 4, 9, 7, 5, 7, 4, 6, 8, 6, 6, 6, 5]
+    squares = np.zeros((8, 8))
+    squares[np.triu_indices(8, 1)] = above
+    gram = ArrayGram(10 - (squares + squares.T) / 2)
+    start = Start(2, np.array([1, 1, 0, 0, 0, 0, 1, 0]), np.ones(8))
+    with pytest.raises(InputError, match=r"not positive semidefinite.*k-means increased the sum of squared distances"):
+        lloyd(gram, np.ones(8), [start], max_iter=10, tol=0.0)
 
 
 def test_medoids_have_the_least_mean_squared_distance_from_their_cluster():
