@@ -55,7 +55,7 @@ NOT_SYMMETRIC = (
     "the check passes a matrix that is not symmetric as a precomputed kernel, and this error comes before the one label"
 )
 NOT_A_GRAM_MATRIX = (
-    "the check rounds a kernel matrix to integers or subtracts its mean; the result is not positive semidefinite, so it "
+    "the check rounds a kernel matrix to integers or subtracts its mean; the result is not positive semidefinite, and "
     "is refused"
 )
 NOT_KERNEL_VALUES = "the check passes samples to an estimator whose tag says that it takes kernel values"

@@ -1,8 +1,7 @@
-"""How a command ends when it does not end well: one line on stderr, and an exit code that a script can act on."""
+"""How a failed command ends: one line on stderr, and an exit code for scripts."""
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import IO, Any, Never
 
 import click
 
+from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
 
 BUG, USAGE, BAD_INPUT, FAILED_TASKS, INTERRUPTED = 1, 2, 3, 4, 5
@@ -25,61 +25,20 @@ Exit codes:
   1  a bug in distkern, or a demo that went wrong
   2  wrong usage: an option or argument is missing or unknown
   3  bad input: a file, a sample, a label, a store, or a limit of memory or disk
-  4  tasks failed; what had finished is stored
-  5  interrupted; the same command goes on from where it stopped"""
-
-_IN_CLI_WORDS = [
-    (r"\bpass resume=True", "leave out --no-resume"),
-    (r"\boverwrite=True", "--overwrite"),
-    (r"\bsamples='(rows|columns)'", r"--samples \1"),
-    (r"\blabels=(?=[:;,. ]|$)", "--labels FILE"),
-    (r"\blabel=('[^']*'|\"[^\"]*\")", r"--label \1"),
-    (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
-    (r"\bsep=(?=[:;,. ]|$)", "--sep"),
-    (r"\bcolumns=(?=[:;,. ]|$)", "--columns"),
-    (r", or give others with ids=", ""),
-    (r"\bgive the new ones other ids=", "name the new ones otherwise in their file"),
-    (r"\ballow more by memory_limit=, or fewer threads", "give a larger --memory-limit or fewer --threads"),
-    (r"\bmax_bytes= to to_numpy\(\)", "--memory-limit"),
-    (r", or raise memory_limit=$", ""),
-    (r"\bevaluation=(?=[:;,. ]|$)", "--evaluation FILE"),
-    (r"\bdtype=\"(float32|float64)\"", r"--dtype \1"),
-    (r"\bKendall\(ties=\"zero\"\)", "--kernel kendall --ties zero"),
-    (r"\brepair_gram\([^)]*\), or (?=`)", ""),
-    (r"\brepair_gram\(('[^']*')\)", r"`distkern verify --repair` on \1"),
-    (r"\brepair_gram\b", "`distkern verify --repair`"),
-    (r"compute_gram\(kernel, new, Y=old, store=\.\.\.\)", "`distkern gram NEW STORE --against OLD`"),
-    (r"\bcompute_gram\b", "`distkern gram`"),
-    (r"\bcall append_gram as before\b", "run the same `distkern append` again"),
-    (r"\bappend_gram\b", "`distkern append`"),
-    (r"read text tables with distkern\.read_expression first", "text tables end in .csv, .tsv, .txt or .tab"),
-]
-"""What the library says to those who write Python, as those say it who type options."""
+  4  tasks failed; all finished results are stored
+  5  interrupted; the same command continues where it stopped"""
 
 
 class Failure(click.ClickException):
-    """A command that ends with one line and an exit code."""
+    """The one line and the exit code that a failed command ends with."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(" ".join(message.split()))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
-def in_cli_words(message: str) -> str:
-    """Put the options of the command line in the place of Python's arguments.
-
-    Examples
-    --------
-    >>> in_cli_words("say which are the samples with samples='rows' or samples='columns'")
-    'say which are the samples with --samples rows or --samples columns'
-    """
-    for pattern, words in _IN_CLI_WORDS:
-        message = re.sub(pattern, words, message)
-    return re.sub(r"\bthe same (?:call|command)\b", _the_same_command(), message)
-
-
 def failure_of(error: Exception) -> Failure:
-    """Turn an exception into the line and the exit code that the user gets.
+    """Turn an exception into the line and the exit code of the command.
 
     Examples
     --------
@@ -90,15 +49,15 @@ def failure_of(error: Exception) -> Failure:
     """
     lost_cluster = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, TimeoutError)
     if isinstance(error, TaskError) or (lost_cluster and not isinstance(error, DistkernError)):
-        said = str(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
-        return Failure(in_cli_words(said), FAILED_TASKS)
+        said = in_cli_words(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
+        return Failure(said, FAILED_TASKS)
     if isinstance(error, DistkernError):
-        return Failure(in_cli_words(str(error)), BAD_INPUT)
+        return Failure(in_cli_words(error), BAD_INPUT)
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
         return Failure(f"{where}{error.strerror or _named(error)}", BAD_INPUT)
     if isinstance(error, MemoryError):
-        return Failure(f"the memory does not suffice: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
+        return Failure(f"out of memory: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
     return Failure(
         f"this is a bug in distkern, please report it ({_named(error)}): `distkern --debug ...` shows the traceback",
         BUG,
@@ -110,48 +69,37 @@ def _named(error: Exception) -> str:
 
 
 @contextmanager
-def one_line_ends(debug: bool = False) -> Iterator[None]:
-    """End errors, interruptions and warnings of the block in one line each; with ``debug`` also in a traceback."""
-    with _terminated_like_interrupted(), _one_line_warnings():
+def one_line_errors(debug: bool = False) -> Iterator[None]:
+    """Turn errors, interruptions and warnings of the block into one line each; ``debug`` adds the traceback."""
+    with _sigterm_as_interrupt(), _one_line_warnings():
         try:
             yield
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (KeyboardInterrupt, click.Abort):
-            # what was under way in Zarr's event loop stays unfinished, and Python would say so after our line
+            # unfinished coroutines of Zarr's event loop would print warnings after our line
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
-            raise Failure(_what_interruption_means(), INTERRUPTED) from None
+            raise Failure(_interruption_message(), INTERRUPTED) from None
         except Exception as error:
             if debug:
                 click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
             raise failure_of(error) from None
 
 
-def _what_interruption_means() -> str:
+def _interruption_message() -> str:
     context = click.get_current_context(silent=True)
     advice = context.meta.get("distkern.interrupted") if context else None
-    return "interrupted: " + in_cli_words(advice or "run the same command again")
-
-
-def go_on_without(*options: str) -> None:
-    """State which options the user has to leave out, so that the same command goes on instead of beginning anew."""
-    click.get_current_context().meta["distkern.without"] = options
-
-
-def _the_same_command() -> str:
-    context = click.get_current_context(silent=True)
-    options = context.meta.get("distkern.without", ()) if context else ()
-    return "the same command" + (f" without {' and '.join(options)}" if options else "")
+    return f"interrupted: {advice or f'run {the_same_command()} again'}"
 
 
 def on_interruption(advice: str) -> None:
-    """State what to do if the command is interrupted from now on."""
+    """Set the advice that is printed if the command is interrupted from now on."""
     click.get_current_context().meta["distkern.interrupted"] = advice
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Make SIGTERM, which batch systems send, end the work as Ctrl-C does."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM, which batch systems send, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -172,7 +120,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {in_cli_words(' '.join(str(message).split()))}", file=stream)
+        click.echo(f"Warning: {' '.join(in_cli_words(message).split())}", file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show

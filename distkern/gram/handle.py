@@ -1,4 +1,4 @@
-"""The stored matrix as an operator: read by tiles, lazy, and pickled as its path."""
+"""The stored Gram matrix as a lazy operator."""
 
 from __future__ import annotations
 
@@ -8,50 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError
 from distkern.core.events import Listener, silent
-from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.progress import Late, progress_listener
+from distkern.gram.all_pairs import work_on_pairs
+from distkern.gram.base import StoredGram
 from distkern.gram.cross import against_stored
-from distkern.gram.folds import fold
-from distkern.gram.passes import in_terms_of, product, read_values
-from distkern.gram.prepared import prepared_block
-from distkern.gram.verify import damages
+from distkern.gram.map_reduce import kernel_values
+from distkern.gram.prepared import opened, prepared_block
+from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
-from distkern.kernels.registry import from_spec
 from distkern.operators.array import ArrayGram
-from distkern.operators.base import BaseGram
-from distkern.operators.pairwise import Numbers, PairWork, State
+from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.samples import DIAGONAL, among, standing_for
-from distkern.store.status import store_status
-from distkern.store.tiles import GramStore, same_store
+from distkern.store.tiles import GramStore
 
 BAR_AFTER = 10.0
-"""Seconds that a pass takes before it shows how far it is."""
+"""Seconds before a pass shows its progress."""
 
 
-class Gram(BaseGram):
+class Gram(StoredGram):
     """A stored Gram matrix. Made by `compute_gram` and `open_gram`.
 
-    Nothing is read until ``block``, ``matmat``, ``to_numpy`` or ``np.asarray`` ask for values, and then tile by tile;
-    every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
+    Values are read by ``block``, ``matmat``, ``to_numpy`` and ``np.asarray``, tile by tile, and each tile is compared
+    with its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
     """
 
-    def __init__(self, store: GramStore, kernel: Kernel, executor: Any = None) -> None:
-        self._store = store
-        self._grid = store.grid
-        self._kernel = kernel
-        self._executor = executor
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._store.path, self._kernel, self._store.meta["id"])
-
-    # What it is ------------------------------------------------------------------------------------------------
-
-    @property
-    def path(self) -> str:
-        """Folder of the store."""
-        return self._store.path
+    @classmethod
+    def of_store(cls, store: GramStore, kernel: Kernel, executor: Any = None) -> Gram:
+        """Make the handle of an open store, with the values of a kernel that follow from the stored ones."""
+        return cls(store, kernel, executor)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,84 +60,20 @@ class Gram(BaseGram):
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.cols.ids
 
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel, with every parameter that depended on the data as a number."""
-        return self._kernel
-
-    def with_kernel(self, kernel: Kernel) -> Gram:
-        """See the stored values as another kernel that is made of them, without computing anything.
-
-        The integer concordance of ranked samples is stored once, and Kendall's kernel with either treatment of ties and
-        the Mallows kernel at every λ are views of it.
-
-        Raises
-        ------
-        InputError
-            If the kernel is not made of the stored values; SampleError if it is not defined for a stored sample.
-        """
-        if kernel.stored().spec() != self._store.meta["stored"]:
-            raise InputError(
-                f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
-                "compute it from the samples with compute_gram"
-            )
-        view = Gram(self._store, kernel, self._executor)
-        for side in self._store.sides:
-            kernel.check_summary(view._summary(side), self._store.samples(side).ids)
-        return view
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Names of the features, where the samples came with them."""
-        names = self._store.meta["features"]
-        return None if names is None else tuple(names)
-
-    @property
-    def n_features(self) -> int:
-        """Number of the features that the kernel compared."""
-        return int(self._store.meta["n_features"])
-
-    @property
-    def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that were left out, because some sample has no value."""
-        return tuple(self._store.meta["dropped"])
-
-    def info(self) -> Spec:
-        """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
-        done = int(np.count_nonzero(self._store.marks(refresh=True)))
-        return {
-            **self._store.meta,
-            "path": self.path,
-            "tiles_done": done,
-            "tiles": self._grid.count,
-            "complete": done == self._grid.count,
-            "samples_computed": [self._grid.rows, self._grid.cols],
-            "runs": self._store.runs(),
-        }
-
-    def status(self) -> Spec:
-        """How far the matrix is and whether a run is at work on it, JSON-ready, read anew; see `store_status`."""
-        return store_status(self._store)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every tile is computed."""
-        return bool(self.info()["complete"])
-
     # Reading ---------------------------------------------------------------------------------------------------
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._computed(among(self._store.rows, rows), among(self._store.cols, cols))
 
     def _computed(self, rows: Indices, cols: Indices) -> Floats:
-        """Read the entries of computed samples, which may stand for many equal ones."""
-        out = np.empty((len(rows), len(cols)))  # filled with stored values, and turned into the kernel's at the end
+        """Read the entries at positions of computed samples: of several equal samples only one is computed."""
+        out = np.empty((len(rows), len(cols)))  # stored values, converted to kernel values at the end
         in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
         for i, (out_rows, inner_rows) in in_row.items():
             for j, (out_cols, inner_cols) in in_col.items():
                 if self._grid.symmetric and i > j:
                     if j in in_row and i in in_col:
-                        continue  # read and placed together with its mirror image
+                        continue  # copied together with its mirror image
                     tile = self._store.read_tile(j, i).T
                 else:
                     tile = self._store.read_tile(i, j)
@@ -162,7 +84,7 @@ class Gram(BaseGram):
         return self._values(out, rows, cols)
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
+        """Yield the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
         for rows, cols, values in self._computed_tiles():
             top, bottom = standing_for(self._store.rows, rows), standing_for(self._store.cols, cols)
             if top is None and bottom is None:
@@ -182,11 +104,11 @@ class Gram(BaseGram):
     def matmat(self, V: Array, progress: Any = None) -> Floats:
         """K V: product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the stored tiles.
 
-        The executor of the matrix multiplies chunks of tiles where its workers are; vectors and sums of them are all
-        that travels. Each stored byte is read once, and equal samples are multiplied once. The bits are the same
-        whoever multiplies; between stores of unlike tile sides they may differ by rounding, some 1e-15 of
-        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once. More vectors than the memory
-        of a task allows, or the sums that wait in this process, are multiplied in groups, each in a pass of its own.
+        Workers of the executor read and multiply groups of tiles; only vectors and partial sums are sent. Each stored
+        byte is read once, and equal samples are multiplied once. A matrix of less than 32 MiB is multiplied in this
+        process. If the memory of a task or of this process does not suffice for all vectors, groups of them have a pass
+        each. The bits do not depend on the executor. Stores with another tile size may differ by rounding, about 1e-15
+        of Σ_j |K_ij V_j|.
 
         Parameters
         ----------
@@ -199,11 +121,11 @@ class Gram(BaseGram):
         Raises
         ------
         InputError
-            If V has not as many rows as the matrix has columns.
+            If the number of rows of V is not the number of columns of the matrix.
         MemoryLimitError
-            If a task may not take the memory that 32 vectors need.
+            If the memory of a task does not suffice for 32 vectors.
         IncompleteGramError, CorruptTileError
-            If a tile has not been computed, or does not match its checksum.
+            If a tile is not computed, or does not match its checksum.
 
         Examples
         --------
@@ -232,8 +154,7 @@ class Gram(BaseGram):
             self._store,
             self._kernel,
             V[:, None] if V.ndim == 1 else V,
-            self._summary("rows"),
-            self._summary("cols"),
+            (self._summary("rows"), self._summary("cols")),
             executor=self._executor,
             listener=listener,
             top=self._store.rows.index if rows is None else among(self._store.rows, rows),
@@ -242,15 +163,15 @@ class Gram(BaseGram):
         )
         return out[:, 0] if V.ndim == 1 else out
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
         listener = Late(progress_listener(None), BAR_AFTER)
         try:
-            return fold(
+            return work_on_pairs(
                 self._store,
                 self._kernel,
                 work,
-                numbers,
-                masses,
+                arrays,
+                additive,
                 self._summary("rows"),
                 executor=self._executor,
                 listener=listener,
@@ -260,22 +181,9 @@ class Gram(BaseGram):
             listener.close()
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
-        """Turn stored values into those of the kernel."""
-        row_side = {name: array[rows] for name, array in self._summary("rows").items()}
-        col_side = {name: array[cols] for name, array in self._summary("cols").items()}
-        return in_terms_of(self._kernel, stored, row_side, col_side, self._store.meta["n_features"])
-
-    def _summary(self, side: str) -> dict[str, Array]:
-        """What the kernel needs of each sample to see the stored values as its own."""
-        samples = self._store.samples(side)
-        side = samples.side  # the rows, where the columns are the same samples
-        if side not in self._summaries:
-            self._summaries[side] = {name: samples.column(name) for name in self._kernel.summary}
-        return self._summaries[side]
-
-    @cached_property
-    def _summaries(self) -> dict[str, dict[str, Array]]:
-        return {}
+        """Convert stored values of computed samples to values of the kernel."""
+        summaries = arrays_at(self._summary("rows"), rows), arrays_at(self._summary("cols"), cols)
+        return kernel_values(self._kernel, stored, *summaries, self.n_features)
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
@@ -295,18 +203,18 @@ class Gram(BaseGram):
 
     def _diagonal(self, side: str) -> Floats:
         dtype = self._store.meta["dtype"]
-        stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # as the tiles hold it
+        stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # rounded like the tiles
         if not self._kernel.summary:
             return stored
         summary = self._summary(side)
         return self._kernel.from_stored(stored, summary, summary, self._store.meta["n_features"])
 
     def to_dask(self) -> Any:
-        """A lazy dask array of the matrix, a chunk a tile, for whatever dask can do with it.
+        """The matrix as a lazy dask array with one chunk per tile.
 
-        Workers read tiles by path and check them; of a symmetric matrix what lies below the diagonal is the transpose
-        of a stored tile, which is read once where both are needed. The slices of the array read only their tiles. What
-        it reads is not in ``bytes_read()``. Where equal samples are computed once, the array repeats them.
+        Workers read tiles by path and compare them with their checksums. Chunks below the diagonal of a symmetric
+        matrix are transposes of stored tiles; a tile is read once if both are needed. A slice of the array reads only
+        its tiles. ``bytes_read()`` does not count these reads. Equal samples that are computed once are repeated.
 
         Returns
         -------
@@ -323,11 +231,11 @@ class Gram(BaseGram):
         ...     array.chunks, array.sum(axis=0).compute().round(3)
         (((2, 1), (2, 1)), array([ 0.333, -0.333,  1.   ]))
         """
-        from distkern.engine.dask.arrays import tiled_array  # never load dask for those who do not use it
+        from distkern.engine.dask.arrays import tiled_array  # loads dask only for those who use it
 
         grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
         array = tiled_array(
-            partial(read_values, self.path, self._store.meta["id"], self._kernel),
+            partial(_tile_values, self.path, self._store.meta["id"], self._kernel),
             [stop - start for start, stop in map(grid.row_range, range(grid.row_blocks))],
             [stop - start for start, stop in map(grid.col_range, range(grid.col_blocks))],
             symmetric=grid.symmetric,
@@ -336,28 +244,24 @@ class Gram(BaseGram):
         array = array if rows is None else array[rows]
         return array if cols is None else array[:, cols]
 
-    def bytes_read(self) -> int:
-        """Bytes of tiles and prepared samples read through this handle so far."""
-        return self._store.bytes_read
-
     # New samples -----------------------------------------------------------------------------------------------
 
     def prepared_columns(self) -> Prepared:
-        """What the kernel prepared of all column samples, in memory."""
+        """All column samples as the kernel prepared them, in memory."""
         blocks = [prepared_block(self._store, "cols", j) for j in range(self._grid.col_blocks)]
         whole = {name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays}
         index = self._store.cols.index
         return Prepared(whole) if index is None else Prepared(whole).take(index)
 
     def cross(self, X: Any) -> ArrayGram:
-        """Kernel between new raw samples (rows) and the column samples, from their stored prepared form.
+        """Kernel between new raw samples (rows) and the column samples, of which the store holds the prepared form.
 
         Raises
         ------
         InputError
             If the new samples have another number of features, or the kernel is not defined for one of them.
         MemoryLimitError
-            If the result does not fit in memory; give fewer samples at a time.
+            If the result does not fit in memory: give fewer samples at a time.
         """
         source, values, row_diag = against_stored(self._store, self.kernel, X)
         return ArrayGram(
@@ -368,32 +272,18 @@ class Gram(BaseGram):
             col_ids=self.col_ids,
         )
 
-    # Checking --------------------------------------------------------------------------------------------------
-
-    def verify(self, progress: Any = None) -> list[str]:
-        """Read everything that is marked done and compare it with its checksum; return what is wrong, in words.
-
-        Parameters
-        ----------
-        progress
-            ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
-        """
-        return damages(self._store, progress_listener(progress))
-
-    def __repr__(self) -> str:
-        info = self.info()
-        state = "complete" if info["complete"] else f"{info['tiles_done']} of {info['tiles']} tiles done"
-        return f"<Gram {self.shape[0]} × {self.shape[1]} of {self.kernel!r} at {self.path!r}, {state}>"
-
 
 def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:
-    """Group positions by their block: {block: (places in the list, positions inside the block)}."""
+    """Group positions by block: {block: (indices in ``positions``, positions inside the block)}."""
     blocks = positions // side
     return {
-        int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
+        int(block): (where := np.flatnonzero(blocks == block), positions[where] - block * side)
         for block in np.unique(blocks)
     }
 
 
-def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram:
-    return Gram(same_store(path, store_id), kernel)
+def _tile_values(path: str, store_id: str, kernel: Kernel, i: int, j: int) -> Floats:
+    """Read tile (i, j) of the store at a path, on a worker, as values of a kernel."""
+    store, _ = opened(path, store_id)
+    rows, cols = (samples.read(block, only=kernel.summary) for samples, block in ((store.rows, i), (store.cols, j)))
+    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.meta["n_features"])

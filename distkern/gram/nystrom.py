@@ -1,4 +1,4 @@
-"""The Nyström approximation of a Gram matrix that is too large to compute, from its columns at some landmarks."""
+"""The Nyström approximation of a Gram matrix from its columns at landmark samples, for cohorts too large for it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import StoreError
-from distkern.core.typing import Executor, Floats, Indices, Spec
+from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.gram.base import StoredGram
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
-from distkern.store.tiles import GramStore, same_store
+from distkern.store.tiles import GramStore
 from distkern.store.true_entries import sample_in
 
 CUTOFF = 10.0
-"""Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest are taken as zero."""
+"""Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest count as zero."""
 
 
 @dataclass(frozen=True)
 class NystromError:
-    """How far a Nyström approximation k̂ is from its kernel k.
+    """The error of a Nyström approximation k̂ of a kernel k.
 
     Parameters
     ----------
     trace
         Σ (k(x, x) − k̂(x, x)) / Σ k(x, x) over all samples, exact. K − K̂ is positive semidefinite, so this is also
-        ‖K − K̂‖₊ / ‖K‖₊ in the nuclear norm, and no entry is off by more than the largest k(x, x) − k̂(x, x).
+        ‖K − K̂‖₊ / ‖K‖₊ in the nuclear norm, and no entry has a larger error than the largest k(x, x) − k̂(x, x).
     frobenius, frobenius_se
         ‖K − K̂‖ / ‖K‖ in the Frobenius norm, estimated from the exact diagonal and the sampled entries, and its standard
         error.
@@ -59,18 +60,18 @@ class NystromError:
 
 
 def whitening(W: Floats, rounding: float) -> Floats:
-    """B = U Λ^(−1/2), (k, r), with W = U Λ Uᵀ on the eigenvalues that are more than rounding: B Bᵀ = W⁺.
+    """B = U Λ^(−1/2), (k, r), from W = U Λ Uᵀ restricted to eigenvalues above rounding, so that B Bᵀ = W⁺.
 
-    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding the entries of W to a relative ε moves an
-    eigenvalue by some sqrt(k) ε λ_max at most: what is kept is known to a tenth or better. K̂ is the kernel of the
-    samples projected on the directions that are kept, so K − K̂ is positive semidefinite whatever is left out.
+    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding the entries of W to a relative ε changes
+    an eigenvalue by at most about sqrt(k) ε λ_max, so the relative error of the others is a tenth or less. K̂ is the
+    kernel of the samples projected on the remaining directions, so K − K̂ is positive semidefinite in any case.
 
     Parameters
     ----------
     W
         Kernel values (k, k) between the landmarks.
     rounding
-        ε, the precision of the numbers that W was stored in.
+        ε, the precision of the stored values of W.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def whitening(W: Floats, rounding: float) -> Floats:
 
 
 class _Landmarked:
-    """The stored m × k part and its landmarks, with W^(−1/2) once asked for; a matrix and its slices share it."""
+    """The stored m × k part, its landmarks and, when first needed, W^(−1/2); shared by a matrix and its slices."""
 
     def __init__(self, part: Gram, landmarks: Indices) -> None:
         self.part, self.landmarks = part, landmarks
@@ -102,7 +103,7 @@ class _Landmarked:
 
 
 class StoredFeatures(Features):
-    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, whose rows are the c(x)."""
+    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, the rows of which are c(x)."""
 
     def __init__(self, landmarked: _Landmarked, at: Indices | None = None) -> None:
         super().__init__(landmarked.part)
@@ -113,7 +114,7 @@ class StoredFeatures(Features):
 
     @property
     def basis(self) -> Floats:
-        """W^(−1/2) on the eigenvalues of W that are more than rounding, (k, r)."""
+        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see `whitening`."""
         return self._landmarked.basis
 
     @property
@@ -142,44 +143,44 @@ class StoredFeatures(Features):
         )
 
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
-        """Pass over the samples, each stored block of them read once, at most as many rows at a time as a block has."""
+        """Yield the samples, reading each stored block of them once; no more rows at a time than a block has."""
         part = self._landmarked.part
         samples = part._store.rows
         computed = among(samples, self._positions)
         order = np.argsort(computed, kind="stable")
         borders = np.flatnonzero(np.diff(computed[order] // samples.block)) + 1
         every = np.arange(part.shape[1])
-        for places in np.split(order, borders) if len(order) else []:
-            which, inner = np.unique(computed[places], return_inverse=True)
+        for where in np.split(order, borders) if len(order) else []:
+            which, inner = np.unique(computed[where], return_inverse=True)
             values = part._computed(which, every)
-            for start in range(0, len(places), samples.block):
+            for start in range(0, len(where), samples.block):
                 piece = slice(start, start + samples.block)
-                yield places[piece], values[inner[piece]]
+                yield where[piece], values[inner[piece]]
 
     def adjoint(self, V: Floats) -> Floats:
-        """Φᵀ V, in one pass over the part where its executor is."""
+        """Φᵀ V, in one pass over the part on its executor."""
         return self.basis.T @ self._landmarked.part._product(V, self._at, transposed=True)
 
     def times(self, U: Floats) -> Floats:
-        """Φ U, in one pass over the part where its executor is."""
+        """Φ U, in one pass over the part on its executor."""
         return self._landmarked.part._product(self.basis @ U, self._at)
 
     def of(self, X: Any) -> ArrayFeatures:
-        """φ of new raw samples, from their kernel values with the landmarks alone."""
+        """φ of new raw samples, from their kernel values with the landmarks."""
         cross = self._landmarked.part.cross(X)
         return ArrayFeatures(cross.to_numpy(cross.nbytes) @ self.basis, cross.row_ids)
 
 
-class NystromGram(LowRankGram):
+class NystromGram(StoredGram, LowRankGram):
     """K̂ = C W⁺ Cᵀ, with C = K[:, L] and W = K[L, L] for k landmark samples L: the Nyström approximation of K.
 
     Made by `compute_gram` with ``landmarks=``, and by `open_gram`. Only C, m × k, is computed and stored. K̂ is positive
-    semidefinite, exact on the rows and columns of the landmarks, and exact everywhere where the samples span no more
-    directions in feature space than the landmarks do. Everything that a `Gram` offers to a learner is there and lazy;
-    nothing makes the m × m matrix unless it is asked for.
+    semidefinite. It is exact in the rows and columns of the landmarks, and everywhere if the landmarks span all samples
+    in feature space. Learners use it like a `Gram`; all operations are lazy, and only ``to_numpy`` makes the m × m
+    matrix.
 
     Source: Williams & Seeger, *Using the Nyström method to speed up kernel machines* (2001). W⁺ leaves out eigenvalues
-    that are rounding, see `whitening`.
+    that are due to rounding; see `whitening`.
 
     Parameters
     ----------
@@ -202,12 +203,25 @@ class NystromGram(LowRankGram):
     def __init__(self, part: Gram, landmarks: Indices) -> None:
         self._landmarked = _Landmarked(part, landmarks)
         features = StoredFeatures(self._landmarked)
-        super().__init__(features, features)
+        StoredGram.__init__(self, part._store, part.kernel, part._executor)
+        LowRankGram.__init__(self, features, features)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.path, self.kernel, self.part._store.meta["id"])
+    @classmethod
+    def of_store(cls, store: GramStore, kernel: Kernel, executor: Any = None) -> NystromGram:
+        """Make the handle of an open store, with the values of a kernel that follow from the stored ones.
 
-    # What it is ------------------------------------------------------------------------------------------------
+        Raises
+        ------
+        StoreError
+            If the landmarks in the store are not among its samples.
+        """
+        landmarks = np.array(store.meta["landmark_positions"], dtype=np.intp)
+        rows, cols = store.meta["samples"]
+        if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
+            raise StoreError(
+                f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged"
+            )
+        return cls(Gram(store, kernel, executor), landmarks)
 
     @property
     def part(self) -> Gram:
@@ -219,35 +233,19 @@ class NystromGram(LowRankGram):
         """Positions of the landmarks among the samples, ascending."""
         return self._landmarked.landmarks
 
-    @property
-    def path(self) -> str:
-        """Folder of the store."""
-        return self.part.path
-
     def info(self) -> Spec:
-        """All that is known of the stored part, JSON-ready: its plan, how much is done, and its runs."""
-        info = self.part.info()
-        return {name: value for name, value in info.items() if name != "error_sample"}
+        """All that is known of the store of the part, JSON-ready: its plan, the number of tiles done, and its runs."""
+        return {name: value for name, value in super().info().items() if name != "error_sample"}
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every tile of the part is computed."""
-        return self.part.is_complete
+    def _summary(self, axis: str) -> dict[str, Array]:
+        return self.part._summary(axis)  # cached once for both
 
-    def verify(self, progress: Any = None) -> list[str]:
-        """Read everything that is marked done and compare it with its checksum; see `Gram.verify`."""
-        return self.part.verify(progress)
-
-    def with_kernel(self, kernel: Kernel) -> NystromGram:
-        """See the stored values as another kernel that is made of them, as `Gram.with_kernel` does."""
-        return NystromGram(self.part.with_kernel(kernel), self.landmarks)
-
-    # How good it is --------------------------------------------------------------------------------------------
+    # Error of the approximation ------------------------------------------------------------------------------
 
     def error(self) -> NystromError:
-        """Compare with true entries, which were computed beside the part; no samples are needed.
+        """Compare with exact entries, which are stored beside the part; the samples are not needed.
 
-        The trace is exact. The sampled entries are a uniform sample of all pairs, also where samples have been added
+        The trace error is exact. The stored entries are a uniform sample of all pairs, also if samples have been added
         since the store was made.
 
         Raises
@@ -256,35 +254,31 @@ class NystromGram(LowRankGram):
             If the stored entries do not match their checksum.
         """
         pairs, true = self._true_entries()
-        asked, places = np.unique(pairs, return_inverse=True)
-        values = self._rows.take(asked).read()
-        first, second = places.reshape(pairs.shape)
+        distinct, where = np.unique(pairs, return_inverse=True)
+        values = self._rows.take(distinct).read()
+        first, second = where.reshape(pairs.shape)
         off = true - np.einsum("ij,ij->i", values[first], values[second])
         exact, approximate = self.part.row_diag(), self.row_diag()
-        frobenius, spread = _frobenius(off, true, exact - approximate, exact)
+        frobenius, deviation = _frobenius(off, true, exact - approximate, exact)
         total = float(exact.sum())
         return NystromError(
             trace=float((exact - approximate).sum()) / total if total > 0 else 0.0,
             frobenius=frobenius,
-            frobenius_se=spread,
+            frobenius_se=deviation,
             rms=float(np.sqrt(np.mean(off**2))) if len(off) else 0.0,
             largest=float(np.abs(off).max(initial=0.0)),
             entries=len(off),
         )
 
-    def status(self) -> Spec:
-        """How far the part at the landmarks is, and whether a run is at work on it; see `Gram.status`."""
-        return self.part.status()
-
     def _true_entries(self) -> tuple[Indices, Floats]:
-        """Positions (2, entries) of the sampled pairs, and the kernel's values there."""
-        pairs, stored = sample_in(self.path, self.part._store.meta["error_sample"])
+        """Positions (2, entries) of the sampled pairs, and their exact kernel values."""
+        pairs, stored = sample_in(self.path, self._store.meta["error_sample"])
         if not self.kernel.summary:
             return pairs, stored
-        computed = among(self.part._store.rows, pairs.ravel()).reshape(pairs.shape)
-        summary = self.part._summary("rows")
+        computed = among(self._store.rows, pairs.ravel()).reshape(pairs.shape)
+        summary = self._summary("rows")
         first, second = ({name: array[at] for name, array in summary.items()} for at in computed)
-        return pairs, self.kernel.from_stored(stored, first, second, self.part.n_features)
+        return pairs, self.kernel.from_stored(stored, first, second, self.n_features)
 
     def __repr__(self) -> str:
         return f"<NystromGram {len(self)} × {len(self)} by {len(self.landmarks)} landmarks on {self.part!r}>"
@@ -296,9 +290,9 @@ def _frobenius(off: Floats, true: Floats, diagonal_off: Floats, diagonal: Floats
     Parameters
     ----------
     off, true
-        k − k̂ and k of a uniform sample of the entries that are not on the diagonal.
+        k − k̂ and k of a uniform sample of the off-diagonal entries.
     diagonal_off, diagonal
-        k − k̂ and k of all entries on the diagonal.
+        k − k̂ and k of all diagonal entries.
     """
     m, entries = len(diagonal), len(off)
     pairs = m * (m - 1)
@@ -311,19 +305,3 @@ def _frobenius(off: Floats, true: Floats, diagonal_off: Floats, diagonal: Floats
         return float(np.sqrt(ratio)), 0.0
     deviation = np.std(off**2 - ratio * true**2, ddof=1) * pairs / (below * np.sqrt(entries))
     return float(np.sqrt(ratio)), float(deviation / (2 * np.sqrt(ratio)))
-
-
-def opened_gram(store: GramStore, kernel: Kernel, pool: Executor | None = None) -> Gram | NystromGram:
-    """Hand out what a store holds: its matrix or, where it is a part at landmarks, the approximation by it."""
-    positions = store.meta.get("landmark_positions")
-    if positions is None:
-        return Gram(store, kernel, pool)
-    landmarks = np.array(positions, dtype=np.intp)
-    rows, cols = store.meta["samples"]
-    if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
-        raise StoreError(f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged")
-    return NystromGram(Gram(store, kernel, pool), landmarks)
-
-
-def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram | NystromGram:
-    return opened_gram(same_store(path, store_id), kernel)

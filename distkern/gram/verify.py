@@ -1,4 +1,4 @@
-"""Find what no longer matches its checksum."""
+"""Find stored values that do not match their checksums."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from distkern.core.events import Listener, Progress
 from distkern.store.tiles import GramStore
 
 
-def damages(store: GramStore, listener: Listener) -> list[str]:
-    """Read everything that is marked done and compare it with its checksum; return what is wrong, in words."""
-    wrong = []
+def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
+    """Compare everything that is done with its checksum; return an error for each mismatch."""
+    damaged = []
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
     for samples in (store.samples(side) for side in store.sides):
@@ -23,6 +23,6 @@ def damages(store: GramStore, listener: Listener) -> list[str]:
         try:
             read()
         except CorruptTileError as error:
-            wrong.append(str(error))
+            damaged.append(error)
         listener(Progress("verify", step, len(reads)))
-    return wrong
+    return damaged

@@ -15,15 +15,17 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 Unobserved = Literal["interleaving", "top"]
 
 
 def unobserved_last(rankings: Rankings) -> Rankings:
-    """Write the kind of each ranking into its values: what a top-k ranking does not observe becomes −infinity.
+    """Write the kind of each ranking into its values: items that a top-k ranking does not observe become −infinity.
 
-    −infinity is a value like another: the least one, tied with itself, which is just what kind ``"top"`` says of items
-    not observed. What stays NaN has an unknown place.
+    −infinity is the least value and is tied with itself, which is the meaning of kind ``"top"`` for items that are not
+    observed. An item that stays NaN has an unknown rank.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def unobserved_last(rankings: Rankings) -> Rankings:
 
 
 class PartialKernel(Kernel):
-    """A kernel on partial rankings: sees only the order of what is observed, and NaN is what is not."""
+    """A kernel of the order of the observed features only; NaN is a feature that is not observed."""
 
     kind: Unobserved
 
@@ -58,7 +60,7 @@ class PartialKernel(Kernel):
         return unobserved_last(X)
 
     def refuse_other_kind(self, kinds: tuple[str, ...]) -> None:
-        """Refuse rankings that say of themselves that the places of unobserved items are unknown, when we say last."""
+        """Refuse rankings of kind interleaving, whose unobserved items have unknown ranks, if this kernel is "top"."""
         if self.kind == "top" and "interleaving" in kinds:
             raise InputError(
                 f'{type(self).__name__}(kind="top") takes unobserved items as last, but ranking '
@@ -67,21 +69,17 @@ class PartialKernel(Kernel):
             )
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
-        """Refuse a cohort that knows its kinds and contradicts ours; nothing is taken from the data."""
+        """Refuse a cohort whose own kinds contradict the kind of this kernel; no parameter depends on the data."""
         self.refuse_other_kind(getattr(X, "kinds", None) or ())
         return self
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Sort the observed items of each sample, and balance each: observed items below it less those above it."""
+        """Sort the observed items of each sample, and count for each the items below it minus those above it."""
         order, balance, observed, last = arrange(X, self.kind == "top")
         return Prepared({"order": order, "balance": balance, "observed": observed, "last": last}, start)
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order and balance are those of partial rankings."""
-        return bool(are_arranged(*arranged(A)))
-
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
-        """Refuse samples of one feature; missing values are what the kernel is for."""
+        """Refuse samples of one feature; missing values are allowed."""
         refuse_single_feature(X)
 
     def _check_kind(self) -> None:
@@ -89,11 +87,17 @@ class PartialKernel(Kernel):
             raise InputError(f'kind must be "interleaving" or "top", not {self.kind!r}')
 
 
+@is_valid.register
+def valid_partial_rankings(kernel: PartialKernel, A: Prepared) -> bool:
+    """Whether order and balance are those of partial rankings."""
+    return bool(are_arranged(*arranged(A)))
+
+
 @dataclass(frozen=True)
 class PartialKendall(PartialKernel):
     """k(R, R') = mean of (n_c − n_d)(σ, σ') / C(n, 2) over the rankings σ compatible with R and σ' with R'.
 
-    A sample that orders only some of the n items stands for all total rankings that agree with it. Their mean needs no
+    A sample that orders only some of the n items represents all total rankings that agree with it. Their mean needs no
     enumeration: k(R, R') = Σ_{i<j} s_ij s'_ij / C(n, 2), where s_ij = 2 P(i above j) − 1 over R. With k items observed
     and a the mid-rank of i among them (1 = best), s_ij is the sign of the order where both are observed; where i is and
     j is not, 1 (top) or (k + 1 − 2a) / (k + 1) (interleaving); and 0 where neither is. The sums close over the items
@@ -105,22 +109,22 @@ class PartialKendall(PartialKernel):
     Parameters
     ----------
     kind
-        What NaN means. ``"interleaving"``: the item's place among the others is unknown, all being equally likely.
-        ``"top"``: the item comes after all that are observed. Samples of both kinds in one cohort: give a `Rankings`,
-        or write −infinity for what comes last, NaN for what is unknown, and leave the kind at its default.
+        Meaning of NaN. ``"interleaving"``: the rank of the item is unknown, and all ranks are equally likely.
+        ``"top"``: the item comes after all observed items. For samples of both kinds in one cohort give a `Rankings`,
+        or write −infinity for items that come last and NaN for unknown ranks, and leave the kind at its default.
 
     Raises
     ------
     InputError
-        If there is but one item, or `Rankings` of kind interleaving are to be read as top.
+        If there is only one item, or `Rankings` of kind interleaving are given to a kernel of kind top.
 
     Notes
     -----
     Samples are rows (m, n) of any real values, larger = preferred, ±infinity included. Ties are broken either way with
-    equal chance, by mid-ranks: a tie group of any size costs nothing more. O(k log k) a sample and O(k + k' + q log q)
-    a pair with k and k' items observed, q of them common; whole numbers but for two divisions. k(R, R) < 1 unless R is
-    total, so use ``.normalized()`` where samples observe unlike numbers of items; an interleaving of 0 or 1 items
-    orders nothing, and has k = 0 with every sample.
+    equal probability, through mid-ranks, at no extra cost. O(k log k) per sample and O(k + k' + q log q)
+    per pair with k and k' observed items, q of them common; exact up to two divisions. k(R, R) < 1 unless R is total,
+    so use ``.normalized()`` where samples observe different numbers of items. A sample of kind interleaving with 0 or 1
+    observed items has k = 0 with every sample.
 
     Examples
     --------
@@ -149,13 +153,15 @@ class PartialKendall(PartialKernel):
         self_sums(A.arrays["balance"], A.arrays["observed"], A.arrays["last"], sums)
         return sums / _pairs(A)
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the sums and of the result."""
-        return 16 * a * b
+
+@bytes_per_tile.register
+def _(kernel: PartialKendall, a: int, b: int, n: int) -> int:
+    """Bytes of the sums and of the result."""
+    return 16 * a * b
 
 
 def interleaved(kernel: Kernel) -> Kernel:
-    """The kernel that treats NaN as a feature of unknown place, and equals ``kernel`` on samples without any.
+    """The kernel that treats NaN as a feature of unknown rank, and equals ``kernel`` on samples without NaN.
 
     Raises
     ------

@@ -35,7 +35,7 @@ from distkern import (
     repair_gram,
 )
 from distkern.build import choice, landmarks
-from distkern.gram import passes
+from distkern.gram import map_reduce
 from distkern.gram.nystrom import whitening
 from distkern.operators.lowrank import LowRankGram
 from distkern.store.layout import plan_checksum
@@ -383,12 +383,12 @@ class TestStores:
     def test_its_products_are_passes_over_the_part_with_the_same_bits_on_any_executor(
         self, tmp_path, client, monkeypatch
     ):
-        monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+        monkeypatch.setattr(map_reduce, "SMALL_BYTES", 0)
         many = X[np.random.default_rng(6).integers(0, 70, 200)].round(1)  # equal samples too
         path, V = tmp_path / "k.zarr", np.random.default_rng(1).normal(size=(200, 40))
         compute_gram(Kendall(ties="b"), many, store=path, landmarks=12, tile=5, executor="serial")
-        multiplied, made = passes.multiply, []
-        monkeypatch.setattr(passes, "multiply", lambda task: made.append(task) or multiplied(task))
+        multiplied, made = map_reduce.map_group, []
+        monkeypatch.setattr(map_reduce, "map_group", lambda task: made.append(task) or multiplied(task))
         rows, cols = np.array([150, 3, 3, 77]), np.arange(20, 120)
         found = []
         for executor in ("serial", Threads(3)):
@@ -397,7 +397,7 @@ class TestStores:
             assert {task.kernel for task in made} == {Kendall(ties="b")}
             assert len(made) > 3 * 2 * 7  # centring takes a product
             made.clear()
-        monkeypatch.setattr(passes, "multiply", multiplied)
+        monkeypatch.setattr(map_reduce, "map_group", multiplied)
         gram = open_gram(path, executor=client)
         found.append((gram.matmat(V), gram[rows][:, cols].matmat(V[cols, 0]), gram.centered().matmat(V)))
         for others in zip(*found, strict=True):
@@ -477,7 +477,7 @@ class TestStores:
         assert plan.landmarks["count"] == 10
         assert "at landmarks (10 by leverage, seed 0)" in str(plan)
         monkeypatch.setattr(landmarks, "pool_bytes", lambda *_: 2**40)
-        with pytest.raises(MemoryLimitError, match='use landmark_choice="random"'):
+        with pytest.raises(MemoryLimitError, match="use landmark_choice='random'"):
             plan_gram(Linear(), X, landmarks=10, landmark_choice="leverage")
         plan_gram(Linear(), X, landmarks=10)
 
@@ -499,7 +499,7 @@ class TestRefusals:
             ({"landmarks": ["x"]}, "no sample 'x'"),
             ({"landmarks": 3, "landmark_choice": "best"}, "one of 'random', 'kmeans\\+\\+', 'leverage', not 'best'"),
             ({"landmarks": 3, "landmark_seed": None}, "landmark_seed must be a whole number, not None"),
-            ({"landmarks": 3, "Y": X}, "with Y, leave landmarks= out"),
+            ({"landmarks": 3, "Y": X}, "leave out Y= or landmarks="),
         ],
     )
     def test_what_cannot_be_landmarks(self, asked, said, tmp_path):

@@ -123,7 +123,7 @@ def test_containers_speak_tls_and_run_as_nobody_special():
 def test_a_name_that_kubernetes_does_not_take(run, name):
     result = run("deploy", "kubernetes", "--name", name)
     assert result.exit_code == 3
-    assert "is no name that Kubernetes takes" in result.stderr
+    assert "is not a valid Kubernetes name" in result.stderr
 
 
 # Containers --------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_a_scheduler_killed_for_good_and_the_same_call_on_a_new_one(X, store, ex
 
     with processes(tmp_path, tally) as cluster:
         cluster.worker()
-        with pytest.raises(TaskError, match="what had finished is stored, and the same call with a new client goes on"):
+        with pytest.raises(TaskError, match="the same call with a new client as executor= goes on from there"):
             call(cluster, progress=Disturbance(10, lambda: kill(cluster.scheduler)))
     done = tiles_done(store)
     assert 10 <= done < TILES

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from distkern import Dask, Serial, Threads, compute_gram, open_gram
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
 from distkern.datasets import load_apa
-from distkern.gram import passes
+from distkern.gram import map_reduce
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
@@ -86,7 +86,7 @@ def test_a_centred_view_has_the_same_clusters():
 
 
 def test_serial_threads_and_dask_have_the_same_bits(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+    monkeypatch.setattr(map_reduce, "SMALL_BYTES", 0)
     compute_gram(Kendall(), cohort(), store=tmp_path / "cohort.zarr", tile=20, progress=False)
     runs = []
     for executor in (Serial(), Threads(2), Dask(client)):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import KernelCenterer
 from distkern.build.compute import compute_gram
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
-from distkern.kernels.bags.based import MeanMap
+from distkern.kernels.bags.kernelized import MeanMap
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.persist import estimators, load_model, save_model
@@ -121,7 +121,7 @@ def test_new_samples_may_have_the_dropped_features(cohort, tmp_path):
         expected = KernelSVC().fit(Kendall("b")(kept), y).decision_function(Kendall("b")(kept))
         np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-10)
         np.testing.assert_allclose(loaded.decision_function(kept), expected, atol=1e-10)
-        with pytest.raises(InputError, match="X has 5 features, and the samples that it meets have 6"):
+        with pytest.raises(InputError, match="X has 5 features, and the earlier samples have 6"):
             loaded.predict(X[:, :5])
 
 

@@ -13,6 +13,7 @@ from distributed import CancelledError, Client, as_completed
 from distributed.scheduler import KilledWorker, NoWorkerError
 
 from distkern.core.errors import TaskError
+from distkern.core.sentences import SameCall
 from distkern.core.typing import Failure
 from distkern.engine.executors import failed
 
@@ -104,8 +105,10 @@ class Flow:
     def _raised(self, given: _Given, error: Exception) -> Iterator[Failure]:
         if isinstance(error, NoWorkerError):  # nothing is wrong with the task
             raise TaskError(
-                f"the cluster has had no worker for {error.timeout:,.0f} s, as long as it is set to wait; what had "
-                "finished is stored, and the same call goes on from there once there are workers"
+                "the cluster has had no worker for {seconds:,.0f} s, as long as it is set to wait; what had finished "
+                "is stored, and {again} goes on from there once there are workers",
+                seconds=error.timeout,
+                again=SameCall(),
             ) from error
         if not isinstance(error, KilledWorker):
             yield failed(given.task, error)
