@@ -17,7 +17,7 @@ PUBLIC = [
 SAMPLES = Gaussian(sigma=1.0)
 
 VARIANTS = {
-    dk.KernelSVC: [{"multi_class": "ovr"}, {"kernel": SAMPLES, "tol": 1e-9}],
+    dk.KernelSVC: [{"kernel": SAMPLES, "tol": 1e-9, "multi_class": "ovr"}],
     dk.KernelSVR: [{"kernel": SAMPLES, "tol": 1e-9}],
     dk.KernelFisherDiscriminant: [{"kernel": SAMPLES, "solver": "direct"}],
     dk.KernelPCA: [{"n_components": 1, "kernel": Linear(), "eigen_solver": "lanczos"}],
@@ -26,7 +26,7 @@ VARIANTS = {
     dk.KernelStandardizer: [{"unit_norm": False}, {"kernel": Linear()}],
     dk.MLSRRanker: [{"kernels": [SAMPLES, Linear()], "weights": [1.0, 2.0]}],
     dk.MLSRRankerCV: [{"kernels": [SAMPLES, Gaussian(sigma=3.0)], "lams": [0.01, 1.0]}],
-    dk.RankSVM: [{"kernel": SAMPLES}, {"kernel": Linear(), "loss": "squared_hinge"}],
+    dk.RankSVM: [{"kernel": Linear(), "loss": "squared_hinge"}],
 }
 """Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
 

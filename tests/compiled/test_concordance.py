@@ -53,9 +53,9 @@ def test_equals_the_naive_double_loop(way, data):
         np.testing.assert_array_equal(joint * filled, both * filled)
 
 
-@pytest.mark.parametrize("n", [2, 3, 63, 64, 65, 127, 128, 129, 500, 2047, 2048, 2049, 4500])
-@pytest.mark.parametrize("distinct", [2, 7, 60, 10**6])
-def test_all_ways_agree_across_the_borders_of_words_blocks_and_runs(n, distinct):
+@pytest.mark.parametrize("n", [2, 3, 63, 64, 65, 127, 128, 129, 2047, 2048, 2049, 4500])
+@pytest.mark.parametrize("distinct", [2, 7, 10**6])
+def test_all_algorithms_agree_at_the_borders_of_words_blocks_and_runs(n, distinct):
     rng = np.random.default_rng(n + distinct)
     X = rng.integers(0, distinct, (5, n)).astype(float)
     X[-1] = rng.permutation(n)
@@ -102,5 +102,5 @@ def test_many_samples_cross_the_borders_of_blocks_of_samples():
         (200_000, 30, True, "levels"),
     ],
 )
-def test_the_way_is_chosen_by_size(n, distinct, ties, way):
+def test_the_fastest_algorithm_is_chosen_by_size(n, distinct, ties, way):
     assert concordance.fastest(n, distinct, distinct, ties) == way

@@ -95,7 +95,7 @@ def test_stochastic_gradients_come_near_least_squares():
         (SGDRanker(), np.ones(60), "all targets are 1"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(model, y, message):
+def test_targets_that_cannot_be_ranked_are_refused(model, y, message):
     with pytest.raises(InputError, match=message):
         model.fit(K, y)
 

@@ -106,7 +106,7 @@ def test_the_defaults_are_the_papers_grid():
         ({"cv": [(np.array([0]), np.arange(1, 30))]}, "fewer than two samples to train on"),
     ],
 )
-def test_parameters_that_cannot_be_used_are_refused(options, message):
+def test_unusable_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         MLSRRankerCV(**({"kernels": KERNELS} | options)).fit(X, Y)
 
