@@ -19,7 +19,7 @@ from distkern.core import errors
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.labels import read_labels
 from distkern.io.points import bags_from_file
-from distkern.learners import checks
+from distkern.learners import memory
 from distkern.operators.array import ArrayGram
 from distkern.report import write_report
 from distkern.store import location as places
@@ -127,7 +127,7 @@ def large_embedding(gram, folder, monkeypatch):
 
 
 def little_memory(gram, folder, monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 10)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10)
     dk.KernelSVC().fit(gram, [0, 1] * 3)
 
 
@@ -176,14 +176,14 @@ def lost_samples(gram, folder, monkeypatch):
 
 
 def tile_not_computed(gram, folder, monkeypatch):
-    GramStore.opened(gram.path).unmark([(0, 1)])
+    GramStore.opened(gram.path).clear_checksums([(0, 1)])
     np.asarray(dk.open_gram(gram.path))
 
 
 def replaced_store(gram, folder, monkeypatch):
     store = GramStore.opened(gram.path)
     dk.compute_gram(dk.Linear(), X, store=gram.path, overwrite=True)
-    same_store(gram.path, store.meta["id"])
+    same_store(gram.path, store.manifest.id)
 
 
 def values_alone(gram, folder, monkeypatch):
@@ -326,8 +326,8 @@ MESSAGES = [
     (damaged_tile, "recompute it with repair_gram('{store}')", "recompute it with `distkern verify --repair {store}`"),
     (
         damaged_samples,
-        "run repair_gram('{store}'), which unmarks them, then compute_gram with the same data",
-        "run `distkern verify --repair {store}`, which unmarks them, then `distkern gram` with the same data",
+        "run repair_gram('{store}'), which clears their checksums, then compute_gram with the same data",
+        "run `distkern verify --repair {store}`, which clears their checksums, then `distkern gram` with the same data",
     ),
     (
         damaged_samples_to_repair,
