@@ -106,7 +106,7 @@ def seconds_of_marking(rows: int) -> float:
         marks = store.read("marks")
         began = time.perf_counter()
         for row in range(rows):
-            store.mark(marks, row % len(marks))
+            store.add_checksums(marks, row % len(marks))
         return (time.perf_counter() - began) / rows
 
 

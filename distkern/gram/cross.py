@@ -48,12 +48,11 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
 
 def known_features(store: GramStore) -> tuple[int, list[int], tuple[str, ...] | None]:
     """Number of compared features, positions of dropped features, and names of the compared ones."""
-    features = store.meta["features"]
-    return store.meta["n_features"], store.meta["dropped"], None if features is None else tuple(features)
+    return store.manifest.n_features, store.manifest.dropped, store.manifest.features
 
 
 def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:
-    (new, n), stored = source.shape, store.meta["samples"][1]
+    (new, n), stored = source.shape, store.manifest.samples[1]
     needed = bytes_per_tile(kernel, new, stored, n) + 24 * new * n
     if needed > share_of(None, 1):
         raise MemoryLimitError(

@@ -20,7 +20,8 @@ from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
-from distkern.store.samples import DIAGONAL, among, standing_for
+from distkern.store.layout import DIAGONAL
+from distkern.store.samples import among, standing_for
 from distkern.store.tiles import GramStore
 
 BAR_AFTER = 10.0
@@ -42,7 +43,7 @@ class Gram(StoredGram):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of row samples and of column samples."""
-        rows, cols = self._store.meta["samples"]
+        rows, cols = self._store.manifest.samples
         return rows, cols
 
     @property
@@ -202,12 +203,12 @@ class Gram(StoredGram):
         return self._row_diagonal if self._grid.symmetric else self._diagonal("cols")
 
     def _diagonal(self, side: str) -> Floats:
-        dtype = self._store.meta["dtype"]
+        dtype = self._store.manifest.dtype
         stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # rounded like the tiles
         if not self._kernel.summary:
             return stored
         summary = self._summary(side)
-        return self._kernel.from_stored(stored, summary, summary, self._store.meta["n_features"])
+        return self._kernel.from_stored(stored, summary, summary, self._store.manifest.n_features)
 
     def to_dask(self) -> Any:
         """The matrix as a lazy dask array with one chunk per tile.
@@ -235,11 +236,11 @@ class Gram(StoredGram):
 
         grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
         array = tiled_array(
-            partial(_tile_values, self.path, self._store.meta["id"], self._kernel),
+            partial(_tile_values, self.path, self._store.manifest.id, self._kernel),
             [stop - start for start, stop in map(grid.row_range, range(grid.row_blocks))],
             [stop - start for start, stop in map(grid.col_range, range(grid.col_blocks))],
             symmetric=grid.symmetric,
-            identity=(self._store.meta["id"], self._kernel.spec()),
+            identity=(self._store.manifest.id, self._kernel.spec()),
         )
         array = array if rows is None else array[rows]
         return array if cols is None else array[:, cols]
@@ -284,6 +285,6 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
 
 def _tile_values(path: str, store_id: str, kernel: Kernel, i: int, j: int) -> Floats:
     """Read tile (i, j) of the store at a path, on a worker, as values of a kernel."""
-    store, _ = opened(path, store_id)
+    store = opened(path, store_id)
     rows, cols = (samples.read(block, only=kernel.summary) for samples, block in ((store.rows, i), (store.cols, j)))
-    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.meta["n_features"])
+    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.manifest.n_features)

@@ -17,7 +17,6 @@ from distkern.kernels.base import Kernel
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
 from distkern.store.tiles import GramStore
-from distkern.store.true_entries import sample_in
 
 CUTOFF = 10.0
 """Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest count as zero."""
@@ -213,14 +212,12 @@ class NystromGram(StoredGram, LowRankGram):
         Raises
         ------
         StoreError
-            If the landmarks in the store are not among its samples.
+            If the store holds no landmarks.
         """
-        landmarks = np.array(store.meta["landmark_positions"], dtype=np.intp)
-        rows, cols = store.meta["samples"]
-        if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
-            raise StoreError(
-                f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged"
-            )
+        columns = store.manifest.landmark_columns
+        if columns is None:
+            raise StoreError(f"{store.path!r} holds a matrix without landmarks")
+        landmarks = np.array(columns.positions, dtype=np.intp)
         return cls(Gram(store, kernel, executor), landmarks)
 
     @property
@@ -272,7 +269,9 @@ class NystromGram(StoredGram, LowRankGram):
 
     def _true_entries(self) -> tuple[Indices, Floats]:
         """Positions (2, entries) of the sampled pairs, and their exact kernel values."""
-        pairs, stored = sample_in(self.path, self._store.meta["error_sample"])
+        columns = self._store.manifest.landmark_columns
+        assert columns is not None
+        pairs, stored = columns.true_entries.arrays(self.path)
         if not self.kernel.summary:
             return pairs, stored
         computed = among(self._store.rows, pairs.ravel()).reshape(pairs.shape)

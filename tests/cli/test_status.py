@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from distkern import Kendall, compute_gram
+from distkern.store.runs import read_runs, run_names, write_run
 from distkern.store.tiles import GramStore
 
 RUNNING = """
@@ -48,8 +50,8 @@ def test_run_of_another_process_is_running_and_after_a_kill_silent(run, tmp_path
     os.kill(working.pid, signal.SIGKILL)
     working.wait()
     killed = GramStore.opened(path)
-    name = killed.run_names()[-1]
-    killed.log_run(name, killed.runs()[-1] | {"heard": "2020-01-01T00:00:00+00:00"})  # long ago
+    name, last = run_names(killed)[-1], read_runs(killed)[-1]
+    write_run(killed, name, replace(last, heard="2020-01-01T00:00:00+00:00"))  # long ago
     assert "silent: the same `distkern gram` continues" in run("status", path).stdout
 
 
@@ -82,7 +84,7 @@ def test_watching_ends_when_the_matrix_is_complete(run, tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     X = np.random.default_rng(0).normal(size=(12, 9))
     compute_gram(Kendall(), X, store=path, tile=4, executor="serial")
-    GramStore.opened(path).unmark([(0, 1)])
+    GramStore.opened(path).clear_checksums([(0, 1)])
     looks = []
 
     def meanwhile(seconds):

@@ -176,14 +176,14 @@ def lost_samples(gram, folder, monkeypatch):
 
 
 def tile_not_computed(gram, folder, monkeypatch):
-    GramStore.opened(gram.path).unmark([(0, 1)])
+    GramStore.opened(gram.path).clear_checksums([(0, 1)])
     np.asarray(dk.open_gram(gram.path))
 
 
 def replaced_store(gram, folder, monkeypatch):
     store = GramStore.opened(gram.path)
     dk.compute_gram(dk.Linear(), X, store=gram.path, overwrite=True)
-    same_store(gram.path, store.meta["id"])
+    same_store(gram.path, store.manifest.id)
 
 
 def values_alone(gram, folder, monkeypatch):
@@ -326,8 +326,8 @@ MESSAGES = [
     (damaged_tile, "recompute it with repair_gram('{store}')", "recompute it with `distkern verify --repair {store}`"),
     (
         damaged_samples,
-        "run repair_gram('{store}'), which unmarks them, then compute_gram with the same data",
-        "run `distkern verify --repair {store}`, which unmarks them, then `distkern gram` with the same data",
+        "run repair_gram('{store}'), which clears their checksums, then compute_gram with the same data",
+        "run `distkern verify --repair {store}`, which clears their checksums, then `distkern gram` with the same data",
     ),
     (
         damaged_samples_to_repair,

@@ -1,4 +1,4 @@
-"""Which samples to take as landmarks: at random, far from one another, or by their ridge leverage."""
+"""Algorithms that choose landmarks by kernel values: k-means++ and ridge leverage scores. They know arrays only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CANDIDATES = 10
 """Candidates for each landmark, where the choice looks at kernel values."""
 
 FEWEST = 2000
-"""A pool holds at least so many candidates, where the cohort does."""
+"""Fewest candidates of a pool, where the cohort has as many samples."""
 
 BLOCK = 256
 """Candidates prepared at a time; columns of kernel values are computed by such blocks, on threads."""
@@ -60,20 +60,20 @@ class Pool:
     kernel
         The kernel in whose feature space landmarks are chosen.
     prepare
-        Reads and prepares some computed samples.
-    places
-        The candidates among those.
+        Function that reads and prepares some computed samples.
+    positions
+        Positions of the candidates among the computed samples.
     key
-        Of the random stream; its draw 0 has made the pool.
+        Key of the random stream; its draw 0 has made the pool.
     """
 
-    def __init__(self, kernel: Kernel, prepare: Callable[[Indices], Prepared], places: Indices, key: Array) -> None:
+    def __init__(self, kernel: Kernel, prepare: Callable[[Indices], Prepared], positions: Indices, key: Array) -> None:
         self._kernel, self._key, self._draws = kernel, key, counted(1)
-        self._blocks = [prepare(places[start : start + BLOCK]) for start in range(0, len(places), BLOCK)]
-        self._prepare, self._places = prepare, places
+        self._blocks = [prepare(positions[start : start + BLOCK]) for start in range(0, len(positions), BLOCK)]
+        self._prepare, self._positions = prepare, positions
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -83,7 +83,7 @@ class Pool:
     def columns(self, chosen: Indices, among: int | None = None) -> Floats:
         """Kernel values between the first ``among`` candidates (all by default) and some chosen ones."""
         size = len(self) if among is None else among
-        right = self._prepare(self._places[chosen])
+        right = self._prepare(self._positions[chosen])
         out = np.empty((size, len(chosen)))
 
         def fill(block: int) -> None:
@@ -94,7 +94,7 @@ class Pool:
         return _finite(out)
 
     def uniforms(self, count: int) -> Floats:
-        """The next uniform numbers of [0, 1)."""
+        """Draw the next uniform numbers of [0, 1)."""
         return uniforms(self._key, next(self._draws), count)
 
 
@@ -180,7 +180,7 @@ def _ridge_scores(
 
 
 BY_KERNEL: dict[str, Callable[[Pool, int], Indices]] = {"kmeans++": kmeans_pp, "leverage": leverage}
-"""Choices that look at kernel values, those of a pool of candidates."""
+"""Choices by kernel values between the candidates of a pool."""
 
 CHOICES = ("random", *BY_KERNEL)
 """Ways to choose landmarks."""
