@@ -58,7 +58,7 @@ gram_options = options(
         "--dtype",
         type=click.Choice(["float64", "float32"]),
         default="float64",
-        help="Type of the stored values. Kernels on orderings store counts, which are integers whatever it is.",
+        help="Type of the stored values. Kernels on orderings store integer counts in either case.",
     ),
     click.option(
         "--missing",

@@ -34,7 +34,7 @@ HELD_BYTES = 2**28
 """Maximum bytes of partial results that are on their way to the client, or wait in it for an earlier one."""
 
 TASKS_PER_WORKER = 4
-"""Tasks of each worker whose partial results should fit ``HELD_BYTES`` together, so that no worker waits."""
+"""Tasks of each worker whose results should fit ``HELD_BYTES`` together, to keep all workers running."""
 
 SUMMARY = "summary: "
 """Prefix of the arrays of a task that the kernel needs, to tell them from the arrays that the work needs."""
@@ -126,7 +126,9 @@ def _fetched(store: GramStore, part: Array | Scattered) -> Array:
         return part
     array = store.scattered(part.name, slice(part.start, part.stop))
     if checksum(array) != part.checksum:
-        raise CorruptTileError(f"a temporary array in {store.path!r} does not match its checksum: multiply again")
+        raise CorruptTileError(
+            f"a temporary array in {store.path!r} does not match its checksum: run the same call again"
+        )
     return array
 
 
@@ -187,7 +189,7 @@ class MapReduce:
         return task_bytes(self.store.grid, self._item, numbers)
 
     def numbers_to_hold(self) -> int:
-        """Numbers of each sample in results so small that the client can hold those of enough tasks for all workers."""
+        """Numbers per sample in the largest results of which the client can hold enough to keep all workers running."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
         return HELD_BYTES // max(1, 8 * self._longest * tasks)
 

@@ -14,7 +14,7 @@ from distkern.gram import map_reduce
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.cluster import KernelKMeans
+from distkern.learners.kmeans import KernelKMeans
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.operators.array import ArrayGram
@@ -40,7 +40,7 @@ def test_equals_scikit_learn_with_a_linear_kernel():
 
 
 @pytest.mark.parametrize("make", ["array", "Gram", "slice", "stored", "samples"])
-def test_every_form_of_X_gives_the_same_answer(make, tmp_path):
+def test_all_forms_of_X_give_the_same_result(make, tmp_path):
     X, kernel = cohort(), Kendall("b")
     train, test = np.arange(0, 40), np.arange(40, 60)
     K = kernel(X)
@@ -112,7 +112,7 @@ def test_rankings_with_counts_are_the_ballots(kernel):
     np.testing.assert_array_equal(ballots[every.medoid_indices_], model.medoid_indices_)
 
 
-def test_samples_without_weight_move_no_centre_and_have_a_label():
+def test_samples_of_weight_zero_get_a_label_but_do_not_move_centres():
     X = cohort()
     weights = (np.arange(60) % 4 > 0).astype(float)
     kept = np.flatnonzero(weights)
@@ -142,7 +142,7 @@ def test_saved_and_loaded(tmp_path):
 # Memory --------------------------------------------------------------------------------------------------------------
 
 
-def test_memory_is_refused_before_anything_is_read_and_starts_that_do_not_fit_take_turns():
+def test_memory_limit_is_checked_before_reading_and_divides_the_starts():
     K = cohort() @ cohort().T
     one = 8 * 4 * 60 * 4
     with pytest.raises(MemoryLimitError, match=r"a start of 3 clusters on 60 samples needs 7,680 bytes"):
@@ -153,7 +153,7 @@ def test_memory_is_refused_before_anything_is_read_and_starts_that_do_not_fit_ta
     assert in_turns.n_passes_ > together.n_passes_
 
 
-def test_the_promise_of_memory_is_kept(tmp_path):
+def test_peak_memory_stays_below_the_limit(tmp_path):
     """What NumPy holds at most while it passes over a stored matrix, which is never in memory as a whole."""
     m, k, starts = 1024, 8, 6
     X = np.random.default_rng(0).normal(size=(m, 6))
@@ -184,12 +184,12 @@ def test_the_promise_of_memory_is_kept(tmp_path):
         (np.where(np.eye(4) == 1, np.nan, 0.0), "NaN"),
     ],
 )
-def test_unfit_matrices_are_refused(wrap, matrix, message):
+def test_invalid_matrices_are_refused(wrap, matrix, message):
     with pytest.raises(InputError, match=message):
         KernelKMeans(2).fit(wrap(matrix))
 
 
-def test_values_that_are_not_finite_are_refused_where_they_are_met():
+def test_values_that_are_not_finite_are_refused():
     gram = ArrayGram(np.eye(6))
     model = KernelKMeans(2, random_state=0).fit(gram)
     gram._values[4, 5] = gram._values[5, 4] = np.nan
@@ -224,7 +224,7 @@ def test_the_wrong_matrix_at_predict_is_refused():
         ({"n_clusters": 7}, "n_samples=6"),
     ],
 )
-def test_unfit_parameters_are_refused(options, message):
+def test_invalid_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         KernelKMeans(**{"n_clusters": 2} | options).fit(np.eye(6))
     with pytest.raises(InputTypeError, match="takes samples"):

@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime, minimize
 from distkern.compiled.preferences import simplex_ascent
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
-from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
+from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
 LOSSES = {"hinge": lambda room: room, "squared_hinge": lambda room: room**2}
@@ -91,7 +91,7 @@ def test_equals_a_quadratic_programme_over_all_pairs(loss, seed, m, C):
         assert found.objective - found.gap <= best * (1 + 1e-5) + 1e-9
 
 
-def test_a_bound_on_the_steps_is_kept_and_told():
+def test_max_iter_limits_the_steps_and_is_reported():
     K, y, labels, _ = drawn(1, 30)
     for solver in SOLVERS.values():
         found = solver(ArrayGram(K), Pairs(y, labels), 100.0, tol=1e-12, max_iter=2)
@@ -128,7 +128,7 @@ def test_a_hundred_thousand_samples_need_no_list_of_pairs():
     assert pairs.squared_hinge(10**6 * y.argsort().argsort())[0] == 0
 
 
-def test_what_has_no_pairs_or_no_norm_is_refused():
+def test_matrix_without_pairs_or_norm_is_refused():
     with pytest.raises(InputError, match="no pair to rank"):
         Pairs(np.array([1.0, 2.0]), np.array(["a", "b"]))
     with pytest.raises(InputError, match="no pair to rank"):

@@ -1,8 +1,8 @@
-"""Ranking by hinge losses on pairs of samples, on a Gram matrix: min ½ βᵀKβ + C · mean over pairs of ℓ(f_i − f_j).
+"""Pairwise ranking losses on a Gram matrix: min ½ βᵀKβ + C · mean over pairs of ℓ(f_i − f_j), with f = Kβ.
 
-f = Kβ, and a pair is two samples of one group whose targets differ, i the higher. A loss and its gradient take
-O(m log m), whatever the number of pairs. The hinge is solved by cutting planes, its square by Newton's method with
-conjugate gradients inside; either reads the matrix once a step, in products.
+A pair (i, j) consists of two samples of the same group with y_i > y_j. Computing the loss and its gradient takes
+O(m log m), for any number of pairs. The hinge loss is minimised by cutting planes, the squared hinge loss by Newton's
+method with conjugate gradients. Both need one product with the matrix a step.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 
 TOWARDS = 0.1
-"""How far from the best point towards the model's minimum the next plane touches, as OCAS has it."""
+"""Step from the best point towards the minimum of the cutting-plane model, as in OCAS."""
 
 BISECTIONS = 40
-"""Halvings of the interval in a search along a line."""
+"""Number of bisections in a line search."""
 
 INNER = 50
-"""Most steps of conjugate gradients for one Newton step."""
+"""Maximum number of steps of conjugate gradients for one Newton step."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairSolution:
-    """A solution of the pairwise problem.
+    """Solution of a pairwise ranking problem.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ class PairSolution:
     objective
         ½ βᵀKβ + C · mean loss.
     gap
-        Hinge: how far the objective can be above the minimum, by the bound of the planes. Squared hinge: norm of the
-        gradient in the space of functions, as a fraction of that at 0.
+        Hinge: difference between the objective and its lower bound by the cutting planes. Squared hinge: norm of the
+        gradient in function space, relative to its norm at 0.
     converged
-        Whether the gap is within the tolerance, for the hinge as a fraction of the objective.
+        Whether the gap is within the tolerance, which is relative to the objective for the hinge loss.
     iterations, passes
-        Planes or Newton steps, and passes over the matrix.
+        Cutting planes or Newton steps, and passes over the matrix.
     history
-        Objective after each iteration; it never rises.
+        Objective after each iteration; it never increases.
     """
 
     coefficients: Floats
@@ -58,14 +58,14 @@ class PairSolution:
 
 
 class Pairs:
-    """Pairs of samples of one group whose targets differ.
+    """Pairs of samples of the same group with different targets.
 
     Parameters
     ----------
     targets
         y, (m,).
     groups
-        Group of each sample, (m,); all are one when not given.
+        Group of each sample, (m,); one group by default.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class Pairs:
             raise InputError("no two samples of one group have unlike targets: there is no pair to rank")
 
     def _sums(self, f: Floats, values: Floats) -> tuple[Floats, Floats]:
-        """For pairs that lose, f_i − f_j < 1: sums over j for each i, and over i for each j, (m, columns) each."""
+        """Sums of ``values`` over pairs with f_i − f_j < 1: over j for each i, and over i for each j, (m, columns)."""
         lower, upper = np.zeros_like(values), np.zeros_like(values)
         for part, levels in self._parts:
             scores, inside = f[part], np.ascontiguousarray(values[part])
@@ -128,7 +128,7 @@ class Pairs:
 
 
 def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, max_iter: int = 300) -> PairSolution:
-    """Minimise with the hinge loss by cutting planes; the gap to the minimum is known at every step.
+    """Minimise with the hinge loss by cutting planes, which bound the gap to the minimum in every step.
 
     Franc and Sonnenburg, "Optimized cutting plane algorithm for large-scale risk minimization", JMLR 10 (2009).
 
@@ -168,7 +168,7 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
 def solve_squared_hinge(
     gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, max_iter: int = 300
 ) -> PairSolution:
-    """Minimise with the squared hinge by Newton's method in the space of functions.
+    """Minimise with the squared hinge loss by Newton's method in function space.
 
     Chapelle and Keerthi, "Efficient algorithms for ranking with SVMs", Information Retrieval 13 (2010).
 
@@ -199,7 +199,7 @@ def solve_squared_hinge(
 def _newton_step(
     gram: BaseGram, pairs: Pairs, C: float, f: Floats, r: Floats, image: Floats
 ) -> tuple[Floats, Floats, int]:
-    """Solve (I + C H K) d = r by conjugate gradients in the inner product of K, in which it is symmetric; d and K d."""
+    """Solve (I + C H K) d = r by conjugate gradients in the inner product of K; return d, K d and the passes."""
     d, d_image, p, p_image = np.zeros_like(r), np.zeros_like(r), r, image
     largest = float(np.abs(gram.diag()).max())
     square = start = _square(r, image, largest)
@@ -218,7 +218,7 @@ def _newton_step(
 
 
 def _square(r: Floats, image: Floats, largest: float) -> float:
-    """Squared norm rᵀ K r, which no positive semidefinite matrix whose k(x, x) reach ``largest`` makes negative."""
+    """Squared norm rᵀ K r, from r and K r; refuse one that is negative beyond rounding, given the largest k(x, x)."""
     square = float(r @ image)
     if square < -1e-9 * largest * float(r @ r):
         raise InputError("the Gram matrix is not positive semidefinite: check the kernel")
@@ -228,7 +228,7 @@ def _square(r: Floats, image: Floats, largest: float) -> float:
 def _along(
     pairs: Pairs, C: float, beta: Floats, f: Floats, step: Floats, step_image: Floats, loss: str
 ) -> tuple[Floats, Floats]:
-    """Minimise over β + t d, t ≥ 0, by the sign of the slope; stay where that does not go down."""
+    """Line search over β + t d, t ≥ 0, by bisection of the slope; t = 0 if no step decreases the objective."""
     evaluate = getattr(pairs, loss)
     linear, quadratic = float(step @ f), float(step @ step_image)
 

@@ -1,4 +1,4 @@
-"""What the learners share that solve one linear system: how it is solved, what that took, and the parameters of it."""
+"""Base class of the learners that solve one linear system."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from sklearn.exceptions import ConvergenceWarning
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import memory_allowed, positive
+from distkern.learners.memory import memory_allowed
+from distkern.learners.validation import positive
 from distkern.operators.base import BaseGram
 from distkern.solvers.conjugate import Solution, solve
 
 METHODS = ("auto", "direct", "cg")
 
 
-class SystemLearner(KernelEstimator):
-    """A learner whose coefficients solve (S K S + μI) x = b.
+class LinearSystemEstimator(KernelEstimator):
+    """An estimator whose coefficients solve (S K S + μI) x = b.
 
-    It has the parameters ``solver``, ``tol``, ``max_iter`` and ``memory_limit``.
+    Subclasses have the parameters ``solver``, ``tol``, ``max_iter`` and ``memory_limit``.
     """
 
     solver: str
@@ -27,8 +28,8 @@ class SystemLearner(KernelEstimator):
     max_iter: int
     memory_limit: int | str | None
 
-    def _solved(self, gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats | None = None) -> Solution:
-        """Solve, keep what it took, and warn where conjugate gradients stopped early."""
+    def _solve_system(self, gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats | None = None) -> Solution:
+        """Solve the system, set the fitted attributes that describe the solution, and warn if it did not converge."""
         if self.solver not in METHODS:
             raise InputError(f"solver must be one of {', '.join(METHODS)}; got {self.solver!r}")
         found = solve(
@@ -42,7 +43,7 @@ class SystemLearner(KernelEstimator):
             memory=memory_allowed(self.memory_limit),
         )
         self.residual_ = float(found.residual.max(initial=0.0))
-        self.n_iter_ = max(found.iterations, 1)  # scikit-learn's convention where nothing iterates
+        self.n_iter_ = max(found.iterations, 1)  # scikit-learn requires n_iter_ >= 1 of a direct solver too
         self.n_passes_, self.bytes_read_ = found.passes, found.bytes_read
         if not found.converged:
             warnings.warn(

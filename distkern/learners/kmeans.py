@@ -1,4 +1,4 @@
-"""k-means on kernel values, wherever they lie."""
+"""Kernel k-means on a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator, read_samples
-from distkern.learners.checks import memory_allowed, not_negative, require_memory, row_blocks, sample_weights, whole
+from distkern.learners.memory import memory_allowed, require_memory, row_blocks
+from distkern.learners.registry import saveable
+from distkern.learners.validation import not_negative, sample_weights, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -34,13 +36,14 @@ from distkern.solvers.lloyd import (
 
 
 def generators_of(random_state: Any, count: int) -> list[np.random.Generator]:
-    """Make a generator for each start; the first ones are the same whatever their number."""
+    """Make a random generator for each start; generator i does not depend on ``count``."""
     seeds = check_random_state(random_state).randint(2**31 - 1, size=count)
     return [np.random.default_rng(seed) for seed in seeds]
 
 
+@saveable
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator):
-    r"""Partition that minimises the squared distances from the centres of its clusters in feature space.
+    r"""Kernel k-means: a partition of least squared distances to the cluster centres in feature space.
 
     .. math::
 
@@ -48,60 +51,61 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         \mu_c = \frac{1}{W_c}\sum_{c(i) = c} w_i \varphi(x_i),\qquad
         \|\varphi(x) - \mu_c\|^2 = k(x, x) - \frac{2}{W_c} \sum_{c(i) = c} w_i k(x, x_i) + \|\mu_c\|^2
 
-    by Lloyd's iterations from several k-means++ starts. Each iteration is one pass over the matrix for all starts
-    together, which are columns of one product. Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel
-    eigenvalue problem", Neural Computation 10 (1998), section 5; seeds after Arthur and Vassilvitskii, SODA 2007.
+    Minimised by Lloyd's iterations from several k-means++ starts. An iteration is one pass over the matrix: the centres
+    of all starts are columns of one product. Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel
+    eigenvalue problem", Neural Computation 10 (1998), section 5; k-means++: Arthur and Vassilvitskii, SODA 2007.
 
     Parameters
     ----------
     n_clusters
         Number of clusters, k.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     init
-        ``"k-means++"``, or the positions of k samples to begin at, in which case there is one start.
+        ``"k-means++"``, or the positions of k samples as the initial centres of a single start.
     n_init
-        Number of starts; the best is kept. The first ones are the same whatever their number.
+        Number of starts; the best result is kept. Start i does not depend on the number of starts.
     max_iter
-        Most iterations of a start.
+        Maximum number of iterations of a start.
     tol
-        A start ends when an iteration lowers its inertia by no more than this fraction; 0 to end only when the
-        partition stays as it is.
+        A start stops when an iteration reduces its inertia by at most this fraction; 0 to stop only when the partition
+        no longer changes.
     random_state
-        Draws the seeds.
+        Seed of k-means++.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that may be taken; half of the memory available when not given. A start takes
-        32 m (k + 1) bytes, and as many go side by side as fit. The matrix is never held.
+        Memory to use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
+        A start needs 32 m (k + 1) bytes; as many starts as fit share each pass. The matrix is not kept in memory.
 
     Attributes
     ----------
     labels_
         Cluster of each training sample, (m,).
     inertia_, objective_
-        The minimised sum of squared distances; two names of one number.
+        The minimised sum of squared distances, under two names.
     n_iter_
         Iterations of the best start.
     medoid_indices_
-        Position of the training sample nearest to the centre of each cluster, (k,): of its members the one with the
-        least mean squared distance from them. −1 for a cluster without samples.
+        Position of the medoid of each cluster, (k,): the member nearest to the centre, which has the least mean squared
+        distance to all members. −1 for a cluster without samples.
     center_labels_, center_weights_
-        Centre that each training sample is averaged into, and its weight there, (m,).
+        Centre that contains each training sample, and the weight of the sample in it, (m,).
     center_norms_
         ‖μ_c‖² of each centre, (k,).
     diagonal_
         k(x, x) of the training samples, (m,).
     n_passes_, bytes_read_
-        Passes over the matrix, of all starts together, and bytes read from storage. Seeding reads the columns of the
-        seeds beside the passes.
+        Passes over the matrix, for all starts together, and bytes read from storage. k-means++ also reads the columns
+        of the seeds.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_, training_ids_, feature_names_in_
-        As in `KernelSVC`.
+        See `KernelSVC`.
 
     Notes
     -----
-    A sample of weight 0 moves no centre, but it gets a label. A sample of weight w counts as w samples.
+    A sample of weight w is equivalent to w equal samples. A sample of weight 0 gets a label but does not
+    affect centres.
 
     Examples
     --------
@@ -141,7 +145,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
-        """Find clusters of the samples of a matrix (m, m), or of samples (m, n), with weights (m,).
+        """Cluster the samples of a training matrix (m, m), or samples (m, n), with weights (m,).
 
         Raises
         ------
@@ -149,7 +153,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             If the matrix is not square and symmetric, a value is not finite, there are fewer samples than clusters, or
             the matrix is not positive semidefinite.
         MemoryLimitError
-            If not even one start fits the memory allowed; raised before the matrix is read.
+            If a single start does not fit in memory; raised before the matrix is read.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the best start did not converge, or has fewer than ``n_clusters`` distinct clusters.
         """
         self._check_parameters()
         gram = self._training_gram(X, self.memory_limit)
@@ -158,10 +167,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             raise InputError(
                 f"got n_samples={len(kept)} with a weight for n_clusters={self.n_clusters}: ask for fewer clusters"
             )
-        side_by_side = self._side_by_side(gram.shape[0])
+        at_once = self._starts_at_once(gram.shape[0])
         before = gram.bytes_read()
         self.diagonal_ = finite(gram.diag())
-        found = self._best(gram, weights, side_by_side)
+        found = self._best(gram, weights, at_once)
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.n_iter
         self.objective_ = self.inertia_
         self.medoid_indices_ = medoids(found.labels, found.closest, weights, self.n_clusters)
@@ -172,7 +181,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return self
 
     def predict(self, X: Any) -> Indices:
-        """Cluster of each sample, (samples,): that of the nearest centre; k(x, x) is not needed.
+        """Cluster with the nearest centre for each sample, (samples,). k(x, x) is not needed.
 
         Raises
         ------
@@ -187,13 +196,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Raises
         ------
         InputError
-            If k(x, x) of the rows is not known: of a bare array other than the training matrix. Give it as
-            ``ArrayGram(X, row_diag=...)``.
+            If k(x, x) of the rows is not known, which is the case for an array other than the training matrix. Give
+            ``ArrayGram(X, row_diag=...)`` instead.
         """
         return np.sqrt(self._squared_distances(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the weighted sum of the squared distances of the samples from their nearest centres."""
+        """Minus the weighted sum of squared distances of the samples to their nearest centres."""
         closest = self._squared_distances(X).min(axis=1)
         return -float(sample_weights(sample_weight, len(closest))[0] @ closest)
 
@@ -204,28 +213,28 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             whole(getattr(self, name), name)
         not_negative(self.tol, "tol")
 
-    def _side_by_side(self, samples: int) -> int:
-        """How many starts fit the memory allowed; an error where not even one does."""
+    def _starts_at_once(self, samples: int) -> int:
+        """Number of starts that fit in memory together; refuse if a single start does not fit."""
         one = memory_of_a_start(samples, self.n_clusters)
         require_memory(one, self.memory_limit, f"a start of {self.n_clusters} clusters on {samples:,} samples")
         return min(self.n_init, memory_allowed(self.memory_limit) // one)
 
-    def _best(self, gram: BaseGram, weights: Floats, side_by_side: int) -> Clustering:
-        """Improve all starts, as many side by side as fit."""
+    def _best(self, gram: BaseGram, weights: Floats, at_once: int) -> Clustering:
+        """Best result of all starts, of which ``at_once`` share their passes."""
         found: list[Clustering] = []
-        for starts in self._starts(gram, weights, side_by_side):
+        for starts in self._starts(gram, weights, at_once):
             found.append(best_of(lloyd(gram, weights, starts, max_iter=self.max_iter, tol=self.tol)))
         return replace(best_of(found), passes=sum(clustering.passes for clustering in found))
 
-    def _starts(self, gram: BaseGram, weights: Floats, side_by_side: int) -> Iterator[list[Start]]:
+    def _starts(self, gram: BaseGram, weights: Floats, at_once: int) -> Iterator[list[Start]]:
         if not isinstance(self.init, str):
             yield [at_samples(gram, self._positions(gram.shape[0]))]
             return
         if self.init != "k-means++":
             raise InputError(f"init must be 'k-means++' or the positions of n_clusters samples; got {self.init!r}")
         generators = generators_of(self.random_state, self.n_init)
-        for first in range(0, self.n_init, side_by_side):
-            part = generators[first : first + side_by_side]
+        for first in range(0, self.n_init, at_once):
+            part = generators[first : first + at_once]
             yield plus_plus(gram, [self.n_clusters], weights, part)[self.n_clusters]
 
     def _positions(self, samples: int) -> Indices:
@@ -253,7 +262,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     # Distances -----------------------------------------------------------------------------------------------------
 
     def _relative_distances(self, X: Any) -> Floats:
-        """‖μ_c‖² − 2 ⟨φ(x), μ_c⟩, (samples, k): squared distances but for k(x, x)."""
+        """‖μ_c‖² − 2 ⟨φ(x), μ_c⟩, (samples, k): squared distances minus k(x, x)."""
         check_is_fitted(self)
         coefficients = np.zeros((len(self.center_labels_), len(self.center_norms_)))
         coefficients[np.arange(len(coefficients)), self.center_labels_] = self.center_weights_
@@ -264,7 +273,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return np.maximum(relative + self._row_diagonal(X)[:, None], 0.0)
 
     def _row_diagonal(self, X: Any) -> Floats:
-        """k(x, x) of the rows of X, which `_relative_distances` has checked."""
+        """k(x, x) of the rows of X, which `_relative_distances` has validated."""
         if self._takes_samples():
             source = self._samples(X, reset=False)
             parts = [np.empty(0)]
@@ -283,7 +292,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         )
 
     def _is_training_array(self, X: Floats) -> bool:
-        """Whether a bare array is square, symmetric and has k(x, x) of the training samples on its diagonal."""
+        """Whether an array is square and symmetric, with k(x, x) of the training samples on its diagonal."""
         if X.shape[0] != X.shape[1] or not np.array_equal(X.diagonal(), self.diagonal_):
             return False
         return is_symmetric(X)

@@ -1,8 +1,7 @@
-"""Whether arrays that came out of a file can be what samples were prepared to: compiled routines take them as indices.
+"""Validation of prepared arrays that were read from a file, before compiled code uses them as indices.
 
-Compiled code tests no bounds. What it is handed by ``prepare`` needs no test; what somebody else wrote does. Each check
-takes a few nanoseconds a value and looks at all that ranks imply, not at their range alone, so that whatever a routine
-relies on holds of what passes.
+Compiled code does not check bounds, so arrays from an untrusted file must be validated. The checks cover all properties
+that the routines rely on, not only the range of values, and take a few nanoseconds a value.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from distkern.core.jit import compiled
 
 @compiled
 def are_rankings(order, codes, tied, untied):  # type: ignore[no-untyped-def]
-    """Whether order, codes and tie flags (m, n) are those of `inversions.rank`; fills its untied pairs (m,).
+    """Whether order, codes and tie flags (m, n) are an output of `inversions.rank`; fills the untied pairs (m,).
 
-    Inside a tie group places ascend and all have the code of the group, so no place can come twice.
+    Features of a tie group must be in ascending order and have the code of the group, so no feature can occur twice.
 
     Examples
     --------
@@ -30,24 +29,24 @@ def are_rankings(order, codes, tied, untied):  # type: ignore[no-untyped-def]
     for i in range(m):
         code, run, ties, previous = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         for k in range(n):
-            place, same = np.int64(order[i, k]), np.int64(tied[i, k])
-            if place < 0 or place >= n or same < 0 or same > np.int64(k > 0):
+            feature, same = np.int64(order[i, k]), np.int64(tied[i, k])
+            if feature < 0 or feature >= n or same < 0 or same > np.int64(k > 0):
                 return False
-            if same == 1 and place <= previous:
+            if same == 1 and feature <= previous:
                 return False
             code += np.int64(k > 0) - same
-            if np.int64(codes[i, place]) != code:
+            if np.int64(codes[i, feature]) != code:
                 return False
             run = run + 1 if same == 1 else np.int64(0)
             ties += run
-            previous = place
+            previous = feature
         untied[i] = np.int64(n) * (n - 1) // 2 - ties
     return True
 
 
 @compiled
 def are_sparse_rankings(places, scores, nonzeros, balance, n, untied):  # type: ignore[no-untyped-def]
-    """Whether places and scores (m, width) are those of `sparse.rank_sparse`; fills its untied pairs (m,)."""
+    """Whether places and scores (m, width) are an output of `sparse.rank_sparse`; fills the untied pairs (m,)."""
     m, width = places.shape
     for i in range(m):
         k = np.int64(nonzeros[i])
@@ -62,9 +61,9 @@ def are_sparse_rankings(places, scores, nonzeros, balance, n, untied):  # type: 
                 return False
             ties += (stop - start) * (stop - start - 1) // 2
             start = stop
-        held = np.sort(places[i, :k])
+        ascending = np.sort(places[i, :k])
         for p in range(k):
-            if held[p] < 0 or held[p] >= n or (p > 0 and held[p] == held[p - 1]):
+            if ascending[p] < 0 or ascending[p] >= n or (p > 0 and ascending[p] == ascending[p - 1]):
                 return False
         untied[i] = np.int64(n) * (n - 1) // 2 - ties
     return True
@@ -72,7 +71,7 @@ def are_sparse_rankings(places, scores, nonzeros, balance, n, untied):  # type: 
 
 @compiled
 def are_arranged(order, balance, observed, last):  # type: ignore[no-untyped-def]
-    """Whether order and balance (m, n), observed items and last (m,) are those of `partial.arrange`."""
+    """Whether order and balance (m, n), observed and last (m,) are an output of `partial.arrange`."""
     m, n = order.shape
     seen = np.zeros(n, np.uint8)
     for i in range(m):
@@ -88,8 +87,8 @@ def are_arranged(order, balance, observed, last):  # type: ignore[no-untyped-def
             start = stop
         seen[:] = 0
         for p in range(n):
-            place = np.int64(order[i, p])
-            if place < 0 or place >= n or seen[place] or (p >= k and balance[i, p] != 0):
+            item = np.int64(order[i, p])
+            if item < 0 or item >= n or seen[item] or (p >= k and balance[i, p] != 0):
                 return False
-            seen[place] = 1
+            seen[item] = 1
     return True

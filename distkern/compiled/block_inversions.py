@@ -1,18 +1,18 @@
-"""Inversions of a permutation of many items by blocks, a fixed amount of work an item and no allocation a pair.
+"""Number of inversions of a permutation of many items, counted in blocks with vector instructions: O(n) a pair.
 
-Walk the items in the order of x, 64 to a block, and cut the ranks of y into buckets of 64. A discordant pair lies
+The items in the order of x are divided into blocks of 64, and the ranks of y into buckets of 64. A discordant pair is
 
-1. in one block of x: its y ranks are compared by brute force, 32 blocks side by side in the lanes of a vector;
-2. in two blocks of x and two buckets of y: each item looks up how many earlier items lie in later buckets, a table that
-   is brought up to date once a block;
-3. in two blocks of x and one bucket of y: walking in the order of y, the *block numbers* of x are compared by the same
-   routine as in 1; equal numbers do not count, so nothing is counted twice.
+1. in one block of x: its y ranks are compared directly, for 32 blocks at once in the lanes of a vector;
+2. in different blocks of x and different buckets of y: a table, updated after each block, contains for each bucket the
+   number of earlier items in later buckets;
+3. in different blocks of x and the same bucket of y: in the order of y, the *block numbers* of x are compared by the
+   routine of case 1. Equal block numbers do not count, so no pair is counted twice.
 
-Items are stored so that the lanes of a vector are 32 blocks: place 32·k + l of a run of 2,048 is item k of block l.
+Items are stored so that the lanes of a vector are 32 blocks: position 32·k + l in a run of 2,048 is item k of block l.
 
-Ties are broken both ways. With the features of each tie group ordered by their position in both samples, and then the
-other way round in both, a pair tied in one sample counts once as concordant and once as discordant, and a pair tied in
-both counts as concordant twice. So n_c − n_d = C(n, 2) − inversions − inversions the other way − pairs tied in both.
+Ties are broken twice, with the features of each tie group in ascending and in descending order of position. A pair tied
+in one sample is then concordant once and discordant once, and a pair tied in both is concordant twice. Hence n_c − n_d
+= C(n, 2) − inversions (ascending) − inversions (descending) − pairs tied in both.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ SIDE = 64
 """Items in a block of x, and ranks in a bucket of y."""
 
 RUN = SIDE * LANES
-"""Items whose blocks lie side by side in the lanes of a vector."""
+"""Items of the 32 blocks that are processed at once."""
 
 LIMIT = 2**16 - 1
-"""Most items: ranks are 16-bit numbers, and the largest of those marks places behind the last item."""
+"""Maximum number of items: ranks are 16-bit integers, and the largest one marks the padding after the last item."""
 
 SAMPLES = 64
-"""Samples on a side of a part of a tile whose walks are laid out at a time."""
+"""Rows and columns of a part of a tile whose samples are arranged in memory at a time."""
 
 
 def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmetric: bool) -> tuple[Array, Array]:
-    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+    """S = n_c − n_d and the number of pairs tied in both, for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     arrays_a, arrays_b
-        Of each side: order, codes and tie flags (samples, n), untied pairs (samples,); n at most ``LIMIT``.
+        Order, codes and tie flags (samples, n), and untied pairs (samples,), of each block; n is at most `LIMIT`.
     symmetric
-        Whether A and B are the same samples; then only i ≤ j is filled.
+        Whether A and B are the same block; then only i ≤ j is filled.
     """
     a, n = arrays_a[0].shape
     b = len(arrays_b[0])
@@ -52,32 +52,32 @@ def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmet
     counts, joint = np.zeros((a, b), dtype=np.int64), np.zeros((a, b), dtype=np.int64)
     for left in range(0, b, SAMPLES):
         columns = [array[left : left + SAMPLES] for array in arrays_b]
-        walks_b = _laid_out(columns, pairs)
+        walks_b = _arranged(columns, pairs)
         for top in range(0, left + SAMPLES if symmetric else a, SAMPLES):
             rows = [array[top : top + SAMPLES] for array in arrays_a]
             same = symmetric and top == left
-            walks_a = walks_b if same else _laid_out(rows, pairs)
+            walks_a = walks_b if same else _arranged(rows, pairs)
             part = slice(top, top + SAMPLES), slice(left, left + SAMPLES)
-            sides = (*rows, *walks_a, columns[1], columns[3], *walks_b)
-            _fill(*sides, same, counts[part], joint[part])  # type: ignore[call-arg]
+            arrays = (*rows, *walks_a, columns[1], columns[3], *walks_b)
+            _fill(*arrays, same, counts[part], joint[part])  # type: ignore[call-arg]
     return counts, joint
 
 
-def _laid_out(arrays: list[Array], pairs: int) -> tuple[Array, Array]:
-    """Walk and ranks of each sample, with tie groups in the order of their features and the other way round."""
+def _arranged(arrays: list[Array], pairs: int) -> tuple[Array, Array]:
+    """Walk and ranks of each sample, with tie groups in ascending and, if there are ties, in descending order."""
     order, _, tied, untied = arrays
     m, n = order.shape
     ways = 1 if (untied == pairs).all() else 2
     walks = np.full((m, ways, -(-n // RUN) * RUN), n, dtype=np.uint16)
     ranks = np.full((m, ways, n + 1), LIMIT, dtype=np.uint16)
     within = np.arange(RUN)
-    in_run = within % SIDE * LANES + within // SIDE  # where in a run of the walk each of its ranks stands
-    _lay_out(order, tied, in_run, walks, ranks)
+    in_run = within % SIDE * LANES + within // SIDE  # position in a run of the walk, for each rank in the run
+    _arrange(order, tied, in_run, walks, ranks)
     return walks, ranks
 
 
 @compiled
-def _lay_out(order, tied, in_run, walks, ranks):  # type: ignore[no-untyped-def]
+def _arrange(order, tied, in_run, walks, ranks):  # type: ignore[no-untyped-def]
     m, n = order.shape
     for sample in range(m):
         for start in range(0, n, RUN):
@@ -86,7 +86,7 @@ def _lay_out(order, tied, in_run, walks, ranks):  # type: ignore[no-untyped-def]
                 ranks[sample, 0, item] = k
                 walks[sample, 0, start + in_run[k - start]] = item
         start = 0 if walks.shape[1] == 2 else n
-        while start < n:  # the other way round in every tie group
+        while start < n:  # descending order in every tie group
             stop = start + 1
             while stop < n and tied[sample, stop]:
                 stop += 1
@@ -135,14 +135,14 @@ def _fill(  # type: ignore[no-untyped-def]
 
 @compiled
 def _inversions(walk_x, rank_y, walk_y, block_x, n, values, places, later, here, lanes):  # type: ignore[no-untyped-def]
-    """Discordant pairs of two samples without ties; ``values`` to ``lanes`` are working space."""
+    """Number of discordant pairs of two samples without ties; ``values`` to ``lanes`` are scratch arrays."""
     later[:] = 0
     rows = 16 if n <= 16 * LANES * SIDE else 32
     total = np.int64(0)
     for start in range(0, len(walk_x), RUN):
         for q in range(RUN):
             values[q] = rank_y[walk_x[start + q]]
-        _find_places(values, rows, places)
+        _table_places(values, rows, places)
         _within_blocks(values, lanes)
         for block in range(min(LANES, (n - start + SIDE - 1) // SIDE)):
             for k in range(SIDE):
@@ -159,8 +159,8 @@ def _inversions(walk_x, rank_y, walk_y, block_x, n, values, places, later, here,
 
 
 @compiled
-def _find_places(values, rows, places):  # type: ignore[no-untyped-def]
-    """Where the bucket of each rank stands in the table; a loop for each shape, so that its shifts are constants."""
+def _table_places(values, rows, places):  # type: ignore[no-untyped-def]
+    """Fill the table position of the bucket of each rank; one loop for each shape, so that shifts are constant."""
     if rows == 16:
         for q in range(RUN):
             bucket = values[q] // np.uint16(SIDE)
@@ -173,7 +173,7 @@ def _find_places(values, rows, places):  # type: ignore[no-untyped-def]
 
 @compiled
 def _within_blocks(values, lanes):  # type: ignore[no-untyped-def]
-    """Add the inversions inside each of the 32 blocks that lie side by side."""
+    """Add the inversions within each of the 32 blocks to ``lanes``."""
     for first in range(0, RUN, GROUP * LANES):
         inversions_within(values, first, lanes)
         for second in range(first + GROUP * LANES, RUN, GROUP * LANES):
@@ -182,6 +182,7 @@ def _within_blocks(values, lanes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _drained(lanes):  # type: ignore[no-untyped-def]
+    """Sum of the lanes, which are set to zero."""
     total = np.int64(0)
     for lane in range(LANES):
         total += lanes[lane]
@@ -191,7 +192,7 @@ def _drained(lanes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _joint_ties(order_x, tied_x, codes_y, seen):  # type: ignore[no-untyped-def]
-    """Pairs tied in both samples: in each tie group of x, those of equal codes of y; ``seen`` is zero and stays so."""
+    """Number of pairs tied in both samples; ``seen`` is a scratch array that is zero before and after."""
     n = len(order_x)
     both = np.int64(0)
     start = 0

@@ -1,35 +1,23 @@
-"""Checks that the learners share, each with a message that says what to do, and the promise about memory."""
+"""Input validation shared by the learners: parameters, training matrices, labels, targets and sample weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
-from distkern.core.sentences import OptionalPart, Parameter
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.units import parse_bytes
-from distkern.engine.memory import available_memory
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
-from distkern.operators.checks import finite, require_symmetric
-
-MEMORY_FRACTION = 0.5
-"""Share of the memory available now that a learner takes unless ``memory_limit`` states another amount."""
-
-BLOCK_BYTES = 2**26
-"""Bytes of one block of kernel values while a matrix is read or computed piece by piece."""
-
-BLOCKS_OF_VIEW = 8
-"""Blocks in memory at a time, at most, while a view of views of a Gram matrix is read piece by piece."""
+from distkern.operators.checks import require_symmetric
 
 
-def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function of scikit-learn and raise its complaints as distkern's errors."""
+def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function of scikit-learn or NumPy; raise its errors as `InputError` or `InputTypeError`."""
     try:
         return function(*args, **options)
     except ValueError as error:
@@ -39,26 +27,29 @@ def refused_as_ours(function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
-    """Let scikit-learn check X."""
-    return refused_as_ours(validate_data, estimator, X, **options)
+    """Validate X with scikit-learn's `validate_data`."""
+    return with_own_errors(validate_data, estimator, X, **options)
+
+
+# Parameters ----------------------------------------------------------------------------------------------------------
 
 
 def positive(value: Any, name: str) -> float:
-    """Check that a parameter is a positive finite number."""
+    """Validate a parameter that must be a positive finite number."""
     if not (_is_number(value) and 0 < value < np.inf):
         raise InputError(f"{name} must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def not_negative(value: Any, name: str) -> float:
-    """Check that a parameter is a finite number of 0 or more."""
+    """Validate a parameter that must be a finite number of at least 0."""
     if not (_is_number(value) and 0 <= value < np.inf):
         raise InputError(f"{name} must be a finite number of 0 or more; got {value!r}")
     return float(value)
 
 
 def whole(value: Any, name: str) -> int:
-    """Check that a parameter is a whole number of 1 or more."""
+    """Validate a parameter that must be an integer of at least 1."""
     if not (isinstance(value, (int, np.integer)) and value >= 1):
         raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
     return int(value)
@@ -68,47 +59,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating))
 
 
-def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Cut rows into runs whose ``cols`` float64 values each take at most ``limit`` bytes (one row at least)."""
-    height = max(1, limit // max(1, 8 * cols))
-    for start in range(0, rows, height):
-        yield slice(start, min(start + height, rows))
-
-
-def memory_at_work(rows: int, cols: int, blocks: int = 1) -> int:
-    """Bytes of the blocks through which kernel values are read or checked, beside the values themselves."""
-    return blocks * min(8 * rows * cols, BLOCK_BYTES)
-
-
-def memory_allowed(limit: int | str | None) -> int:
-    """Bytes a learner may take: the limit given, or ``MEMORY_FRACTION`` of what this process can still take now."""
-    return int(available_memory() * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
-
-
-def require_memory(needed: int, limit: int | str | None, what: str) -> None:
-    """Refuse work that cannot fit, before it starts.
-
-    Raises
-    ------
-    MemoryLimitError
-        If more bytes are needed than allowed; both are named.
-    """
-    allowed = memory_allowed(limit)
-    if needed > allowed:
-        source = f"{MEMORY_FRACTION:.0%} of the memory available now" if limit is None else "memory_limit"
-        raise MemoryLimitError(
-            "{what} needs {needed:,} bytes of memory and {allowed:,} are allowed ({source}): use fewer samples or a "
-            "machine with more memory{limit}",
-            what=what,
-            needed=needed,
-            allowed=allowed,
-            source=source,
-            limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
-        )
+# Matrices ------------------------------------------------------------------------------------------------------------
 
 
 def require_square(X: Any) -> None:
-    """Refuse a training matrix whose rows and columns cannot be the same samples."""
+    """Refuse a training matrix whose rows and columns are not the same samples in the same order."""
     if X.shape[0] != X.shape[1]:
         raise InputError(
             f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}"
@@ -121,7 +76,7 @@ def require_square(X: Any) -> None:
 
 
 def as_training_gram(gram: Any) -> BaseGram:
-    """Take a Gram matrix as it is, and an array for one, if its rows and columns can be the same samples.
+    """Validate a training matrix, and convert an array to a Gram matrix.
 
     Raises
     ------
@@ -138,22 +93,23 @@ def as_training_gram(gram: Any) -> BaseGram:
 
 
 def refuse_other_columns(known: Sequence[str] | None, gram: Any) -> None:
-    """Refuse a matrix whose columns are other samples than those that a model was fitted on, as far as both have names.
+    """Refuse a matrix whose columns are not the training samples of a model, by sample name.
 
-    Positions name nothing: samples without names may be numbered in the matrix that they were taken from, or anew. Only
-    where a model is given a matrix of samples with themselves, numbered otherwise, they are other samples for sure.
+    Samples without names are named by position, "0", "1", …. Such names identify nothing in a slice, which may number
+    its samples again. They are therefore compared in one case only: both sets of names are numbers and the matrix is
+    symmetric.
 
     Parameters
     ----------
     known
-        Names of the training samples; None where they are not known.
+        Names of the training samples, or None if unknown.
     gram
-        Matrix with ``col_ids``, as many as are known.
+        Matrix with ``col_ids``, as many as ``known``.
 
     Raises
     ------
     InputError
-        Names the first column that differs.
+        If a column differs; the message names the first one.
     """
     new = tuple(gram.col_ids)
     if known is None or tuple(known) == new:
@@ -174,28 +130,20 @@ def _are_positions(names: Sequence[str]) -> bool:
     return all(name == str(position) for position, name in enumerate(names))
 
 
-def read_matrix(gram: BaseGram) -> Floats:
-    """Read a Gram matrix block by block into one array, so that no view needs temporaries of the whole size.
-
-    Raises
-    ------
-    InputError
-        If it holds values that are not finite.
-    """
-    values = np.empty(gram.shape)
-    for rows, cols, block in gram.tiles():
-        values[np.ix_(rows, cols)] = finite(block)
-    return values
+# Labels, targets and weights -----------------------------------------------------------------------------------------
 
 
 def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
-    """Check labels and weights: labels and weights of the samples that count, and the positions of those."""
+    """Validate labels and weights.
+
+    Returns labels and weights of the samples of nonzero weight, and the positions of these samples.
+    """
     _refuse_complex(y)
-    labels = refused_as_ours(column_or_1d, y, warn=True)
+    labels = with_own_errors(column_or_1d, y, warn=True)
     missing = _missing(labels)
     if len(missing):
         raise InputError(f"the label of sample {missing[0]} is missing (y contains NaN or None; {len(missing)} such)")
-    refused_as_ours(check_classification_targets, labels)
+    with_own_errors(check_classification_targets, labels)
     if labels.shape != (samples,):
         raise InputError(f"got labels of shape {labels.shape} for {samples} samples: give one for each")
     weights, kept = sample_weights(sample_weight, samples)
@@ -206,13 +154,16 @@ def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array,
 
 
 def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Floats, Floats, Indices]:
-    """Check targets, (samples,) or (samples, outputs), and weights: those that count, and the positions of them."""
+    """Validate targets (samples,) or (samples, outputs) and weights.
+
+    Returns targets and weights of the samples of nonzero weight, and the positions of these samples.
+    """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a number for every sample")
     _refuse_complex(y)
-    targets = refused_as_ours(np.asarray, y, dtype=np.float64)
+    targets = with_own_errors(np.asarray, y, dtype=np.float64)
     if targets.ndim == 2 and targets.shape[1] == 1:
-        targets = refused_as_ours(column_or_1d, y, warn=True).astype(np.float64)
+        targets = with_own_errors(column_or_1d, y, warn=True).astype(np.float64)
     if targets.ndim not in (1, 2) or len(targets) != samples:
         raise InputError(f"got targets of shape {targets.shape} for {samples} samples: give one for each")
     weights, kept = sample_weights(sample_weight, samples)
@@ -226,12 +177,12 @@ def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Float
 
 
 def _refuse_complex(y: Any) -> None:
-    if refused_as_ours(np.asarray, y).dtype.kind == "c":
+    if with_own_errors(np.asarray, y).dtype.kind == "c":
         raise InputError("Complex data not supported: the numbers in y are complex; give real ones")
 
 
 def sample_weights(sample_weight: Any, samples: int) -> tuple[Floats, Indices]:
-    """Check weights: all of them, and the positions of those that are not zero."""
+    """Validate sample weights; return all weights, and the positions of the nonzero ones."""
     weights = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(samples, float(weights))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import distkern as dk
-from distkern.learners.checks import not_negative, positive, whole
+from distkern.learners.validation import not_negative, positive, whole
 
 K = dk.Gaussian(1.0)(np.arange(6.0)[:, None])
 COMPLEX = np.array([0, 1, 0, 1j, 0, 1])
@@ -20,7 +20,7 @@ def test_complex_targets_lose_no_imaginary_part(name, y):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_an_asymmetric_matrix_is_refused_wherever_it_lies(order):
+def test_asymmetric_matrix_is_refused_in_memory_and_in_a_store(order):
     values = np.asarray(K, order=order).copy(order)
     values[1, 4] += 1e-3
     works = [

@@ -1,8 +1,8 @@
-"""Inner products of smoothed sign vectors, a block of feature pairs at a time.
+"""Inner products of smoothed sign vectors, computed in blocks of feature pairs.
 
-A smoothed sign vector Ψ has one number for each of the n(n−1)/2 pairs of features. None is ever whole: for a fixed
-block of pairs the numbers of all samples of a tile are built, multiplied in micro-blocks of one fixed shape (see
-`distkern.compiled.products`), and forgotten. The blocks depend on n alone: an entry has the same bits in any tile.
+A smoothed sign vector Ψ has one entry for each of the n(n−1)/2 pairs of features, and is never stored as a whole. For
+each block of pairs, the entries of all samples of a tile are computed and multiplied in micro-blocks of a fixed shape
+(see `distkern.compiled.products`). The blocks depend only on n, so a kernel value has the same bits in any tile.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ STEP = 1024
 """Pairs of features in a block."""
 
 TAYLOR = 8
-"""Coefficients of a Taylor polynomial in a table."""
+"""Number of coefficients of a Taylor polynomial."""
 
 U1, U2, U3, U4, U5, U6, U7 = (np.uint32(place) for place in range(1, TAYLOR))
 
 TINY = 2.0**-500
-"""Widths below this one are taken as it, so that no reciprocal overflows."""
+"""Lower bound of a width, so that its reciprocal does not overflow."""
 
 
 class PairBlock(NamedTuple):
-    """Pairs of features in the order (0, 1), (0, 2), …, (1, 2), …: ``size`` of them from (``first``, ``second``) on."""
+    """``size`` consecutive pairs of features from (``first``, ``second``), in the order (0, 1), …, (1, 2), …."""
 
     first: int
     second: int
@@ -43,7 +43,7 @@ class PairBlock(NamedTuple):
 
         Examples
         --------
-        >>> [places.tolist() for places in PairBlock(0, 2, 3).items(4)]
+        >>> [features.tolist() for features in PairBlock(0, 2, 3).items(4)]
         [[0, 0, 1], [2, 3, 2]]
         """
         left, right = np.empty((2, self.size), dtype=np.intp)
@@ -57,7 +57,7 @@ class PairBlock(NamedTuple):
 
 
 Signs = Callable[[Floats, PairBlock], None]
-"""Turns the differences x_i − x_j (rows, pairs) of one block of pairs into expected signs, in place."""
+"""Replaces the differences x_i − x_j (rows, pairs) of a block of pairs by expected signs, in place."""
 
 
 def pair_blocks(n: int) -> Iterator[PairBlock]:
@@ -89,9 +89,9 @@ def fill_differences(X, first, second, out):  # type: ignore[no-untyped-def]
         while filled < count:
             run = min(n - j, count - filled)
             value = X[row, i]
-            others, places = X[row, j : j + run], out[row, filled : filled + run]
+            others, differences = X[row, j : j + run], out[row, filled : filled + run]
             for k in range(run):
-                places[k] = value - others[k]
+                differences[k] = value - others[k]
             filled += run
             i += 1
             j = i + 1
@@ -103,16 +103,16 @@ def uniform_signs(T, inverse):  # type: ignore[no-untyped-def]
     for row in range(T.shape[0]):
         values = T[row]
         for k in range(values.shape[0]):
-            u = min(max(values[k] * inverse, -1.0), 1.0)  # no branch: the compiler makes it four at a time
+            u = min(max(values[k] * inverse, -1.0), 1.0)  # branch-free, so that it vectorises
             values[k] = u * (2.0 - abs(u))
 
 
 @compiled
 def uniform_pair_signs(T, wide, narrow, inverse_wide, inverse_narrow):  # type: ignore[no-untyped-def]
-    """Replace t by the expected sign under two uniform jitters of the widths a ≥ b given for each pair.
+    """Replace t by its expected sign after two uniform jitters, with widths a ≥ b for each pair.
 
-    The difference of the jitters has a trapezoid density, flat up to q = (a − b) / 2 and zero from p = (a + b) / 2 on.
-    Its integral is (2 min(|t|, p) − w² / b) / a with w = |t| − q clipped to [0, b]: linear, then quadratic, then 1.
+    The difference of the jitters has a trapezoidal density, constant up to q = (a − b) / 2 and zero from p = (a + b) /
+    2. The expected sign is (2 min(|t|, p) − w² / b) / a with w = |t| − q clipped to [0, b].
     """
     for row in range(T.shape[0]):
         values = T[row]
@@ -125,10 +125,10 @@ def uniform_pair_signs(T, wide, narrow, inverse_wide, inverse_narrow):  # type: 
 
 @compiled
 def tabulated_signs(T, inverse, table, density):  # type: ignore[no-untyped-def]
-    """Replace t by sgn(t) f(|t| ``inverse``) for each pair, f by its Taylor polynomial about the nearest table node.
+    """Replace t by sgn(t) f(|t| ``inverse``) for each pair, with the Taylor polynomial of f about the nearest node.
 
-    Coefficients r `TAYLOR` to r `TAYLOR` + 7 of ``table`` are those of f about r / ``density``; f is 1 from the last
-    node on. Only the middle loop looks things up, so that the compiler makes the others several at a time.
+    Coefficients r `TAYLOR` to r `TAYLOR` + 7 of ``table`` belong to the node r / ``density``; f is 1 after the last
+    node. Only the middle loop reads the table, so that the other loops vectorise.
     """
     count, width = T.shape[1], 1.0 / density
     last = (table.shape[0] // TAYLOR - 1) * width
@@ -142,7 +142,7 @@ def tabulated_signs(T, inverse, table, density):  # type: ignore[no-untyped-def]
             offsets[k] = v - np.float64(node) * width
         for k in range(count):
             d = offsets[k]
-            c = np.uint32(nodes[k]) * np.uint32(TAYLOR)  # unsigned, or each look-up also tests for a place from the end
+            c = np.uint32(nodes[k]) * np.uint32(TAYLOR)  # unsigned, which avoids the check for negative indices
             low = table[c] + d * (table[c + U1] + d * (table[c + U2] + d * table[c + U3]))
             high = table[c + U4] + d * (table[c + U5] + d * (table[c + U6] + d * table[c + U7]))
             offsets[k] = low + (d * d) * (d * d) * high
@@ -152,11 +152,11 @@ def tabulated_signs(T, inverse, table, density):  # type: ignore[no-untyped-def]
 
 @compiled
 def laplace_pair_signs(T, inverse_wide, ratio, slope):  # type: ignore[no-untyped-def]
-    """Replace t by the expected sign under two Laplace jitters of the scales b ≥ c given for each pair.
+    """Replace t by its expected sign after two Laplace jitters, with scales b ≥ c for each pair.
 
-    With v = |t| / b, ρ = c / b (``ratio``) and δ = v (1 − ρ) / ρ (v times ``slope``) it is
-    1 − e^(−v) (1 + ρ v (1 − e^(−δ)) / (δ (1 + ρ))), which is the textbook's (b² e^(−t/b) − c² e^(−t/c)) / (b² − c²)
-    without its cancellation at b = c.
+    With v = |t| / b, ρ = c / b (``ratio``) and δ = v (1 − ρ) / ρ (v times ``slope``), the expected sign is
+    1 − e^(−v) (1 + ρ v (1 − e^(−δ)) / (δ (1 + ρ))). This equals the textbook form with
+    (b² e^(−t/b) − c² e^(−t/c)) / (b² − c²), without its cancellation at b = c.
     """
     for row in range(T.shape[0]):
         values = T[row]
@@ -178,7 +178,7 @@ LAPLACE_END, LAPLACE_DENSITY = 48, 16.0
 def gaussian_table() -> Floats:
     """Taylor coefficients of erf(v) about the nodes 0, 1/32, …, 6.
 
-    The k-th derivative of erf is (−1)^(k−1) H_(k−1)(v) 2 e^(−v²) / √π with H the Hermite polynomials.
+    The k-th derivative of erf is (−1)^(k−1) H_(k−1)(v) 2 e^(−v²) / √π, with the Hermite polynomials H.
     """
     nodes = np.arange(int(GAUSSIAN_END * GAUSSIAN_DENSITY) + 1) / GAUSSIAN_DENSITY
     table = np.empty((len(nodes), TAYLOR))
@@ -206,7 +206,7 @@ def laplace_table() -> Floats:
 
 
 def feature_squares(X: Floats, signs: Signs) -> Floats:
-    """Sum of the squared expected signs of each row of ``X`` (m, n) over all pairs of features: (m,)."""
+    """Σ_pairs Ψ(x)² for every row x of ``X`` (m, n), (m,)."""
     n = X.shape[1]
     total, buffer = np.zeros(len(X)), np.empty((SIDE, STEP))
     for start in range(0, len(X), SIDE):
@@ -220,16 +220,17 @@ def feature_squares(X: Floats, signs: Signs) -> Floats:
 
 
 def feature_products(A: Floats, B: Floats | None, signs: Signs, start_a: int = 0, start_b: int = 0) -> Floats:
-    """Σ_pairs Ψ(x) Ψ(y) for every row x of A (a, n) and y of B (b, n), or of A itself where B is None.
+    """Σ_pairs Ψ(x) Ψ(y) for every row x of A (a, n) and every row y of B (b, n), or of A if B is None.
 
     Parameters
     ----------
     A, B
         Samples in rows, C-contiguous float64.
     signs
-        What makes expected signs of differences.
+        Function that replaces differences by expected signs.
     start_a, start_b
-        Number of the first sample of each block in its cohort; it fixes the place of each sample in its micro-block.
+        Number of the first sample of each block in its cohort; it determines the position of a sample in its
+        micro-block.
 
     Examples
     --------
@@ -250,7 +251,7 @@ def feature_products(A: Floats, B: Floats | None, signs: Signs, start_a: int = 0
                 rows = left[i : i + SIDE, : block.size]
                 for j in range(i if B is None else 0, width, SIDE):
                     cols = right[j : j + SIDE, : block.size]
-                    # a copy, for NumPy multiplies one buffer by its own transpose with another routine of BLAS
+                    # a copy, because NumPy uses another BLAS routine for the product of an array with its own transpose
                     np.matmul(rows, (cols.copy() if B is None and i == j else cols).T, out=part)
                     total[i : i + SIDE, j : j + SIDE] += part
     if B is None:
@@ -264,5 +265,5 @@ def _fill(X: Floats, signs: Signs, block: PairBlock, out: Floats) -> None:
 
 
 def product_bytes(a: int, b: int) -> int:
-    """Bytes of the padded product, of the two blocks of Ψ, and of the result and its trimmed copy."""
+    """Bytes of `feature_products`: padded product, two blocks of Ψ, the result and its trimmed copy."""
     return 8 * (a + 128) * (b + 128) + 8 * STEP * (a + b + 256) + 32 * a * b + 2**17
