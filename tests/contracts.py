@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -10,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import any_cohort, finite_cohort
 
-from distkern import DistkernError, InputError, SampleError, TaskError, from_spec
-from distkern.core.typing import Failure
-from distkern.engine.run import run
+from distkern import InputError, SampleError, from_spec
 from distkern.kernels.base import Prepared
 
 
@@ -121,75 +118,3 @@ class KernelContract:
     def test_plan_figures_are_positive_and_grow(self):
         assert 0 < self.kernel.bytes_per_tile(10, 10, 50) < self.kernel.bytes_per_tile(900, 900, 50)
         assert 0 < self.kernel.cost(10, 10, 8) < self.kernel.cost(1000, 1000, 8)
-
-
-def square(number):
-    return number * number
-
-
-def nap(number):
-    time.sleep(0.05)
-    return number
-
-
-def fail_at_three(number):
-    if number == 3:
-        raise OSError("no space left")
-    return number
-
-
-def refuse_at_three(number):
-    if number == 3:
-        raise SampleError("sample 'x' is bad", 3)
-    return number
-
-
-def ignore(event):
-    pass
-
-
-class ExecutorContract:
-    """An executor runs every task once and hands over every receipt; a subclass gives the fixture ``executor``."""
-
-    @pytest.mark.parametrize("count", [0, 1, 50])
-    def test_every_task_gives_its_receipt(self, executor, count):
-        assert sorted(executor.map(square, range(count))) == [n * n for n in range(count)]
-
-    def test_takes_tasks_as_it_goes_and_not_all_at_once(self, executor):
-        taken = []
-
-        def tasks():
-            for n in range(1000):
-                taken.append(n)
-                yield n
-
-        receipts = executor.map(square, tasks())
-        next(receipts)
-        assert len(taken) <= 4 * executor.workers + 1
-        receipts.close()
-
-    def test_a_failed_task_is_handed_over_and_the_others_go_on(self, executor):
-        outcomes = list(executor.map(fail_at_three, range(50)))
-        (failure,) = (outcome for outcome in outcomes if isinstance(outcome, Failure))
-        assert (failure.task, str(failure.error)) == (3, "no space left")
-        assert isinstance(failure.error, OSError)
-        assert sorted(outcome for outcome in outcomes if outcome is not failure) == [0, 1, 2, *range(4, 50)]
-
-    def test_an_error_of_our_own_comes_through_as_it_is(self, executor):
-        with pytest.raises(SampleError, match="sample 'x' is bad") as caught:
-            run(executor, refuse_at_three, range(10), ignore, phase="work", listener=ignore)
-        assert caught.value.row == 3
-        assert isinstance(caught.value, DistkernError)
-
-    def test_what_stops_giving_tasks_ends_the_work_and_gets_what_had_begun(self, executor):
-        receipts = []
-        with pytest.raises(TaskError, match=r"a task failed with OSError: no space left; what had finished is stored"):
-            run(executor, fail_at_three, range(1000), receipts.append, phase="work", listener=ignore)
-        assert {0, 1, 2} <= set(receipts)
-        assert len(receipts) < 100
-
-    def test_says_what_it_is_and_what_a_task_may_take(self, executor):
-        assert executor.workers >= 1
-        assert str(executor.workers if executor.workers > 1 else "one") in executor.describe()
-        assert executor.memory_per_task(10**9) <= 10**9
-        assert executor.memory_per_task(None) > 0

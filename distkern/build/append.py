@@ -15,8 +15,9 @@ from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_tas
 from distkern.build.schedule import fill
 from distkern.build.validate import distinct, look
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
-from distkern.core.typing import Array, Executor, Indices, Spec
+from distkern.core.typing import Array, Indices, Spec
 from distkern.core.units import parse_bytes, readable_bytes
+from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor

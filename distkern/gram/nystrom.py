@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import StoreError
-from distkern.core.typing import Executor, Floats, Indices, Spec
+from distkern.core.typing import Floats, Indices, Spec
+from distkern.engine.base import Executor
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram

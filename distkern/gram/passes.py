@@ -14,8 +14,9 @@ import numpy as np
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.events import Listener, Progress
-from distkern.core.typing import Array, Executor, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import readable_bytes
+from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
 from distkern.engine.memory import largest
 from distkern.engine.resolve import resolve_executor
@@ -327,17 +328,15 @@ class _Sum(Ordered):
             self.out[chunk.left : chunk.right] += ready.cols
 
 
-def pool_for(store: GramStore, cut: list[Chunk], executor: Any) -> Executor:
+def pool_for(store: GramStore, cut: list[Chunk], executor: Executor | None) -> Executor:
     """Who makes a pass: this process where little is read, else the executor of the matrix."""
     tiles = sum(len(chunk.tiles) for chunk in cut)  # those at the edges taken as whole
     reading = np.dtype(store.meta["dtype"]).itemsize * store.grid.side**2 * tiles
-    return Serial() if reading < SMALL_BYTES else resolve_executor(_alive(executor))
-
-
-def _alive(executor: Any) -> Any:
-    """The executor, unless it is that of a client that has been closed since."""
-    status = getattr(getattr(executor, "client", executor), "status", "running")
-    return None if status in ("closed", "closing") else executor
+    return (
+        Serial()
+        if reading < SMALL_BYTES
+        else resolve_executor(executor if executor is None or executor.alive else None)
+    )
 
 
 Side = dict[str, "Array | Spooled"]

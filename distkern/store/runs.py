@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from distkern.core.events import Listener, Progress
-from distkern.core.typing import Executor, Spec
-from distkern.engine.run import words_of
+from distkern.core.typing import Spec
+from distkern.engine.base import Executor
+from distkern.engine.run import message_of
 from distkern.store.tiles import GramStore
 
 BEAT_SECONDS = 5.0
@@ -138,7 +139,7 @@ class RunLog:
         """Count a task that failed, and name it among the first."""
         self._tallies["tasks_failed"] += 1
         if len(self._failures) < FAILURES:
-            self._failures.append({"task": task, "error": words_of(error)})
+            self._failures.append({"task": task, "error": message_of(error)})
 
     # What is written -------------------------------------------------------------------------------------------
 
@@ -197,7 +198,7 @@ class RunLog:
         self._ended.set()
         with self._lock:
             self._state = "finished" if error is None else "failed" if isinstance(error, Exception) else "interrupted"
-            self._error = words_of(error) if isinstance(error, Exception) else ""
+            self._error = message_of(error) if isinstance(error, Exception) else ""
             self._phase, self._note = "", ""
             self._beat()
         self._thread.join()

@@ -19,7 +19,7 @@ from distkern import (
     open_gram,
 )
 from distkern.build import tasks
-from distkern.core.typing import Waiting
+from distkern.engine.base import Waiting
 from distkern.engine.dask.executor import Dask
 from distkern.kernels.kendall import Concordance
 from distkern.store.tiles import GramStore

@@ -123,8 +123,8 @@ def test_limits(cohort, run):
 
 
 def test_no_scheduler_answers(cohort, run, monkeypatch):
-    from distkern.engine.dask import greeting
+    from distkern.engine.dask import preflight
 
-    monkeypatch.setattr(greeting, "PATIENCE", 1.0)
+    monkeypatch.setattr(preflight, "PATIENCE", 1.0)
     words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--scheduler", "tcp://127.0.0.1:9")
     _failed(run(*words), "no Dask scheduler answers at 'tcp://127.0.0.1:9'")

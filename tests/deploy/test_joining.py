@@ -13,7 +13,7 @@ import pytest
 from processes import GRAM, dask_processes, tiles
 
 from distkern import Kendall, compute_gram
-from distkern.engine.dask import cluster, greeting
+from distkern.engine.dask import cluster, preflight
 from distkern.engine.dask.security import write_certificates
 
 
@@ -32,8 +32,8 @@ def tls(tmp_path_factory, certificates):
 @pytest.fixture
 def hasty(monkeypatch):
     """Nobody waits half a minute for a scheduler that is not there."""
-    monkeypatch.setattr(greeting, "PATIENCE", 1.0)
-    monkeypatch.setattr(greeting, "SILENCE", 0.5)
+    monkeypatch.setattr(preflight, "PATIENCE", 1.0)
+    monkeypatch.setattr(preflight, "SILENCE", 0.5)
 
 
 def address_of(file):
@@ -149,7 +149,7 @@ def test_certificates_that_are_none(cohort, tmp_path, run, certificates):
     options = certificates.options()
     refused(run(*words, *options[:-1], tmp_path / "no.pem"), f"there is no file '{tmp_path / 'no.pem'}'")
     refused(run(*words, *options[:-1], cohort), "cannot be used", "PEM files")
-    refused(run(*words), "speaks TLS: give --tls-ca-file, --tls-cert and --tls-key")
+    refused(run(*words), "uses TLS: give --tls-ca-file, --tls-cert and --tls-key")
 
 
 @pytest.mark.usefixtures("hasty")
@@ -210,25 +210,25 @@ def test_a_scheduler_that_comes_up_late_is_waited_for(monkeypatch):
 
     thread = threading.Thread(target=serve)
     thread.start()
-    monkeypatch.setattr(greeting.time, "sleep", lambda seconds: late.set())
-    greeting.greet(f"tcp://127.0.0.1:{port}", None)
+    monkeypatch.setattr(preflight.time, "sleep", lambda seconds: late.set())
+    preflight.check_scheduler(f"tcp://127.0.0.1:{port}", None)
     thread.join(10)
     assert late.is_set()
 
 
 def test_one_end_speaks_tls_and_the_other_does_not(cohort, tmp_path, run, tcp, tls, certificates, monkeypatch):
-    monkeypatch.setattr(greeting, "SILENCE", 1.0)
+    monkeypatch.setattr(preflight, "SILENCE", 1.0)
     words = ("gram", cohort, tmp_path / "k.zarr", *GRAM, "--scheduler")
     plain, encrypted = address_of(tcp), address_of(tls)
-    refused(run(*words, encrypted.replace("tls", "tcp")), "speaks TLS: write tls:// and give --tls-ca-file")
-    refused(run(*words, plain.replace("tcp", "tls"), *certificates.options()), "it does not speak TLS", "write tcp://")
+    refused(run(*words, encrypted.replace("tls", "tcp")), "uses TLS: write tls:// and give --tls-ca-file")
+    refused(run(*words, plain.replace("tcp", "tls"), *certificates.options()), "it does not use TLS", "write tcp://")
     refused(run(*words, plain, *certificates.options()), "is not encrypted, and certificates were given")
 
 
 def test_a_certificate_of_another_authority(cohort, tmp_path, run, tls, certificates):
     other = write_certificates(tmp_path / "other")
     words = ("gram", cohort, tmp_path / "k.zarr", *GRAM, "--scheduler", address_of(tls))
-    refused(run(*words, *other.options()), "its certificate is not one of the authority of --tls-ca-file")
+    refused(run(*words, *other.options()), "its certificate was not signed by the authority of --tls-ca-file")
     other = type(other)(certificates.ca, other.cert, other.key)
     refused(run(*words, *other.options()), "it refused the certificate of --tls-cert")
 
@@ -243,10 +243,10 @@ def test_beyond_loopback_only_with_tls_or_insisted_on(cohort, tmp_path, run, mon
     with dask.config.set({"scheduler-address": "tcp://192.0.2.1:8786"}):
         refused(run(*words[:-2]), *said)
 
-    def greet(address, *others):
+    def check_scheduler(address, *others):
         raise cluster.InputError(f"went on to {address}")
 
-    monkeypatch.setattr(cluster, "greet", greet)
+    monkeypatch.setattr(cluster, "check_scheduler", check_scheduler)
     refused(run(*words, "--insecure"), "went on to tcp://192.0.2.1:8786")
     monkeypatch.setenv("DISTKERN_INSECURE", "1")
     refused(run(*words), "went on to tcp://192.0.2.1:8786")

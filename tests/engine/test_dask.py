@@ -11,14 +11,15 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import contracts
+import executor_contract
 import numpy as np
 import pytest
-from contracts import nap, square
+from executor_contract import nap, square
 
 from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
-from distkern.core.typing import Failure, Waiting
-from distkern.engine.dask import flow, worker
+from distkern.engine import versions
+from distkern.engine.base import Failure, Waiting
+from distkern.engine.dask import futures
 from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
 from distkern.engine.run import run
 
@@ -112,7 +113,7 @@ def test_a_future_whose_fetching_raised_is_heard_of_all_the_same(client, monkeyp
     """As when its worker dies just then: ``as_completed`` drops such a future in silence."""
     from distributed import Future
 
-    monkeypatch.setattr(flow, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(futures, "SWEEP_SECONDS", 0.05)
     fetch, fetched = Future._result, set()
 
     async def fail_once(future, raiseit=True):
@@ -146,7 +147,7 @@ def test_a_restarted_cluster_goes_on(client):
 
 @pytest.mark.faults
 def test_a_task_that_kills_its_workers_is_named_and_the_others_are_done(monkeypatch):
-    monkeypatch.setattr(flow, "LIVES", 2)
+    monkeypatch.setattr(futures, "MAX_KILLED", 2)
     import dask
 
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster_of(2, 1) as (_, client):
@@ -169,7 +170,7 @@ def processes():
 
     def start(words):
         paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(contracts.__file__).parent), *paths])}
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(executor_contract.__file__).parent), *paths])}
         started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env))
         return started[-1]
 
@@ -235,7 +236,7 @@ def test_a_scheduler_that_is_lost_for_good_ends_the_run_in_one_sentence():
 # Versions -----------------------------------------------------------------------------------------------------------
 
 
-OURS = worker.versions()
+OURS = versions.versions()
 
 
 @pytest.mark.parametrize(
@@ -249,27 +250,23 @@ OURS = worker.versions()
 )
 def test_other_versions_are_refused_by_name(changed, refused):
     with pytest.raises(WorkerMismatchError, match=rf"^the worker at tcp://a:1 has {refused}"):
-        worker.refuse_mismatch("the worker at tcp://a:1", OURS | changed, OURS)
+        versions.require_same_versions("the worker at tcp://a:1", OURS | changed, OURS)
 
 
-def answer(versions):
-    """Let a worker tell other versions than it has."""
-    from distkern.engine.dask import worker
+def answer(report):
+    """Let a worker report other versions than it has."""
+    from distkern.engine import versions
 
-    worker.versions = versions
-
-
-def given(versions):
-    return versions
+    versions.versions = report
 
 
-def broken():
-    raise ModuleNotFoundError("No module named 'distkern'")
+def given(found):
+    return found
 
 
 @contextmanager
-def pretending(client, address, versions):
-    client.run(answer, versions, workers=[address])
+def pretending(client, address, report):
+    client.run(answer, report, workers=[address])
     try:
         yield
     finally:
@@ -279,9 +276,9 @@ def pretending(client, address, versions):
 def restore():
     import importlib
 
-    from distkern.engine.dask import worker
+    from distkern.engine import versions
 
-    importlib.reload(worker)
+    importlib.reload(versions)
 
 
 def test_a_worker_of_another_version_is_refused_before_any_work(client, monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 
 from distkern import CorruptTileError, InputError, Serial, StoreError, TaskError, Threads
 from distkern.core.events import Progress
-from distkern.core.typing import Failure, Waiting
-from distkern.engine.run import HOPELESS, run
+from distkern.engine.base import Failure, Waiting
+from distkern.engine.run import MAX_FAILURES, run
 
 
 def quiet(event):
@@ -92,7 +92,7 @@ def test_what_concerns_everything_stops_the_run_and_is_raised_as_it_is(executor)
 
 def test_a_run_that_only_fails_stops():
     error, receipts, failures = outcome_of(dict.fromkeys(range(1000), OSError("odd")), count=1000)
-    assert (len(receipts), len(failures)) == (0, HOPELESS)
+    assert (len(receipts), len(failures)) == (0, MAX_FAILURES)
     assert "what had finished is stored, and the same call goes on from there" in str(error)
 
 
