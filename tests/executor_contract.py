@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from disturbed import Disturbance, stored
+from fault_injection import Disturbance, stored
 
 from distkern import DistkernError, Executor, Kendall, SampleError, TaskError, compute_gram, open_gram
 from distkern.engine.base import Failure

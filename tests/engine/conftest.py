@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from disturbed import stored
 from executor_contract import SIDE, X
+from fault_injection import stored
 
 from distkern import Kendall, compute_gram
 

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from disturbed import stored
+from fault_injection import stored
 
 from distkern import (
     CorruptTileError,
