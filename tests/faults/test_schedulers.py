@@ -95,7 +95,7 @@ def test_run_completes_when_a_host_loses_its_network_for_a_while(cohort, store, 
         wait_for(lambda: log.read_text().count("Registered to:") >= 2, "no workers", *workers)
         client = start(gram_words(cohort, store, "--scheduler", json.loads(file.read_text())["address"], "--insecure"))
         wait_for(lambda: tiles_done(store) >= 10, "no tiles", client)
-        three.cut_off()
+        three.disconnect()
         if ttl == "3s":
             wait_for(lambda: "failed to heartbeat" in log.read_text(), "the scheduler has not noticed", scheduler)
         else:
