@@ -1,8 +1,10 @@
-# Everything that is done often, from nothing but Python 3.11 or newer: `make help` lists it.
+# Common tasks. They need nothing but Python 3.11 or newer; `make help` lists them.
 #
 #   PYTHON=python3.12   the Python that the virtual environment is made with
 #   VENV=.venv          the virtual environment; made when missing, brought up to date when pyproject.toml changed
 #   DEMO=distkern-demo  the folder that `make demo` writes
+#   FILE="…"            the tests that `make test-quick` and `make test-wheel` run
+#   DEPENDENCIES=…      a site-packages folder from which `make test-wheel` takes the dependencies; installed when not given
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -13,10 +15,11 @@ VENV ?= .venv
 DEMO ?= distkern-demo
 CHECK_VERSION := import sys; sys.exit(sys.version_info < (3, 11))
 # the first of these that is new enough; python3 if none is, which the rule below refuses with a message
-PYTHON ?= $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(or $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c '$(CHECK_VERSION)' 2>/dev/null && echo "$$python" && break; done),python3)
 
 BIN := $(VENV)/bin
+WHEEL := build/wheel
 FOR_USERS := $(VENV)/.distkern-all
 FOR_DEVELOPERS := $(VENV)/.distkern-dev
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
@@ -35,16 +38,49 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 test: lint ## lint, then run the tests and doctests, two files at a time
 	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
+# the changed files, and the test file that mirrors each changed module
+CHANGED = $(shell git diff --name-only HEAD -- tests distkern docs; git ls-files --others --exclude-standard -- tests distkern docs)
+MIRRORED = $(foreach file,$(filter distkern/%.py,$(CHANGED)),$(file) tests/$(patsubst distkern/%,%,$(dir $(file)))test_$(notdir $(file)))
+QUICK = $(or $(FILE),$(sort $(wildcard $(filter docs/%.md,$(CHANGED)) $(filter %.py,$(foreach file,$(CHANGED),$(if $(filter test_%,$(notdir $(file))),$(file)))) $(MIRRORED))))
+
+.PHONY: test-quick
+test-quick: $(FOR_DEVELOPERS) ## the inner loop: run FILE="tests/a.py tests/b.py", by default the tests of the files that you changed
+	@test -n "$(QUICK)" || { echo 'no file has changed: name tests, as in make test-quick FILE=tests/store' >&2; exit 2; }
+	"$(BIN)/python" -m pytest -q -x $(QUICK)
+
 .PHONY: test-faults
-test-faults: $(FOR_DEVELOPERS) ## kill, stop, cut off and fill up all that can be; as root on Linux, or most of it is skipped
+test-faults: $(FOR_DEVELOPERS) ## inject faults: killed processes, lost networks, full disks; as root on Linux, or most are skipped
 	"$(BIN)/python" -m pytest -m faults
 
 .PHONY: test-slow
-test-slow: $(FOR_DEVELOPERS) ## what else takes long: notebooks, benchmarks in small, the compiled routines as plain Python
+test-slow: $(FOR_DEVELOPERS) ## run the other slow tests: notebooks, benchmarks at small size, uncompiled routines
 	"$(BIN)/python" -m pytest -m slow tests
 
+.PHONY: docs
+docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links, the quick notebooks
+	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_contributing.py tests/store/test_format.py tests/notebooks
+
+.PHONY: build
+build: $(FOR_DEVELOPERS) ## build the wheel and the sdist into dist/, and check them
+	rm -rf dist
+	"$(BIN)/python" -m build
+	"$(BIN)/python" -m twine check --strict dist/*
+
+# dist/ may come from another machine, so this target does not build it
+.PHONY: test-wheel
+test-wheel: ## install dist/*.whl into a new environment and run the tests, or FILE="tests/…", away from the source
+	@ls dist/*.whl >/dev/null 2>&1 || { echo 'dist/ holds no wheel: run make build first' >&2; exit 2; }
+	rm -rf "$(WHEEL)"
+	mkdir -p "$(WHEEL)"
+	"$(PYTHON)" -m venv "$(WHEEL)/venv"
+	@if [ -n "$(DEPENDENCIES)" ]; then echo "$(DEPENDENCIES)" | tee "$(WHEEL)"/venv/lib/python3*/site-packages/dependencies.pth; fi
+	"$(WHEEL)/venv/bin/python" -m pip --disable-pip-version-check --no-input install --quiet \
+		$(if $(DEPENDENCIES),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[dev]")
+	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff pyproject.toml "$(WHEEL)"
+	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist loadfile $(or $(FILE),tests docs)
+
 .PHONY: benchmark
-benchmark: $(FOR_DEVELOPERS) ## measure against peers and write docs/benchmarks.md anew; leave the machine alone meanwhile
+benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile
 	for script in pairs smoothed crossovers storing svm bags clustering cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
 
 .PHONY: lint
@@ -60,7 +96,7 @@ format: $(FOR_DEVELOPERS) ## rewrite the code in the house style
 	"$(BIN)/ruff" format
 
 .PHONY: clean
-clean: ## delete what tests and tools leave behind; the virtual environment and the demo's folder stay
+clean: ## delete the leftovers of tests and tools; keep the virtual environment and the demo's folder
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist site htmlcov .coverage
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 

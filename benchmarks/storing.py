@@ -21,6 +21,7 @@ from numcodecs import Blosc, Zstd  # noqa: E402
 
 from distkern import Gaussian, Kendall, compute_gram  # noqa: E402
 from distkern.kernels.kendall import Concordance  # noqa: E402
+from distkern.kernels.planning import stored_dtype  # noqa: E402
 from distkern.store.tiles import GramStore  # noqa: E402
 
 CODECS: dict[str, Blosc | Zstd] = {
@@ -46,7 +47,7 @@ def tiles(small: bool) -> dict[str, np.ndarray]:
     for n, side in sides.items():
         for ties in (False, True):
             X = cohort(2 * side, n, ties)
-            counts = Concordance()(X[:side], X[side:]).astype(Concordance().stored_dtype(n, "float64"))
+            counts = Concordance()(X[:side], X[side:]).astype(stored_dtype(Concordance(), n, "float64"))
             found[f"concordances, n = {n:,}{', ties' if ties else ''}"] = counts
     n, side = list(sides.items())[1]
     X = cohort(2 * side, n, False)

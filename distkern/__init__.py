@@ -19,6 +19,7 @@ _HOMES = {
         "IncompleteGramError",
         "InputError",
         "InputTypeError",
+        "KernelNotFoundError",
         "MemoryLimitError",
         "MissingExtraError",
         "SampleError",
@@ -30,8 +31,8 @@ _HOMES = {
     "distkern.core.bags": ("Bags",),
     "distkern.core.images": ("bags_from_images",),
     "distkern.core.rankings": ("Rankings",),
-    "distkern.kernels.bags.gaussian": ("Bhattacharyya", "ExponentialFamily", "GeneralizedVariance"),
-    "distkern.kernels.bags.based": ("KernelBhattacharyya", "KernelIGV", "MeanMap"),
+    "distkern.kernels.bags.fitted_gaussians": ("Bhattacharyya", "ExponentialFamily", "GeneralizedVariance"),
+    "distkern.kernels.bags.kernelized": ("KernelBhattacharyya", "KernelIGV", "MeanMap"),
     "distkern.kernels.base": ("Kernel",),
     "distkern.kernels.bags.entropy": ("Entropy",),
     "distkern.kernels.kendall": ("Kendall",),
@@ -84,7 +85,7 @@ _HOMES = {
     "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_SUBPACKAGES = ("datasets",)
+_SUBPACKAGES = {"datasets": "distkern.datasets"}
 
 __all__ = ["__version__", *sorted(_HOME_OF), *_SUBPACKAGES]
 
@@ -95,7 +96,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name in _SUBPACKAGES:
-        return import_module(f"distkern.{name}")
+        return import_module(_SUBPACKAGES[name])
     raise AttributeError(f"module 'distkern' has no attribute {name!r}")
 
 

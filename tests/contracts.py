@@ -1,4 +1,4 @@
-"""Tests that every implementation of a contract inherits."""
+"""Contract tests, which every kernel and every executor inherits."""
 
 import json
 import pickle
@@ -11,12 +11,14 @@ from strategies import any_cohort, finite_cohort
 
 from distkern import InputError, SampleError, from_spec
 from distkern.kernels.base import Prepared
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import could_have_prepared
 
 
 class KernelContract:
     """A kernel equals its naive twin, is symmetric and positive semidefinite, and has the same bits in every tile.
 
-    A subclass gives ``kernel`` and ``naive(x, y)``, and says whether the kernel sees orderings only.
+    A subclass gives ``kernel`` and ``naive(x, y)``; ``orderings`` is True if the kernel depends on orderings only.
     """
 
     kernel = None
@@ -28,11 +30,11 @@ class KernelContract:
         raise AssertionError("every kernel has a naive twin")
 
     def cohorts(self):
-        """Cohorts that the properties are tried on."""
+        """Strategy of the cohorts on which the properties are tested."""
         return any_cohort if self.orderings else finite_cohort
 
     def usable(self, X):
-        """Replace what the kernel rightly refuses."""
+        """Replace samples that the kernel refuses by its definition."""
         X = X.copy()
         if self.refuses_constant:
             X[X.min(axis=1) == X.max(axis=1), :2] = [0.0, 1.0]
@@ -53,7 +55,7 @@ class KernelContract:
         assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
 
     @given(st.data(), st.integers(1, 7))
-    def test_a_tile_has_the_same_bits_wherever_its_borders_fall(self, data, side):
+    def test_tiles_have_the_same_bits_wherever_their_borders_fall(self, data, side):
         X = self.usable(data.draw(self.cohorts()))
         whole, kernel = self.kernel(X), self.kernel
         blocks = [kernel.prepare(X[start : start + side], start) for start in range(0, len(X), side)]
@@ -70,24 +72,38 @@ class KernelContract:
                 self.kernel.tile(first, second)
 
     @given(st.data())
-    def test_what_it_prepared_is_known_as_that_and_damaged_indices_are_not(self, data):
+    def test_own_blocks_are_trusted_and_blocks_of_other_shapes_or_types_are_not(self, data):
         X = self.usable(data.draw(self.cohorts()))
-        kernel = self.kernel.resolve(X)
+        kernel, n = self.kernel.resolve(X), X.shape[1]
         block = kernel.prepare(X)
-        assert kernel.could_have_prepared(block, X.shape[1])
-        assert not kernel.could_have_prepared(block, X.shape[1] + 1)
+        assert could_have_prepared(kernel, block, n)
+        assert not could_have_prepared(kernel, block, n + 1)
         name = data.draw(st.sampled_from(sorted(block.arrays)))
-        array = block.arrays[name].copy()
-        floats, n = array.dtype.kind == "f", X.shape[1]
+        array = block.arrays[name]
+        shorter = [array[1:]] if len(block.arrays) > 1 else []
+        for other in (array[..., None], np.zeros(array.shape, np.float16), *shorter):
+            assert not could_have_prepared(kernel, Prepared({**block.arrays, name: other}), n)
+
+    @given(st.data())
+    def test_a_damaged_sample_is_refused_or_changes_its_own_values_only(self, data):
+        X = self.usable(data.draw(self.cohorts()))
+        kernel, n = self.kernel.resolve(X), X.shape[1]
+        block = kernel.prepare(X)
+        name = data.draw(st.sampled_from(sorted(block.arrays)))
+        array, row = block.arrays[name].copy(), data.draw(st.integers(0, len(block) - 1))
+        floats, sample = array.dtype.kind == "f", array.reshape(len(array), -1)[row]
         ends = np.finfo(array.dtype) if floats else np.iinfo(array.dtype)
         values = [ends.min, ends.max, 0, 1, n - 1, n, *([np.nan, np.inf] if floats else [])]
-        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(values))
+        sample[data.draw(st.integers(0, len(sample) - 1))] = data.draw(st.sampled_from(values))
         damaged = Prepared({**block.arrays, name: array})
-        if kernel.could_have_prepared(damaged, n):
-            with np.errstate(all="ignore"):  # other values of another sample: what they are is nobody's matter
-                kernel.tile(damaged, damaged), kernel.tile(damaged, block), kernel.tile(block, damaged)
+        if could_have_prepared(kernel, damaged, n):
+            others, whole = np.arange(len(block)) != row, kernel.tile(block, block.take(slice(None)))
+            with np.errstate(all="ignore"):
+                by_row, by_col = kernel.tile(damaged, block), kernel.tile(block, damaged)
+            np.testing.assert_array_equal(by_row[others], whole[others])
+            np.testing.assert_array_equal(by_col[:, others], whole[:, others])
 
-    def test_diagonal_is_that_of_the_matrix(self):
+    def test_diagonal_equals_that_of_the_matrix(self):
         X = self.usable(np.random.default_rng(0).integers(0, 4, (9, 30)).astype(float))
         np.testing.assert_allclose(self.kernel.diagonal(self.kernel.prepare(X)), np.diag(self.kernel(X)), rtol=1e-14)
 
@@ -99,7 +115,7 @@ class KernelContract:
         assert copy == self.kernel
         assert hash(copy) == hash(self.kernel)
 
-    def test_parameters_round_trip_and_set_params_leaves_the_kernel_alone(self):
+    def test_parameters_round_trip_and_set_params_does_not_change_the_kernel(self):
         params = self.kernel.get_params(deep=False)
         assert self.kernel.set_params(**params) == self.kernel
         with pytest.raises(InputError, match="no parameter 'nonsense'"):
@@ -115,6 +131,5 @@ class KernelContract:
         with pytest.raises(InputError, match="3 features and Y has 4"):
             self.kernel(np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4))
 
-    def test_plan_figures_are_positive_and_grow(self):
-        assert 0 < self.kernel.bytes_per_tile(10, 10, 50) < self.kernel.bytes_per_tile(900, 900, 50)
-        assert 0 < self.kernel.cost(10, 10, 8) < self.kernel.cost(1000, 1000, 8)
+    def test_planned_memory_is_positive_and_grows_with_the_tile(self):
+        assert 0 < bytes_per_tile(self.kernel, 10, 10, 50) < bytes_per_tile(self.kernel, 900, 900, 50)

@@ -15,15 +15,16 @@ from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_tas
 from distkern.build.schedule import fill
 from distkern.build.validate import distinct, look
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
+from distkern.core.sentences import Argument, Call, OptionalPart, SameCall
 from distkern.core.typing import Array, Indices, Spec
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.gram.base import StoredGram
 from distkern.gram.cross import known_features
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.open import handle_of
 from distkern.gram.prepared import prepared_block
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
@@ -61,14 +62,14 @@ class Added:
 
 
 def append_gram(
-    gram: Gram | NystromGram | str | os.PathLike[str],
+    gram: StoredGram | str | os.PathLike[str],
     X: Any,
     *,
     ids: Any = None,
     executor: Any = None,
     memory_limit: int | str | None = None,
     progress: Any = None,
-) -> Gram | NystromGram:
+) -> StoredGram:
     """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
 
     The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
@@ -117,10 +118,15 @@ def append_gram(
            [-1.   ,  1.   , -0.333],
            [ 0.333, -0.333,  1.   ]])
     """
-    store = GramStore.opened(gram.path if isinstance(gram, (Gram, NystromGram)) else gram)
-    kernel: Kernel = gram.kernel if isinstance(gram, (Gram, NystromGram)) else from_spec(store.meta["kernel"])
+    store = GramStore.opened(gram.path if isinstance(gram, StoredGram) else gram)
+    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else from_spec(store.meta["kernel"])
     if kernel.stored().spec() != store.meta["stored"]:
-        raise StoreMismatchError(f"{store.path!r} was replaced by a store of another kernel: open it with open_gram")
+        raise StoreMismatchError(
+            "{store!r} was replaced by a store of another kernel: {reopen}repeat {again}",
+            store=store.path,
+            reopen=OptionalPart("open it again with {call} and ", call=Call("open_gram")),
+            again=SameCall(),
+        )
     pool, listener = resolve_executor(executor), progress_listener(progress)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     await_workers(pool, listener)
@@ -130,7 +136,7 @@ def append_gram(
     before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
     added = _compared(store, before, kernel, source)
     if complete and _are_the_last(store, source, added):
-        return opened_gram(store, kernel, None if executor is None else pool)
+        return handle_of(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
         _refuse_lost_samples(store, len(store.generations))
@@ -157,7 +163,7 @@ def append_gram(
     store.sweep()
     if len(added.digests):
         fill(store, {"rows": added.source}, pool, listener, before["shape"][0], limit)
-    return opened_gram(store, kernel, None if executor is None else pool)
+    return handle_of(store, kernel, None if executor is None else pool)
 
 
 def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:
@@ -199,8 +205,12 @@ def _refuse_lost_samples(store: GramStore, generation: int) -> None:
     """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
     if any(store.samples(side).missing(generation) for side in store.sides):
         raise StoreError(
-            f"what was prepared of some samples of {store.path!r} is lost: run compute_gram with the same kernel and "
-            f"all {store.meta['samples'][0]:,} samples in it, which prepares them again; then this call"
+            "what was prepared of some samples of {store!r} is lost: run {call} with the same kernel and all "
+            "{samples:,} samples in it, which prepares them again; then repeat {again}",
+            store=store.path,
+            call=Call("compute_gram"),
+            samples=store.meta["samples"][0],
+            again=SameCall(),
         )
 
 
@@ -215,7 +225,12 @@ def _refuse_taken_names(store: GramStore, added: Added) -> None:
     known: set[str] = set()
     for name in added.ids:
         if name in known:
-            raise InputError(f"{store.path!r} holds a sample named {name!r} already: give the new ones other ids=")
+            raise InputError(
+                "{store!r} holds a sample named {sample!r} already: give the new samples other names{ids}",
+                store=store.path,
+                sample=name,
+                ids=OptionalPart(" with {ids}", ids=Argument("ids")),
+            )
         known.add(name)
 
 
@@ -290,7 +305,13 @@ def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, sourc
     for work, needed, allowed in works:
         if needed > allowed:
             raise MemoryLimitError(
-                f"{work} on tiles of side {store.grid.side}, which {store.path!r} has, takes {readable_bytes(needed)} "
-                f"and may take {readable_bytes(allowed)}: allow more by memory_limit=, or fewer threads"
+                "{work} on tiles of side {tile}, which {store!r} has, takes {needed} and may take {allowed}: raise "
+                "{memory_limit}, or use fewer threads",
+                work=work,
+                tile=store.grid.side,
+                store=store.path,
+                needed=readable_bytes(needed),
+                allowed=readable_bytes(allowed),
+                memory_limit=Argument("memory_limit"),
             )
     refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)

@@ -17,6 +17,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.executors import Threads, usable_cores
 from distkern.engine.run import run
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.planning import bytes_per_tile
 
 CANDIDATES = 10
 """Candidates for each landmark, where the choice looks at kernel values."""
@@ -48,7 +49,7 @@ def pool_size(landmarks: int, distinct: int) -> int:
 def pool_bytes(kernel: Kernel, prepared: int, landmarks: int, distinct: int, n: int) -> int:
     """Bytes that a choice by kernel values takes, of samples of n features that take ``prepared`` bytes each."""
     size = pool_size(landmarks, distinct)
-    return size * (prepared + 24 + 16 * landmarks) + usable_cores() * kernel.bytes_per_tile(BLOCK, landmarks, n)
+    return size * (prepared + 24 + 16 * landmarks) + usable_cores() * bytes_per_tile(kernel, BLOCK, landmarks, n)
 
 
 class Pool:

@@ -14,13 +14,14 @@ from distkern.build.schedule import fill
 from distkern.build.validate import Job, inspect
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Listener, Progress
+from distkern.core.sentences import Argument, Call
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.base import StoredGram
+from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
 from distkern.store.addresses import place
 from distkern.store.location import exists
@@ -45,7 +46,7 @@ def compute_gram(
     resume: bool = True,
     overwrite: bool = False,
     progress: Any = None,
-) -> Gram | NystromGram:
+) -> StoredGram:
     """K_ij = k(x_i, y_j), in tiles, into a store; goes on where an earlier call stopped.
 
     Parameters
@@ -130,7 +131,12 @@ def compute_gram(
     path = place(store)
     there = exists(path)
     if there and not (resume or overwrite):
-        raise StoreError(f"{path!r} exists: pass resume=True to complete it, or overwrite=True to replace it")
+        raise StoreError(
+            "{store!r} exists: leave out {resume} to complete it, or pass {overwrite} to replace it",
+            store=path,
+            resume=Argument("resume", False),
+            overwrite=Argument("overwrite", True),
+        )
     opened = GramStore.opened(path) if there and not overwrite else None
     collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
     job = inspect(kernel, X, Y, ids, missing, collapsed)
@@ -149,7 +155,7 @@ def compute_gram(
     opened.sweep()
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener, limit=limit)
-    return opened_gram(opened, job.kernel, None if executor is None else pool)
+    return handle_of(opened, job.kernel, None if executor is None else pool)
 
 
 def await_workers(pool: Executor, listener: Listener) -> None:
@@ -258,15 +264,23 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
     if differing:
         details = "; ".join(f"{key}: stored {_short(found[key])}, asked for {_short(wanted[key])}" for key in differing)
         raise StoreMismatchError(
-            f"{store.path!r} holds another computation ({details}): give another path, or overwrite=True to replace it"
+            "{store!r} holds another computation ({details}): give another path, or {overwrite} to replace it",
+            store=store.path,
+            details=details,
+            overwrite=Argument("overwrite", True),
         )
     for name, side in job.sides.items():
         stored = store.samples(name).ids
         if side.named and side.ids != stored:
             first = next(k for k, pair in enumerate(zip(stored, side.ids, strict=True)) if pair[0] != pair[1])
             raise StoreMismatchError(
-                f"{store.path!r} holds the same samples under other names (number {first} is {stored[first]!r} there, "
-                f"{side.ids[first]!r} here): give another path, or overwrite=True to replace it"
+                "{store!r} holds the same samples under other names (number {number} is {stored!r} there, {given!r} "
+                "here): give another path, or {overwrite} to replace it",
+                store=store.path,
+                number=first,
+                stored=stored[first],
+                given=side.ids[first],
+                overwrite=Argument("overwrite", True),
             )
 
 
@@ -276,13 +290,21 @@ def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
     cols = store.meta["fingerprint"].get("cols") == plan.fingerprint.get("cols")
     if cols and len(store.generations) > 1 and np.array_equal(held[: len(given)], given):
         raise StoreMismatchError(
-            f"{store.path!r} holds these {job.samples[0]:,} samples and others that were added to them: open it, or, "
-            "if adding was interrupted, call append_gram as before, which goes on from there"
+            "{store!r} holds these {samples:,} samples and others that were added to them: open it, or, if adding was "
+            "interrupted, run {call} again as before, which goes on from there",
+            store=store.path,
+            samples=job.samples[0],
+            call=Call("append_gram"),
         )
     if cols and np.array_equal(given[: len(held)], held):
         raise StoreMismatchError(
-            f"{store.path!r} holds the first {store.meta['samples'][0]:,} of these {job.samples[0]:,} samples: add the "
-            "others with append_gram, or give another path, or overwrite=True to replace it"
+            "{store!r} holds the first {stored:,} of these {samples:,} samples: add the others with {call}, or give "
+            "another path, or {overwrite} to replace it",
+            store=store.path,
+            stored=store.meta["samples"][0],
+            samples=job.samples[0],
+            call=Call("append_gram"),
+            overwrite=Argument("overwrite", True),
         )
 
 

@@ -16,6 +16,7 @@ from distkern.build.plan import GramPlan
 from distkern.build.validate import Job, Side
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.random import sample_keys, uniforms
+from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import readable_bytes
 from distkern.kernels.base import Kernel, Prepared
@@ -68,8 +69,13 @@ def asked_landmarks(job: Job, landmarks: Any, choice: str, seed: Any) -> Landmar
         return None
     if len(job.sides) > 1:
         raise InputError(
-            "landmarks approximate the matrix of one cohort: with Y, leave landmarks= out, or compute that of the "
-            "training samples with landmarks and use its cross(new)"
+            "landmarks approximate the matrix of one cohort: leave out {Y} or {landmarks}{cross}",
+            Y=Argument("Y"),
+            landmarks=Argument("landmarks"),
+            cross=OptionalPart(
+                ", or compute the matrix of the training samples with landmarks and use its {cross}(new)",
+                cross=Call("cross"),
+            ),
         )
     if choice not in CHOICES:
         raise InputError(f"landmark_choice must be one of {', '.join(map(repr, CHOICES))}, not {choice!r}")
@@ -169,9 +175,15 @@ def planned(plan: GramPlan, job: Job, asked: Landmarks, memory: int | None) -> G
         needed = pool_bytes(job.kernel, job.sample.nbytes // len(job.sample), asked.count, samples, job.n_features)
         if needed > memory:
             raise MemoryLimitError(
-                f"choosing {asked.count:,} landmarks by {asked.choice} among {pool:,} samples takes "
-                f'{readable_bytes(needed)} and may take {readable_bytes(memory)}: use landmark_choice="random", which '
-                "takes none, fewer landmarks, or allow more by memory_limit="
+                "choosing {count:,} landmarks by {choice} among {pool:,} samples takes {needed} and may take "
+                "{allowed}: use {random}, which takes none, fewer landmarks, or raise {memory_limit}",
+                count=asked.count,
+                choice=asked.choice,
+                pool=pool,
+                needed=readable_bytes(needed),
+                allowed=readable_bytes(memory),
+                random=Argument("landmark_choice", "random"),
+                memory_limit=Argument("memory_limit"),
             )
         seconds *= 1 + 2 * pool / plan.shape[0]  # two passes of the pool over about k samples
     return replace(

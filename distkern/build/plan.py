@@ -13,11 +13,13 @@ import numpy as np
 
 from distkern.build.validate import Job
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.engine.executors import usable_cores
 from distkern.engine.memory import RESTING, largest
 from distkern.kernels.base import Kernel
+from distkern.kernels.planning import bytes_per_tile, stored_dtype
 from distkern.kernels.timing import TileSeconds, measure
 from distkern.store.addresses import place
 from distkern.store.grid import Grid
@@ -165,7 +167,7 @@ def make_plan(
         If even the smallest tile, or the given one, does not fit.
     """
     stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.sides) == 1
-    dtype = stored.stored_dtype(job.n_features, dtype)
+    dtype = stored_dtype(stored, job.n_features, dtype)
     item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
     timing = measure(stored, job.sample, min(workers, usable_cores()))
 
@@ -215,7 +217,7 @@ def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: i
     prepared, item
         Bytes of a prepared sample and of a stored value.
     """
-    computing = (a + b + max(a, b)) * prepared + stored.bytes_per_tile(a, b, n) + 3 * item * a * b
+    computing = (a + b + max(a, b)) * prepared + bytes_per_tile(stored, a, b, n) + 3 * item * a * b
     return max(computing, bytes_of_preparing(max(a, b), n, prepared))
 
 
@@ -253,10 +255,16 @@ def _fitting_side(given: int | None, chosen: int, limits: Sequence[Limit]) -> in
     if fits(smallest):
         return given or largest(fits, chosen)
     limit, fitting = next(limit for limit in limits if not limit.fits(smallest)), largest(fits, smallest)
-    remedy = f"the largest tile that fits is {fitting}" if fitting else "allow more by memory_limit=, or fewer threads"
+    remedy = Sentence("raise {memory_limit}, or use fewer threads", memory_limit=Argument("memory_limit"))
+    if fitting:
+        remedy = Sentence("the largest tile that fits is {tile}", tile=fitting)
     raise MemoryLimitError(
-        f"{limit.work} on tiles of side {smallest} takes {readable_bytes(limit.bytes_of(smallest))} and may take "
-        f"{readable_bytes(limit.allowed)}: {remedy}"
+        "{work} on tiles of side {tile} takes {needed} and may take {allowed}: {remedy}",
+        work=limit.work,
+        tile=smallest,
+        needed=readable_bytes(limit.bytes_of(smallest)),
+        allowed=readable_bytes(limit.allowed),
+        remedy=remedy,
     )
 
 
@@ -298,8 +306,12 @@ def refuse_full_disk(needed: int, path: str) -> None:
     free = at(place(path)).free_bytes()
     if free is not None and needed > free:
         raise MemoryLimitError(
-            f"the store takes {readable_bytes(needed)} and the disk of {path!r} has {readable_bytes(free)}: "
-            'give a path on a larger disk, or dtype="float32" for half the bytes'
+            "the store takes {needed} and the disk of {store!r} has {free}: give a path on a larger disk, or {dtype} "
+            "for half the bytes",
+            needed=readable_bytes(needed),
+            store=path,
+            free=readable_bytes(free),
+            dtype=Argument("dtype", "float32"),
         )
 
 

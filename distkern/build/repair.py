@@ -8,6 +8,7 @@ from typing import Any
 
 from distkern.build.schedule import compute_tiles
 from distkern.core.errors import CorruptTileError, StoreError
+from distkern.core.sentences import Call
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
 from distkern.store.runs import RunLog
@@ -33,9 +34,12 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     lost = [side for side in opened.sides if _unmark_damaged(opened.samples(side))]
     if lost:
         raise StoreError(
-            f"prepared samples of {opened.path!r} are damaged ({' and '.join(lost)}) and have been unmarked: run "
-            "compute_gram with the same kernel and data again (all samples, where some were added), which prepares "
-            "just those, then repair_gram"
+            "prepared samples of {store!r} are damaged ({lost}) and have been unmarked: run {compute} with the same "
+            "kernel and data again (all samples, where some were added), which prepares just those, then {repair}",
+            store=opened.path,
+            lost=" and ".join(lost),
+            compute=Call("compute_gram"),
+            repair=Call("repair_gram", (opened.path,)),
         )
     marks = opened.marks(refresh=True)
     damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]

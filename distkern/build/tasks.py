@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 
 from distkern.core.errors import InputError, StoreMismatchError
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats
 from distkern.gram.prepared import (
     keep_block,
@@ -144,9 +145,14 @@ def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None
     if len(wrong):
         row, col = (int(position) for position in wrong[0])
         x, y = task.i * store.grid.side + row, task.j * store.grid.side + col
+        wider = Sentence(", or use {dtype}", dtype=Argument("dtype", "float64"))
         raise InputError(
-            f"k(x, y) is {values[row, col]} for samples number {x} and {y}, beyond what {store.meta['dtype']} holds: "
-            "scale the data down" + (', or use dtype="float64"' if store.meta["dtype"] == "float32" else "")
+            "k(x, y) is {value} for samples number {x} and {y}, beyond what {dtype} holds: scale the data down{wider}",
+            value=values[row, col],
+            x=x,
+            y=y,
+            dtype=store.meta["dtype"],
+            wider=wider if store.meta["dtype"] == "float32" else "",
         )
 
 

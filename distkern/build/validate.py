@@ -14,7 +14,7 @@ from distkern.core.typing import Array, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import SPARSE, Kernel, Prepared, strips
+from distkern.kernels.base import SPARSE, Kernel, Prepared, refuse_bags, strips
 from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
@@ -203,7 +203,7 @@ def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Ind
     SampleError
         Names the first sample for which the kernel is not defined.
     """
-    kernel.refuse_bags(source)
+    refuse_bags(kernel, source)
     m, n = source.shape
     digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
     for part in strips(m, n):

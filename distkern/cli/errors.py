@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import IO, Any, Never
 
 import click
 
+from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
 
 BUG, USAGE, BAD_INPUT, FAILED_TASKS, INTERRUPTED = 1, 2, 3, 4, 5
@@ -28,34 +28,6 @@ Exit codes:
   4  tasks failed; what had finished is stored
   5  interrupted; the same command goes on from where it stopped"""
 
-_IN_CLI_WORDS = [
-    (r"\bpass resume=True", "leave out --no-resume"),
-    (r"\boverwrite=True", "--overwrite"),
-    (r"\bsamples='(rows|columns)'", r"--samples \1"),
-    (r"\blabels=(?=[:;,. ]|$)", "--labels FILE"),
-    (r"\blabel=('[^']*'|\"[^\"]*\")", r"--label \1"),
-    (r"\blabel=(?=[:;,. ]|$)", "--label COLUMN"),
-    (r"\bsep=(?=[:;,. ]|$)", "--sep"),
-    (r"\bcolumns=(?=[:;,. ]|$)", "--columns"),
-    (r", or give others with ids=", ""),
-    (r"\bgive the new ones other ids=", "name the new ones otherwise in their file"),
-    (r"\ballow more by memory_limit=, or fewer threads", "give a larger --memory-limit or fewer --threads"),
-    (r"\bmax_bytes= to to_numpy\(\)", "--memory-limit"),
-    (r", or raise memory_limit=$", ""),
-    (r"\bevaluation=(?=[:;,. ]|$)", "--evaluation FILE"),
-    (r"\bdtype=\"(float32|float64)\"", r"--dtype \1"),
-    (r"\bKendall\(ties=\"zero\"\)", "--kernel kendall --ties zero"),
-    (r"\brepair_gram\([^)]*\), or (?=`)", ""),
-    (r"\brepair_gram\(('[^']*')\)", r"`distkern verify --repair` on \1"),
-    (r"\brepair_gram\b", "`distkern verify --repair`"),
-    (r"compute_gram\(kernel, new, Y=old, store=\.\.\.\)", "`distkern gram NEW STORE --against OLD`"),
-    (r"\bcompute_gram\b", "`distkern gram`"),
-    (r"\bcall append_gram as before\b", "run the same `distkern append` again"),
-    (r"\bappend_gram\b", "`distkern append`"),
-    (r"read text tables with distkern\.read_expression first", "text tables end in .csv, .tsv, .txt or .tab"),
-]
-"""What the library says to those who write Python, as those say it who type options."""
-
 
 class Failure(click.ClickException):
     """A command that ends with one line and an exit code."""
@@ -63,19 +35,6 @@ class Failure(click.ClickException):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(" ".join(message.split()))
         self.exit_code = exit_code  # type: ignore[misc]
-
-
-def in_cli_words(message: str) -> str:
-    """Put the options of the command line in the place of Python's arguments.
-
-    Examples
-    --------
-    >>> in_cli_words("say which are the samples with samples='rows' or samples='columns'")
-    'say which are the samples with --samples rows or --samples columns'
-    """
-    for pattern, words in _IN_CLI_WORDS:
-        message = re.sub(pattern, words, message)
-    return re.sub(r"\bthe same (?:call|command)\b", _the_same_command(), message)
 
 
 def failure_of(error: Exception) -> Failure:
@@ -90,10 +49,10 @@ def failure_of(error: Exception) -> Failure:
     """
     lost_cluster = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, TimeoutError)
     if isinstance(error, TaskError) or (lost_cluster and not isinstance(error, DistkernError)):
-        said = str(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
-        return Failure(in_cli_words(said), FAILED_TASKS)
+        said = in_cli_words(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
+        return Failure(said, FAILED_TASKS)
     if isinstance(error, DistkernError):
-        return Failure(in_cli_words(str(error)), BAD_INPUT)
+        return Failure(in_cli_words(error), BAD_INPUT)
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
         return Failure(f"{where}{error.strerror or _named(error)}", BAD_INPUT)
@@ -130,18 +89,7 @@ def one_line_ends(debug: bool = False) -> Iterator[None]:
 def _what_interruption_means() -> str:
     context = click.get_current_context(silent=True)
     advice = context.meta.get("distkern.interrupted") if context else None
-    return "interrupted: " + in_cli_words(advice or "run the same command again")
-
-
-def go_on_without(*options: str) -> None:
-    """State which options the user has to leave out, so that the same command goes on instead of beginning anew."""
-    click.get_current_context().meta["distkern.without"] = options
-
-
-def _the_same_command() -> str:
-    context = click.get_current_context(silent=True)
-    options = context.meta.get("distkern.without", ()) if context else ()
-    return "the same command" + (f" without {' and '.join(options)}" if options else "")
+    return f"interrupted: {advice or f'run {the_same_command()} again'}"
 
 
 def on_interruption(advice: str) -> None:
@@ -172,7 +120,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {in_cli_words(' '.join(str(message).split()))}", file=stream)
+        click.echo(f"Warning: {' '.join(in_cli_words(message).split())}", file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show

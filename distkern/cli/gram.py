@@ -27,9 +27,11 @@ from distkern.cli.common import (
     say_what_was_computed,
     separator_of,
 )
-from distkern.cli.errors import go_on_without, on_interruption
+from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import kernel_of, kernel_options
+from distkern.cli.wording import go_on_without, the_same_command
 from distkern.core.errors import StoreMismatchError
+from distkern.core.sentences import Argument
 
 gram_options = options(
     kernel_options,
@@ -112,7 +114,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     kernel, X, Y = read_arguments(**given)
     go_on_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
-        on_interruption(f"what had finished is in {str(store)!r}, and the same command goes on from there")
+        on_interruption(f"what had finished is in {str(store)!r}, and {the_same_command()} goes on from there")
         matrix = compute_gram(
             kernel,
             X,
@@ -248,6 +250,9 @@ def _refuse_other(store: str, wanted: dict[str, Any], found: dict[str, Any]) -> 
     differing = ["kernel" if key == "stored" else key for key in wanted if wanted[key] != found.get(key)]
     if differing:
         raise StoreMismatchError(
-            f"{store!r} holds another computation (another {' and '.join(differing)}): give another path, or "
-            "overwrite=True to replace it"
+            "{store!r} holds another computation (another {differing}): give another path, or {overwrite} to replace "
+            "it",
+            store=store,
+            differing=" and ".join(differing),
+            overwrite=Argument("overwrite", True),
         )

@@ -1,4 +1,4 @@
-"""A kernel from the words of a command line."""
+"""The command line options that describe a kernel, and the kernel that they describe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def kernel_choice(*, required: bool) -> Callable[[F], F]:
-    """Options that name a kernel and its parameters."""
+    """Add the options that name a kernel and its parameters."""
     return options(
         click.option(
             "--kernel",
@@ -32,8 +32,8 @@ def kernel_choice(*, required: bool) -> Callable[[F], F]:
             "params",
             metavar="NAME=VALUE",
             multiple=True,
-            help="A parameter of the kernel, such as lam=2 or scaled=true; base=linear where it is a kernel, and "
-            "base__sigma=0.1 for a parameter of that; may be repeated.",
+            help="A parameter of the kernel, such as lam=2 or scaled=true; base=linear if it is a kernel, and "
+            "base__sigma=0.1 for a parameter of that kernel; may be repeated.",
         ),
     )
 
@@ -47,7 +47,7 @@ def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:
     Raises
     ------
     click.BadParameter
-        If there is no such kernel or parameter, or a value is not one for it.
+        If there is no such kernel or parameter, or a parameter does not take the value.
 
     Examples
     --------
@@ -91,12 +91,14 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def _whole(spec: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Add parameters to a spec, those of a kernel in it as ``name__parameter``, and check the names of all."""
-    from distkern.kernels.registry import KERNELS
+    """Add parameters to a spec, those of an inner kernel as ``name__parameter``, and check all names."""
+    from distkern.kernels.registry import our_kernels
 
-    if spec["kernel"] not in KERNELS:
-        raise _bad(f"there is no kernel {spec['kernel']!r}; there are {', '.join(sorted(KERNELS))}")
-    fields = {field.name: field for field in dataclasses.fields(KERNELS[spec["kernel"]])}
+    if "module" in spec:  # not a kernel of distkern: from_spec finds it, or says why not
+        return spec | given
+    if spec["kernel"] not in our_kernels():
+        raise _bad(f"there is no kernel {spec['kernel']!r}; there are {', '.join(our_kernels())}")
+    fields = {field.name: field for field in dataclasses.fields(our_kernels()[spec["kernel"]])}
     own = spec | {name: value for name, value in given.items() if "__" not in name}
     deeper = [(*name.partition("__")[::2], value) for name, value in given.items() if "__" in name]
     for name in [*own, *(outer for outer, _, _ in deeper)]:
@@ -114,7 +116,7 @@ def _whole(spec: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inner(value: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
-    """Spec of a kernel that is a parameter: given by its name or spec, else the default."""
+    """Spec of a kernel that is a parameter, from its name or its spec; the default if neither is given."""
     if value is None and field.default_factory is not dataclasses.MISSING:
         spec: dict[str, Any] = field.default_factory().spec()
         return spec

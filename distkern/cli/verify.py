@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from distkern.cli.common import StorePlace, json_option, open_store, print_json, progress_of, quiet_option, say
-from distkern.cli.errors import in_cli_words, on_interruption
-from distkern.core.errors import StoreError
+from distkern.cli.errors import on_interruption
+from distkern.cli.wording import in_cli_words
+from distkern.core.errors import CorruptTileError, StoreError
 
 EPILOG = """\b
 Examples:
@@ -28,10 +29,10 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     from distkern.build.repair import repair_gram
 
     gram = open_store(store)
-    damage = [_shortly(found) for found in gram.verify(progress=progress_of(quiet))]
+    damage = [_shortly(found) for found in gram.damages(progress=progress_of(quiet))]
     on_interruption("run the same command again")
     repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
-    left = gram.verify(progress=False) if repaired else damage
+    left = gram.damages(progress=False) if repaired else damage
     info = gram.info()
     if as_json:
         state = {"complete": info["complete"], "tiles_done": info["tiles_done"], "tiles": info["tiles"]}
@@ -55,7 +56,6 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
         say(f"the matrix is not complete: the same `distkern {verb}` goes on where it stopped", quiet)
 
 
-def _shortly(found: str) -> str:
-    """What is damaged, without the advice that follows where `--repair` will do."""
-    what, mark, _ = found.partition("checksum: ")
-    return in_cli_words(what + "checksum" if mark else found)
+def _shortly(error: CorruptTileError) -> str:
+    """Name the damage, without the advice to use the command that the user has just run."""
+    return str(error.fields["damage"]) if "damage" in error.fields else in_cli_words(error)

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distkern.core.bag_rows import pad_rows, split_rows
 from distkern.core.errors import InputError
-from distkern.core.grouping import grouped, numbers_of
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
+
+Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
+"""Values, offsets, weights, ids and labels of bags."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,3 +406,162 @@ def _as_points(array: Any, position: int) -> Floats:
     if points.ndim != 2:
         raise InputError(f"bag {position} has shape {points.shape}; points are rows, (points, dimensions)")
     return points
+
+
+# Bags as rows of numbers, all of one length: d, then L weights, then the coordinates of L points -------------------
+
+
+def row_width(largest: int, dimensions: int) -> int:
+    """Numbers in a row that has room for so many points.
+
+    Examples
+    --------
+    >>> row_width(2, 3)
+    9
+    """
+    return 1 + largest * (1 + dimensions)
+
+
+def pad_rows(values: Floats, sizes: Indices, weights: Floats, largest: int) -> Floats:
+    """Bags as rows with room for ``largest`` points each.
+
+    Parameters
+    ----------
+    values, weights
+        Points (points, d) and their weights (points,), bag after bag.
+    sizes
+        Number of points of each bag, (m,).
+
+    Examples
+    --------
+    >>> pad_rows(np.array([[3.0], [4.0], [5.0]]), np.array([2, 1]), np.ones(3), 2)
+    array([[1., 1., 1., 3., 4.],
+           [1., 1., 0., 5., 0.]])
+    """
+    m, d = len(sizes), values.shape[1]
+    out = np.zeros((m, row_width(largest, d)))
+    out[:, 0] = d
+    held = np.arange(largest) < sizes[:, None]
+    out[:, 1 : 1 + largest][held] = weights
+    out[:, 1 + largest :].reshape(m, largest, d)[held] = values  # a view
+    return out
+
+
+def split_rows(rows: Floats) -> tuple[Floats, Floats]:
+    """Weights (m, L) and points (m, L, d) of bags that are rows.
+
+    Raises
+    ------
+    InputError
+        If they are no such rows.
+    """
+    d = int(rows[0, 0]) if rows.ndim == 2 and rows.shape[1] > 1 and np.isfinite(rows[0, 0]) else 0
+    if d < 1 or (rows.shape[1] - 1) % (d + 1) or not (rows[:, 0] == d).all():
+        raise InputError(
+            "the samples are no bags: make them with distkern.Bags, for this kernel compares sets of points"
+        )
+    largest = (rows.shape[1] - 1) // (d + 1)
+    return rows[:, 1 : 1 + largest], rows[:, 1 + largest :].reshape(len(rows), largest, d)
+
+
+def widen_rows(rows: Floats, width: int) -> Floats:
+    """Bags that are rows as longer rows, with room for more points.
+
+    Raises
+    ------
+    InputError
+        If the rows would have to be shorter, or no number of points fills that width.
+    """
+    weights, points = split_rows(rows)
+    bags, length, d = points.shape
+    largest = (width - 1) // (1 + d)
+    if width != row_width(largest, d):
+        raise InputError(
+            f"the points of these bags have {d} dimensions, and those of the bags that they meet another number"
+        )
+    if largest < length:
+        raise InputError(
+            f"the largest of these bags has {length} points, and those that they meet have {largest} at most, which is "
+            "what there is room for: compute all bags together"
+        )
+    out = np.zeros((bags, width))
+    out[:, 0] = d
+    out[:, 1 : 1 + length] = weights
+    out[:, 1 + largest : 1 + largest + length * d] = points.reshape(bags, -1)
+    return out
+
+
+# Points that name their bag ----------------------------------------------------------------------------------------
+
+
+def numbers_of(frame: Any, columns: list[str]) -> Floats:
+    """Columns of a DataFrame as float64; what is missing is NaN.
+
+    Raises
+    ------
+    InputError
+        If there is no column, or one does not hold numbers.
+    """
+    if not columns:
+        raise InputError(
+            "the table has no column of numbers that could be coordinates: name some with {columns}",
+            columns=Argument("columns"),
+        )
+    for column in columns:
+        if frame.columns.tolist().count(column) > 1:
+            raise InputError(f"the table has several columns {column!r}: rename them")
+    try:
+        return np.stack([frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in columns], axis=1)
+    except (TypeError, ValueError):
+        wrong = next(name for name in columns if frame[name].dtype.kind not in "biuf")
+        raise InputError(
+            "column {column!r} does not hold numbers only: name the columns with coordinates by {columns}, or fill "
+            "it in",
+            column=wrong,
+            columns=Argument("columns"),
+        ) from None
+
+
+def grouped(points: Floats, names: Any, weights: Floats | None, labels: Any, what: str) -> Parts:
+    """Bags of points in the order in which they first occur.
+
+    Parameters
+    ----------
+    points, weights
+        (points, d), and (points,) or None for ones.
+    names, labels
+        pandas Series with the name of each point's bag, and with the bag's label or None.
+    what
+        Where the names come from, for messages.
+
+    Raises
+    ------
+    InputError
+        If a name or label is missing, or a bag has two labels.
+    """
+    missing = np.flatnonzero(names.isna())
+    if len(missing):
+        raise InputError(f"row {missing[0]} has no name of a bag in {what} ({len(missing)} such): leave such rows out")
+    number: dict[str, int] = {}
+    owner = np.array([number.setdefault(str(name), len(number)) for name in names], dtype=np.intp)
+    order = np.argsort(owner, kind="stable")
+    first = np.unique(owner, return_index=True)[1]
+    return (
+        points[order],
+        np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(number)))]),
+        np.ones(len(points)) if weights is None else weights[order],
+        tuple(number),
+        None if labels is None else _labels(labels, list(number), owner, first),
+    )
+
+
+def _labels(given: Any, bags: list[str], owner: Array, first: Array) -> Array:
+    missing = np.flatnonzero(given.isna())
+    if len(missing):
+        raise InputError(f"row {missing[0]}, of bag {bags[owner[missing[0]]]!r}, has no label: give it one")
+    labels: Array = given.to_numpy()
+    other = np.flatnonzero(labels != labels[first][owner])
+    if len(other):
+        bag = owner[other[0]]
+        raise InputError(f"bag {bags[bag]!r} has two labels, {labels[first[bag]]!r} and {labels[other[0]]!r}: give one")
+    return labels[first]

@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from distkern.core.sentences import Sentence
+
 
 class DistkernError(Exception):
-    """Base of all errors raised by distkern, so that one ``except`` catches them."""
+    """Base of all errors raised by distkern, so that one ``except`` catches them.
+
+    The message is a template whose ``fields`` are the values that it names. It is taken as it is if there are none.
+
+    Examples
+    --------
+    >>> error = InputError("{file!r} has no column {column!r}", file="a.csv", column="relapse")
+    >>> str(error), error.fields["column"]
+    ("'a.csv' has no column 'relapse'", 'relapse')
+    """
+
+    _sentence: Sentence | None = None
+
+    def __init__(self, message: str = "", /, *details: Any, **fields: Any) -> None:
+        self._sentence = Sentence(message, **fields)
+        super().__init__(str(self._sentence), *details)
+
+    @property
+    def sentence(self) -> Sentence:
+        """The message, which can be rendered for readers who do not write Python."""
+        return Sentence(str(self)) if self._sentence is None else self._sentence
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The values that the message names, such as the sample, the file or an `Argument`."""
+        return self.sentence.fields
 
 
 class InputError(DistkernError, ValueError):
@@ -22,9 +52,20 @@ class InputTypeError(DistkernError, TypeError):
 class SampleError(InputError):
     """One sample cannot be used; ``row`` is its position in the block that was checked."""
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message, row)
+    def __init__(self, message: str, row: int, /, **fields: Any) -> None:
+        super().__init__(message, row, **fields)
         self.row = row
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class KernelNotFoundError(DistkernError, ImportError):
+    """The class of a kernel that is not part of distkern is not defined in this process: ``kernel`` and ``module``."""
+
+    def __init__(self, message: str, kernel: str, module: str) -> None:
+        super().__init__(message, kernel, module)
+        self.kernel, self.module = kernel, module
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -35,8 +76,8 @@ class MissingExtraError(DistkernError, ImportError):
 
     @classmethod
     def of(cls, what: str, extra: str) -> MissingExtraError:
-        """State which extra brings what is missing."""
-        return cls(f"{what} needs an optional dependency: pip install 'distkern[{extra}]'")
+        """Name the extra that installs the dependency."""
+        return cls("{what} needs an optional dependency: pip install 'distkern[{extra}]'", what=what, extra=extra)
 
 
 class MemoryLimitError(DistkernError, ValueError):

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
@@ -37,7 +38,7 @@ def refuse_existing(path: Path, overwrite: bool) -> None:
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: give the path of a file")
     if path.exists() and not overwrite:
-        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it")
+        raise _occupied(path)
 
 
 @contextmanager
@@ -112,9 +113,17 @@ def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Pat
             shutil.rmtree(left, ignore_errors=True)
 
 
+def _occupied(path: Path) -> InputError:
+    return InputError(
+        "{file!r} exists: give another path, or {overwrite} to replace it",
+        file=str(path),
+        overwrite=Argument("overwrite", True),
+    )
+
+
 def _refuse_occupied(path: Path, overwrite: bool) -> None:
     if os.path.lexists(path) and not overwrite:
-        raise InputError(f"{str(path)!r} exists: give another path, or overwrite=True to replace it")
+        raise _occupied(path)
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = True) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from distkern.core.errors import InputError, SampleError
+from distkern.core.sentences import Sentence
 from distkern.core.typing import Array
 
 Names = Sequence[str] | None
@@ -23,9 +24,11 @@ def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
     if where.any():
         row, col = (int(position) for position in np.argwhere(where)[0])
         raise SampleError(
-            f"sample {name_of(row, ids)} has no value (NaN) for feature {name_of(col, features)}: leave the feature or "
-            "the sample out, or fill the value in, before computing this kernel",
+            "sample {sample} has no value (NaN) for feature {feature}: leave the feature or the sample out, or fill "
+            "the value in, before computing this kernel",
             row,
+            sample=name_of(row, ids),
+            feature=name_of(col, features),
         )
 
 
@@ -35,22 +38,29 @@ def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None
     if where.any():
         row, col = (int(position) for position in np.argwhere(where)[0])
         raise SampleError(
-            f"sample {name_of(row, ids)} has an infinite value for feature {name_of(col, features)}: this kernel needs "
-            "finite values (kernels on orderings accept infinite ones)",
+            "sample {sample} has an infinite value for feature {feature}: this kernel needs finite values (kernels on "
+            "orderings accept infinite ones)",
             row,
+            sample=name_of(row, ids),
+            feature=name_of(col, features),
         )
 
 
-def refuse_constant(X: Array, ids: Names = None, remedy: str = "leave it out") -> None:
+def refuse_constant(X: Array, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:
     """Raise SampleError at the first sample whose features are all tied, for it orders nothing."""
     constant = X.min(axis=1) == X.max(axis=1)
     if constant.any():
         raise constant_sample(int(np.flatnonzero(constant)[0]), ids, remedy)
 
 
-def constant_sample(row: int, ids: Names, remedy: str) -> SampleError:
+def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError:
     """Say that a sample ties all its features."""
-    return SampleError(f"sample {name_of(row, ids)} is constant, so it orders no pair of features: {remedy}", row)
+    return SampleError(
+        "sample {sample} is constant, so it orders no pair of features: {remedy}",
+        row,
+        sample=name_of(row, ids),
+        remedy=remedy,
+    )
 
 
 def refuse_single_feature(X: Array) -> None:

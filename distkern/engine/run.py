@@ -13,6 +13,7 @@ from distkern.core.errors import (
     WorkerMismatchError,
 )
 from distkern.core.events import Listener, Progress
+from distkern.core.sentences import SameCall, Sentence
 from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 
 MAX_FAILURES = 20
@@ -138,10 +139,12 @@ class _Failures:
             return self._fatal
         if len(self._kinds) == 1 and isinstance(first, DistkernError) and not isinstance(first, TaskError):
             return first  # its message contains the remedy
-        rest = "what had finished is stored, and the same call goes on from there"
+        rest = Sentence("what had finished is stored, and {again} goes on from there", again=SameCall())
         if not stopped:
-            rest = f"all else is stored, and the same call tries {'it' if self.count == 1 else 'them'} again"
-        error = TaskError(f"{self._what_failed()} with {message_of(first)}; {rest}")
+            failed = "it" if self.count == 1 else "them"
+            rest = Sentence("all else is stored, and {again} tries {failed} again", again=SameCall(), failed=failed)
+        reason = first.sentence if isinstance(first, DistkernError) else message_of(first)
+        error = TaskError("{failed} with {reason}; {rest}", failed=self._what_failed(), reason=reason, rest=rest)
         error.__cause__ = first
         return error
 

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import MemoryLimitError
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Floats
 from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
 from distkern.gram.prepared import prepared_block
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel
+from distkern.kernels.base import Kernel, prepare_source
+from distkern.kernels.planning import bytes_per_tile
 from distkern.store.tiles import GramStore
 
 
@@ -37,7 +39,7 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     """
     source = as_source(X).like(*known_features(store), "the cohort of new samples")
     _refuse_many(store, kernel, source)
-    new = kernel.prepared_like(prepared_block(store, "cols", 0), source)
+    new = prepare_source(kernel, source, like=prepared_block(store, "cols", 0))
     values = np.empty((len(new), store.grid.cols))
     for j in range(store.grid.col_blocks):
         values[:, slice(*store.grid.col_range(j))] = kernel.tile(new, prepared_block(store, "cols", j))
@@ -52,9 +54,14 @@ def known_features(store: GramStore) -> tuple[int, list[int], tuple[str, ...] | 
 
 def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:
     (new, n), stored = source.shape, store.meta["samples"][1]
-    needed = kernel.bytes_per_tile(new, stored, n) + 24 * new * n
+    needed = bytes_per_tile(kernel, new, stored, n) + 24 * new * n
     if needed > share_of(None, 1):
         raise MemoryLimitError(
-            f"the kernel between {new} new samples and {stored} stored ones takes {readable_bytes(needed)}: give fewer "
-            "at a time, or use compute_gram(kernel, new, Y=old, store=...)"
+            "the kernel between {new} new samples and {stored} stored ones takes {needed}: give fewer at a time, or "
+            "use {call} with the stored samples as {Y}",
+            new=new,
+            stored=stored,
+            needed=readable_bytes(needed),
+            call=Call("compute_gram"),
+            Y=Argument("Y"),
         )

@@ -8,50 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import InputError
 from distkern.core.events import Listener, silent
-from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.progress import Late, progress_listener
+from distkern.gram.base import StoredGram
 from distkern.gram.cross import against_stored
 from distkern.gram.folds import fold
 from distkern.gram.passes import in_terms_of, product, read_values
 from distkern.gram.prepared import prepared_block
-from distkern.gram.verify import damages
 from distkern.kernels.base import Kernel, Prepared
-from distkern.kernels.registry import from_spec
 from distkern.operators.array import ArrayGram
-from distkern.operators.base import BaseGram
 from distkern.operators.pairwise import Numbers, PairWork, State
 from distkern.store.samples import DIAGONAL, among, standing_for
-from distkern.store.status import store_status
-from distkern.store.tiles import GramStore, same_store
+from distkern.store.tiles import GramStore
 
 BAR_AFTER = 10.0
 """Seconds that a pass takes before it shows how far it is."""
 
 
-class Gram(BaseGram):
+class Gram(StoredGram):
     """A stored Gram matrix. Made by `compute_gram` and `open_gram`.
 
     Nothing is read until ``block``, ``matmat``, ``to_numpy`` or ``np.asarray`` ask for values, and then tile by tile;
     every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
     """
 
-    def __init__(self, store: GramStore, kernel: Kernel, executor: Any = None) -> None:
-        self._store = store
-        self._grid = store.grid
-        self._kernel = kernel
-        self._executor = executor
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._store.path, self._kernel, self._store.meta["id"])
-
-    # What it is ------------------------------------------------------------------------------------------------
-
-    @property
-    def path(self) -> str:
-        """Folder of the store."""
-        return self._store.path
+    @classmethod
+    def of_store(cls, store: GramStore, kernel: Kernel, executor: Any = None) -> Gram:
+        """Make the handle of an open store, with the values of a kernel that follow from the stored ones."""
+        return cls(store, kernel, executor)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -73,70 +58,6 @@ class Gram(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.cols.ids
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel, with every parameter that depended on the data as a number."""
-        return self._kernel
-
-    def with_kernel(self, kernel: Kernel) -> Gram:
-        """See the stored values as another kernel that is made of them, without computing anything.
-
-        The integer concordance of ranked samples is stored once, and Kendall's kernel with either treatment of ties and
-        the Mallows kernel at every λ are views of it.
-
-        Raises
-        ------
-        InputError
-            If the kernel is not made of the stored values; SampleError if it is not defined for a stored sample.
-        """
-        if kernel.stored().spec() != self._store.meta["stored"]:
-            raise InputError(
-                f"{kernel!r} is not made of what {self.path!r} stores ({from_spec(self._store.meta['stored'])!r}): "
-                "compute it from the samples with compute_gram"
-            )
-        view = Gram(self._store, kernel, self._executor)
-        for side in self._store.sides:
-            kernel.check_summary(view._summary(side), self._store.samples(side).ids)
-        return view
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        """Names of the features, where the samples came with them."""
-        names = self._store.meta["features"]
-        return None if names is None else tuple(names)
-
-    @property
-    def n_features(self) -> int:
-        """Number of the features that the kernel compared."""
-        return int(self._store.meta["n_features"])
-
-    @property
-    def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that were left out, because some sample has no value."""
-        return tuple(self._store.meta["dropped"])
-
-    def info(self) -> Spec:
-        """All that is known of the matrix, JSON-ready: its plan, how much is done, and its runs."""
-        done = int(np.count_nonzero(self._store.marks(refresh=True)))
-        return {
-            **self._store.meta,
-            "path": self.path,
-            "tiles_done": done,
-            "tiles": self._grid.count,
-            "complete": done == self._grid.count,
-            "samples_computed": [self._grid.rows, self._grid.cols],
-            "runs": self._store.runs(),
-        }
-
-    def status(self) -> Spec:
-        """How far the matrix is and whether a run is at work on it, JSON-ready, read anew; see `store_status`."""
-        return store_status(self._store)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every tile is computed."""
-        return bool(self.info()["complete"])
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -265,18 +186,6 @@ class Gram(BaseGram):
         col_side = {name: array[cols] for name, array in self._summary("cols").items()}
         return in_terms_of(self._kernel, stored, row_side, col_side, self._store.meta["n_features"])
 
-    def _summary(self, side: str) -> dict[str, Array]:
-        """What the kernel needs of each sample to see the stored values as its own."""
-        samples = self._store.samples(side)
-        side = samples.side  # the rows, where the columns are the same samples
-        if side not in self._summaries:
-            self._summaries[side] = {name: samples.column(name) for name in self._kernel.summary}
-        return self._summaries[side]
-
-    @cached_property
-    def _summaries(self) -> dict[str, dict[str, Array]]:
-        return {}
-
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
         return self._row_diagonal[among(self._store.rows, np.arange(self.shape[0]))]
@@ -336,10 +245,6 @@ class Gram(BaseGram):
         array = array if rows is None else array[rows]
         return array if cols is None else array[:, cols]
 
-    def bytes_read(self) -> int:
-        """Bytes of tiles and prepared samples read through this handle so far."""
-        return self._store.bytes_read
-
     # New samples -----------------------------------------------------------------------------------------------
 
     def prepared_columns(self) -> Prepared:
@@ -368,23 +273,6 @@ class Gram(BaseGram):
             col_ids=self.col_ids,
         )
 
-    # Checking --------------------------------------------------------------------------------------------------
-
-    def verify(self, progress: Any = None) -> list[str]:
-        """Read everything that is marked done and compare it with its checksum; return what is wrong, in words.
-
-        Parameters
-        ----------
-        progress
-            ``None``: a bar on a terminal or in a notebook; ``True``, ``False``, or a function of `Progress` events.
-        """
-        return damages(self._store, progress_listener(progress))
-
-    def __repr__(self) -> str:
-        info = self.info()
-        state = "complete" if info["complete"] else f"{info['tiles_done']} of {info['tiles']} tiles done"
-        return f"<Gram {self.shape[0]} × {self.shape[1]} of {self.kernel!r} at {self.path!r}, {state}>"
-
 
 def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:
     """Group positions by their block: {block: (places in the list, positions inside the block)}."""
@@ -393,7 +281,3 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
         int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
         for block in np.unique(blocks)
     }
-
-
-def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram:
-    return Gram(same_store(path, store_id), kernel)

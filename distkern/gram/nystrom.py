@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import StoreError
-from distkern.core.typing import Floats, Indices, Spec
-from distkern.engine.base import Executor
+from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.gram.base import StoredGram
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
-from distkern.store.tiles import GramStore, same_store
+from distkern.store.tiles import GramStore
 from distkern.store.true_entries import sample_in
 
 CUTOFF = 10.0
@@ -171,7 +171,7 @@ class StoredFeatures(Features):
         return ArrayFeatures(cross.to_numpy(cross.nbytes) @ self.basis, cross.row_ids)
 
 
-class NystromGram(LowRankGram):
+class NystromGram(StoredGram, LowRankGram):
     """K̂ = C W⁺ Cᵀ, with C = K[:, L] and W = K[L, L] for k landmark samples L: the Nyström approximation of K.
 
     Made by `compute_gram` with ``landmarks=``, and by `open_gram`. Only C, m × k, is computed and stored. K̂ is positive
@@ -203,12 +203,25 @@ class NystromGram(LowRankGram):
     def __init__(self, part: Gram, landmarks: Indices) -> None:
         self._landmarked = _Landmarked(part, landmarks)
         features = StoredFeatures(self._landmarked)
-        super().__init__(features, features)
+        StoredGram.__init__(self, part._store, part.kernel, part._executor)
+        LowRankGram.__init__(self, features, features)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.path, self.kernel, self.part._store.meta["id"])
+    @classmethod
+    def of_store(cls, store: GramStore, kernel: Kernel, executor: Any = None) -> NystromGram:
+        """Make the handle of an open store, with the values of a kernel that follow from the stored ones.
 
-    # What it is ------------------------------------------------------------------------------------------------
+        Raises
+        ------
+        StoreError
+            If the landmarks in the store are not among its samples.
+        """
+        landmarks = np.array(store.meta["landmark_positions"], dtype=np.intp)
+        rows, cols = store.meta["samples"]
+        if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
+            raise StoreError(
+                f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged"
+            )
+        return cls(Gram(store, kernel, executor), landmarks)
 
     @property
     def part(self) -> Gram:
@@ -220,28 +233,12 @@ class NystromGram(LowRankGram):
         """Positions of the landmarks among the samples, ascending."""
         return self._landmarked.landmarks
 
-    @property
-    def path(self) -> str:
-        """Folder of the store."""
-        return self.part.path
-
     def info(self) -> Spec:
-        """All that is known of the stored part, JSON-ready: its plan, how much is done, and its runs."""
-        info = self.part.info()
-        return {name: value for name, value in info.items() if name != "error_sample"}
+        """All that is known of the store of the part, JSON-ready: its plan, the number of tiles done, and its runs."""
+        return {name: value for name, value in super().info().items() if name != "error_sample"}
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every tile of the part is computed."""
-        return self.part.is_complete
-
-    def verify(self, progress: Any = None) -> list[str]:
-        """Read everything that is marked done and compare it with its checksum; see `Gram.verify`."""
-        return self.part.verify(progress)
-
-    def with_kernel(self, kernel: Kernel) -> NystromGram:
-        """See the stored values as another kernel that is made of them, as `Gram.with_kernel` does."""
-        return NystromGram(self.part.with_kernel(kernel), self.landmarks)
+    def _summary(self, axis: str) -> dict[str, Array]:
+        return self.part._summary(axis)  # cached once for both
 
     # How good it is --------------------------------------------------------------------------------------------
 
@@ -273,19 +270,15 @@ class NystromGram(LowRankGram):
             entries=len(off),
         )
 
-    def status(self) -> Spec:
-        """How far the part at the landmarks is, and whether a run is at work on it; see `Gram.status`."""
-        return self.part.status()
-
     def _true_entries(self) -> tuple[Indices, Floats]:
         """Positions (2, entries) of the sampled pairs, and the kernel's values there."""
-        pairs, stored = sample_in(self.path, self.part._store.meta["error_sample"])
+        pairs, stored = sample_in(self.path, self._store.meta["error_sample"])
         if not self.kernel.summary:
             return pairs, stored
-        computed = among(self.part._store.rows, pairs.ravel()).reshape(pairs.shape)
-        summary = self.part._summary("rows")
+        computed = among(self._store.rows, pairs.ravel()).reshape(pairs.shape)
+        summary = self._summary("rows")
         first, second = ({name: array[at] for name, array in summary.items()} for at in computed)
-        return pairs, self.kernel.from_stored(stored, first, second, self.part.n_features)
+        return pairs, self.kernel.from_stored(stored, first, second, self.n_features)
 
     def __repr__(self) -> str:
         return f"<NystromGram {len(self)} × {len(self)} by {len(self.landmarks)} landmarks on {self.part!r}>"
@@ -312,19 +305,3 @@ def _frobenius(off: Floats, true: Floats, diagonal_off: Floats, diagonal: Floats
         return float(np.sqrt(ratio)), 0.0
     deviation = np.std(off**2 - ratio * true**2, ddof=1) * pairs / (below * np.sqrt(entries))
     return float(np.sqrt(ratio)), float(deviation / (2 * np.sqrt(ratio)))
-
-
-def opened_gram(store: GramStore, kernel: Kernel, pool: Executor | None = None) -> Gram | NystromGram:
-    """Hand out what a store holds: its matrix or, where it is a part at landmarks, the approximation by it."""
-    positions = store.meta.get("landmark_positions")
-    if positions is None:
-        return Gram(store, kernel, pool)
-    landmarks = np.array(positions, dtype=np.intp)
-    rows, cols = store.meta["samples"]
-    if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
-        raise StoreError(f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged")
-    return NystromGram(Gram(store, kernel, pool), landmarks)
-
-
-def _reopened(path: str, kernel: Kernel, store_id: str) -> Gram | NystromGram:
-    return opened_gram(same_store(path, store_id), kernel)

@@ -1,4 +1,4 @@
-"""Open what was stored."""
+"""Open a stored matrix, or its approximation by landmarks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import os
 from typing import Any
 
 from distkern.engine.resolve import resolve_executor
+from distkern.gram.base import StoredGram
 from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram, opened_gram
+from distkern.gram.nystrom import NystromGram
+from distkern.kernels.base import Kernel
 from distkern.kernels.registry import from_spec
 from distkern.store.tiles import GramStore
 
 
-def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram | NystromGram:
-    """Open a stored Gram matrix, as the kernel it was first computed for; nothing but its description is read.
+def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
+    """Open a stored Gram matrix as the kernel it was first computed for; only its description is read.
 
     Parameters
     ----------
     path
-        Folder of the store.
+        Folder or URL of the store.
     executor
-        Who multiplies the matrix, as for `compute_gram`; by default the Dask client that exists in this process when it
-        is multiplied, else threads.
+        Executor of products, as for `compute_gram`; by default the Dask client that exists in this process when a
+        product is computed, else threads.
 
     Returns
     -------
@@ -31,8 +33,13 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> Gram | Nyst
     Raises
     ------
     StoreError
-        If there is no store at the path, or it is of another format.
+        If there is no store at the path, or its format is another one.
     """
     store = GramStore.opened(path)
-    pool = None if executor is None else resolve_executor(executor)
-    return opened_gram(store, from_spec(store.meta["kernel"]), pool)
+    return handle_of(store, from_spec(store.meta["kernel"]), None if executor is None else resolve_executor(executor))
+
+
+def handle_of(store: GramStore, kernel: Kernel, executor: Any = None) -> StoredGram:
+    """Make the handle that fits what a store holds: a matrix, or the columns of a matrix at landmarks."""
+    cls: type[StoredGram] = NystromGram if "landmark_positions" in store.meta else Gram
+    return cls.of_store(store, kernel, executor)

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from distkern.core.errors import StoreError, StoreMismatchError
-from distkern.kernels.base import FEATURE_BYTES, Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
+from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
 from distkern.store.addresses import refuse_beyond_memory
 from distkern.store.samples import DIAGONAL, StoredSamples
 from distkern.store.tiles import GramStore
@@ -64,7 +65,7 @@ def valid_block(store: GramStore, block: Prepared) -> Prepared:
     """Refuse what was not prepared by the kernel of the store, whatever its checksum says."""
     n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
     refuse_beyond_memory(store.path, "a sample", FEATURE_BYTES * n)
-    if not kernel.could_have_prepared(block, n):
+    if not could_have_prepared(kernel, block, n):
         raise StoreError(
             f"{store.path!r} holds of samples {block.start}–{block.start + len(block) - 1} what matches its checksum "
             f"and is nothing that {kernel!r} prepares: compute the matrix from the samples into another store"

@@ -11,8 +11,8 @@ from distkern.core.events import Listener, Progress
 from distkern.store.tiles import GramStore
 
 
-def damages(store: GramStore, listener: Listener) -> list[str]:
-    """Read everything that is marked done and compare it with its checksum; return what is wrong, in words."""
+def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
+    """Read everything that is marked done and compare it with its checksum; return an error for each mismatch."""
     wrong = []
     marks = store.marks(refresh=True)
     reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
@@ -23,6 +23,6 @@ def damages(store: GramStore, listener: Listener) -> list[str]:
         try:
             read()
         except CorruptTileError as error:
-            wrong.append(str(error))
+            wrong.append(error)
         listener(Progress("verify", step, len(reads)))
     return wrong

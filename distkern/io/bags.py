@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bag_rows import pad_rows, row_width, widen_rows
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, pad_rows, row_width, widen_rows
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.files import as_path, folder_written_whole

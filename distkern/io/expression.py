@@ -15,6 +15,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
+from distkern.core.sentences import Argument, Sentence
 from distkern.io.files import read_npy, read_npz
 from distkern.io.labels import beginning, check_labels, read_labels
 from distkern.io.tables import Orientation, infinite_value, read_names, read_numbers
@@ -96,9 +97,10 @@ def read_expression(
     _check_finite(file, adata)
     column = own_label
     if labels is not None:
-        turn = "transpose it"
+        turn = Sentence("transpose it")
         if samples is not None:
-            turn = f"write samples={'rows' if samples == 'columns' else 'columns'!r}"
+            other = "rows" if samples == "columns" else "columns"
+            turn = Sentence("write {samples}", samples=Argument("samples", other))
         names = list(adata.obs_names), list(adata.var_names)
         column, texts = read_labels(as_path(labels), names[0], label=label, features=names[1], turn=turn)
         adata.obs[column] = _categories(texts, adata.obs_names)
@@ -111,18 +113,29 @@ def read_expression(
 def _read(file: Path, samples: Orientation | None, label: str | None, sep: str | None) -> AnnData:
     name = file.name.lower().removesuffix(".gz")
     if samples not in (None, "rows", "columns"):
-        raise InputError(f"samples={samples!r} must be 'rows' or 'columns': which of them are the samples of the table")
+        raise InputError(
+            "{samples} must be 'rows' or 'columns': which of them are the samples of the table",
+            samples=Argument("samples", samples),
+        )
     if file.is_file() and name.endswith(TEXT):
         return _read_text(file, samples, label, sep)
     if samples == "columns":
-        raise InputError(f"in {file.name!r} every row is a sample: save it transposed, or leave out samples='columns'")
+        raise InputError(
+            "in {file!r} every row is a sample: save it transposed, or leave out {samples}",
+            file=file.name,
+            samples=Argument("samples", samples),
+        )
     if file.is_dir():
         return _labelled(file, _read_zarr(file), label)
     if name.endswith(".h5ad"):
         return _labelled(file, _read_h5ad(file), label)
     if name.endswith(".npy"):
         if label is not None:
-            raise InputError(f"{file.name!r} holds no labels: give the file that does as labels=")
+            raise InputError(
+                "{file!r} holds no labels: give the file that does as {labels}",
+                file=file.name,
+                labels=Argument("labels"),
+            )
         return _anndata(read_npy(file), None, None)
     if name.endswith(".npz"):
         return _read_npz(file, label)
@@ -139,8 +152,15 @@ def _read_text(file: Path, samples: Orientation | None, label: str | None, sep: 
     if samples is None:
         rows, columns = read_names(file, sep)
         raise InputError(
-            f"{file.name!r} has {len(rows):,} rows ({beginning(rows)}) and {len(columns):,} columns "
-            f"({beginning(columns)}): say which are the samples with samples='rows' or samples='columns'"
+            "{file!r} has {rows:,} rows ({first_rows}) and {columns:,} columns ({first_columns}): say which are the "
+            "samples with {in_rows} or {in_columns}",
+            file=file.name,
+            rows=len(rows),
+            first_rows=beginning(rows),
+            columns=len(columns),
+            first_columns=beginning(columns),
+            in_rows=Argument("samples", "rows"),
+            in_columns=Argument("samples", "columns"),
         )
     table = read_numbers(file, samples=samples, sep=sep, label=label)
     values, ids, features = table.values, table.rows, table.columns

@@ -13,6 +13,7 @@ from numpy.lib.format import MAGIC_PREFIX
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
+from distkern.core.sentences import Call, OptionalPart
 from distkern.core.typing import Array
 from distkern.io.bags import StoredBagsReader, holds_bags
 from distkern.io.blocks import H5ADReader, ZarrReader
@@ -69,8 +70,12 @@ def open_path(path: Path) -> Opened:
     if path.suffix == ".h5ad":
         return _open_h5ad(path)
     raise InputError(
-        f"{path.name!r} is not one of the files that are read block by block ({READABLE}): read text tables with "
-        "distkern.read_expression first"
+        "{file!r} is neither one of the files that are read block by block ({readable}) nor a text table "
+        "({tables}){read}",
+        file=path.name,
+        readable=READABLE,
+        tables=".csv, .tsv, .txt, .tab",
+        read=OptionalPart(", which {call} reads", call=Call("read_expression")),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument, Sentence
 from distkern.io.tables import MISSING, read_texts
 
 
@@ -15,7 +16,7 @@ def read_labels(
     *,
     label: str | None = None,
     features: Sequence[str] = (),
-    turn: str = "transpose it",
+    turn: str | Sentence = "transpose it",
 ) -> tuple[str, list[str]]:
     r"""Read the label of each sample from a table whose first column holds the samples' ids.
 
@@ -144,13 +145,22 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
 
 
 def _check_turned(
-    path: Path, rows: dict[str, list[str]], ids: Sequence[str], features: Sequence[str], known: int, turn: str
+    path: Path,
+    rows: dict[str, list[str]],
+    ids: Sequence[str],
+    features: Sequence[str],
+    known: int,
+    turn: str | Sentence,
 ) -> None:
     as_features = sum(name.strip() in rows for name in features)
     if as_features > known:
         raise InputError(
-            f"the ids in {path.name!r} match {as_features} features and {known} samples: the matrix looks "
-            f"transposed, so {turn}"
+            "the ids in {file!r} match {features} features and {samples} samples: the matrix looks transposed, so "
+            "{turn}",
+            file=path.name,
+            features=as_features,
+            samples=known,
+            turn=turn,
         )
 
 
@@ -161,5 +171,16 @@ def _column(path: Path, columns: list[str], label: str | None) -> str:
         return columns[0]
     listed = ", ".join(map(repr, columns[:10]))
     if label is None:
-        raise InputError(f"{path.name!r} has several columns beside the ids ({listed}): name one with label=")
-    raise InputError(f"{path.name!r} has no column {label!r}: name one of {listed} with label=")
+        raise InputError(
+            "{file!r} has several columns beside the ids ({columns}): name one with {label}",
+            file=path.name,
+            columns=listed,
+            label=Argument("label"),
+        )
+    raise InputError(
+        "{file!r} has no column {column!r}: name one of {columns} with {label}",
+        file=path.name,
+        column=label,
+        columns=listed,
+        label=Argument("label"),
+    )

@@ -12,6 +12,7 @@ from typing import Any
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.events import Listener, Progress, silent
+from distkern.core.sentences import Argument
 from distkern.io.tables import MISSING, header_line, open_text
 
 TEXT = (".csv", ".tsv", ".txt", ".tab")
@@ -71,7 +72,11 @@ def bags_from_file(
             f"{path.name!r} is of no kind that points are read from: {', '.join((*TEXT, *PARQUET))}, .h5ad"
         )
     if use_rep is not None or layer is not None:
-        raise InputError(f"{path.name!r} is a table, which has neither obsm nor layers: name its columns with columns=")
+        raise InputError(
+            "{file!r} is a table, which has neither obsm nor layers: name its columns with {columns}",
+            file=path.name,
+            columns=Argument("columns"),
+        )
     frame = _parquet(path) if name.endswith(PARQUET) else _text(path, by, label, sep, on_event)
     if columns is None:
         _refuse_mixed(path, frame, {by, weight, label})
@@ -98,7 +103,9 @@ def _from_h5ad(
         raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
     if columns is not None:
         if use_rep is not None:
-            raise InputError("what lies in obsm has no features to choose from: leave out columns=")
+            raise InputError(
+                "an array in obsm has no features to choose from: leave out {columns}", columns=Argument("columns")
+            )
         unknown = [column for column in columns if column not in adata.var_names]
         if unknown:
             raise InputError(f"{path.name!r} has no feature {unknown[0]!r}: check the names in var")
@@ -174,6 +181,10 @@ def _refuse_mixed(path: Path, frame: Any, used: set[str | None]) -> None:
         wrong = frame[name][numbers.isna() & frame[name].notna()]
         if name not in used and numbers.notna().any() and len(wrong):
             raise InputError(
-                f"column {name!r} of {path.name!r} holds numbers and also {wrong.iloc[0]!r}: mend it, or name the "
-                "columns with coordinates by columns="
+                "column {column!r} of {file!r} holds numbers and also {text!r}: mend it, or name the columns with "
+                "coordinates by {columns}",
+                column=name,
+                file=path.name,
+                text=wrong.iloc[0],
+                columns=Argument("columns"),
             )

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bag_rows import widen_rows
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, widen_rows
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
+from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
 from distkern.io.bags import BagsReader, WidenedReader
@@ -379,8 +379,11 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
         name = str(value)
         if name in first:
             raise InputError(
-                f"two samples have the id {name!r}, at positions {first[name]} and {position}: make the ids unique, or "
-                "give others with ids="
+                "two samples have the id {sample!r}, at positions {first} and {second}: make the ids unique{ids}",
+                sample=name,
+                first=first[name],
+                second=position,
+                ids=OptionalPart(", or give others with {ids}", ids=Argument("ids")),
             )
         first[name] = position
     return tuple(first)

@@ -22,6 +22,7 @@ from typing import Any, Literal, TextIO
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Floats
 
 Orientation = Literal["rows", "columns"]
@@ -92,8 +93,12 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     if label is not None and labels is None:
         where = "column" if samples == "rows" else "row"
         raise InputError(
-            f"{path.name!r} has no {where} {label!r} to take labels from: name one of its {where}s, or give the file "
-            "that holds them as labels="
+            "{file!r} has no {where} {label!r} to take labels from: name one of its {where}s, or give the file that "
+            "holds them as {labels}",
+            file=path.name,
+            where=where,
+            label=label,
+            labels=Argument("labels"),
         )
     if not rows or not columns:
         raise InputError(f"{path.name!r} holds no numbers: it has {len(rows)} rows and {len(columns)} columns of them")
@@ -221,8 +226,13 @@ def _rows(path: Path, reader: Any, second: list[str] | None, width: int) -> Iter
         if line:
             if len(line) != width + 1:
                 raise InputError(
-                    f"line {reader.line_num} of {path.name!r} has {len(line) - 1} cells behind its name, but the "
-                    f"header names {width} columns: complete the line, or state the separator with sep="
+                    "line {line} of {file!r} has {cells} cells behind its name, but the header names {columns} "
+                    "columns: complete the line, or state the separator with {sep}",
+                    line=reader.line_num,
+                    file=path.name,
+                    cells=len(line) - 1,
+                    columns=width,
+                    sep=Argument("sep"),
                 )
             yield line[0].strip(), line[1:]
         line = next(reader, None)
@@ -233,7 +243,11 @@ def _separator(path: Path, header: str) -> str:
     counts = {sep: bare.count(sep) for sep in SEPARATORS}
     best = "\t" if counts["\t"] else max((",", ";"), key=lambda sep: counts[sep])
     if counts[best] == 0:
-        raise InputError(f"the header of {path.name!r} holds no tab, comma or semicolon: state its separator with sep=")
+        raise InputError(
+            "the header of {file!r} holds no tab, comma or semicolon: state its separator with {sep}",
+            file=path.name,
+            sep=Argument("sep"),
+        )
     return best
 
 
@@ -262,11 +276,22 @@ def _not_a_number(path: Path, samples: Orientation, row: str, columns: list[str]
     column, text = next((c, cell) for c, cell in zip(columns, line, strict=True) if not _is_number(cell))
     sample, feature = (row, column) if samples == "rows" else (column, row)
     if _DECIMAL_COMMA.fullmatch(text.strip()):
-        advice = "write numbers with a decimal point"
+        advice = Sentence("write numbers with a decimal point")
     else:
         other = "columns" if samples == "rows" else "rows"
-        advice = (
-            f"a missing value is empty, NA or NaN; if {feature!r} holds labels write label={feature!r}, and if the "
-            f"samples are the table's {other} write samples={other!r}"
+        advice = Sentence(
+            "a missing value is empty, NA or NaN; if {feature!r} holds labels write {label}, and if the samples are "
+            "the table's {other} write {samples}",
+            feature=feature,
+            label=Argument("label", feature),
+            other=other,
+            samples=Argument("samples", other),
         )
-    return InputError(f"sample {sample!r} of {path.name!r} has the text {text!r} for feature {feature!r}: {advice}")
+    return InputError(
+        "sample {sample!r} of {file!r} has the text {text!r} for feature {feature!r}: {advice}",
+        sample=sample,
+        file=path.name,
+        text=text,
+        feature=feature,
+        advice=advice,
+    )

@@ -1,36 +1,31 @@
-"""What every kernel is, and a block of samples that it has prepared."""
+"""What every kernel is, a block of samples that it has prepared, and the algebra of kernels."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
 from numbers import Real
-from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.validation import Names, name_of, refuse_other_features
 from distkern.io.source import as_source
-from distkern.kernels.timing import drawn_samples_seconds
 
 SPARSE = 0.3
-"""Samples are prepared without their zeros where at most this fraction of the values is not zero."""
+"""Samples are prepared without their zeros where at most this fraction of the values is nonzero."""
 
-FEATURE_BYTES = 64
-"""Bytes of memory to have for each feature before `Kernel.could_have_prepared` is asked about a block of anybody's."""
+SPARSE_ARRAYS = frozenset({"places", "scores", "nonzeros", "balance", "untied", "features"})
+"""Arrays of samples prepared without their zeros; a block that has all of them, under one prefix, is sparse."""
 
-TRIED = 4
-"""Samples that are drawn until the kernel is defined for one of them."""
+PADDED, COUNTS = ("places", "scores"), ("features",)
+"""Sparse arrays that are as wide as the fullest sample, and those that hold the number of features."""
 
 STRIP_BYTES = 2**23
-"""Bytes of dense values looked at a time."""
+"""Most bytes of dense values that are processed at a time."""
 
 
 def strips(samples: int, features: int) -> Iterator[slice]:
@@ -55,7 +50,7 @@ class Prepared:
     arrays
         Named arrays whose first axis is the sample.
     start
-        Number of the block's first sample in its cohort.
+        Position of the block's first sample in its cohort.
     """
 
     arrays: Mapping[str, Array]
@@ -65,11 +60,11 @@ class Prepared:
         return len(next(iter(self.arrays.values())))
 
     def take(self, positions: Any) -> Prepared:
-        """Select some samples of the block, as a block of their own."""
+        """Select some samples of the block, as a new block."""
         return Prepared({name: array[positions] for name, array in self.arrays.items()})
 
     def part(self, first: int, stop: int) -> Prepared:
-        """Cut a run of samples out of the block; they keep their numbers in the cohort."""
+        """Select consecutive samples of the block; they keep their positions in the cohort."""
         return Prepared({name: array[first:stop] for name, array in self.arrays.items()}, self.start + first)
 
     def under(self, prefix: str) -> Prepared:
@@ -82,25 +77,36 @@ class Prepared:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
-    def layout(self) -> dict[str, tuple[Any, ...]]:
-        """Types and shapes of its arrays, which those of another block of the same kernel and features have, too.
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it was prepared from samples whose zeros are left out."""
+        return bool(self._sparse_prefixes())
 
-        Where zeros are left out, arrays are as wide as the fullest sample of the block, and only n is compared.
+    def _sparse_prefixes(self) -> set[str]:
+        prefixes = {name.removesuffix("places") for name in self.arrays if name.endswith("places")}
+        return {prefix for prefix in prefixes if all(prefix + name in self.arrays for name in SPARSE_ARRAYS)}
+
+    def layout(self) -> dict[str, tuple[Any, ...]]:
+        """Types and shapes of the arrays: equal for two blocks of the same kernel and number of features.
+
+        The arrays of sparse samples are as wide as the fullest sample of the block, so their width is left out and the
+        number of features is taken instead.
         """
-        padded, counts = ("places", "scores"), "features"
+        prefixes = self._sparse_prefixes()
+        padded, counts = ({prefix + name for prefix in prefixes for name in names} for names in (PADDED, COUNTS))
         return {
-            name: (array.dtype, array.ndim if name.endswith(padded) else array.shape[1:])
-            + (tuple(array[:1].tolist()) if name.endswith(counts) else ())
+            name: (array.dtype, array.ndim if name in padded else array.shape[1:])
+            + (tuple(array[:1].tolist()) if name in counts else ())
             for name, array in self.arrays.items()
         }
 
     def refuse_unlike(self, other: Prepared) -> None:
-        """Refuse another block that holds other features, or that another kernel has prepared.
+        """Refuse a block with another number of features, or one that another kernel has prepared.
 
         Raises
         ------
         InputError
-            Before compiled code walks both blocks with the indices of one.
+            Before compiled code applies the indices of one block to the other.
         """
         if other is not self and other.layout() != self.layout():
             raise InputError(
@@ -108,30 +114,46 @@ class Prepared:
                 "from samples with the same features"
             )
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether it was prepared from samples whose zeros are left out."""
-        return any(name.endswith("places") for name in self.arrays)
-
 
 @dataclass(frozen=True)
 class Kernel:
     """A positive semidefinite kernel with its hyperparameters: an immutable value.
 
-    A subclass is a frozen dataclass whose fields are the hyperparameters; it gives ``name``, ``prepare``, ``tile`` and
-    ``diagonal``, and ``check`` where not every sample will do.
+    A new kernel is one class in one module: a frozen dataclass whose fields are the hyperparameters, with a ``name``,
+    `prepare`, `tile` and `diagonal`, and with `check` and `resolve` where needed. The class needs no registration:
+    `from_spec` finds it by its name. Three more things have defaults that rarely need to change: the methods of a
+    family (`stored` to `check_summary`), the memory of a tile (`distkern.kernels.planning`) and the validation of
+    stored blocks (`distkern.kernels.trust`).
 
     Calling a kernel computes in this process: ``kernel(X)`` is the Gram matrix of the rows of X, ``kernel(X, Y)`` the
     matrix between the rows of X and of Y. ``compute_gram`` does the same in tiles, on a cluster, into a store.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class HistogramIntersection(Kernel):
+    ...     name: ClassVar[str] = "histogram-intersection"
+    ...
+    ...     def prepare(self, X, start=0):
+    ...         return Prepared({"values": np.asarray(X, dtype=np.float64)}, start)
+    ...
+    ...     def tile(self, A, B):
+    ...         return np.minimum(A.arrays["values"][:, None], B.arrays["values"]).sum(axis=2)
+    ...
+    ...     def diagonal(self, A):
+    ...         return A.arrays["values"].sum(axis=1)
+    >>> HistogramIntersection()([[1, 2], [3, 0]])
+    array([[3., 1.],
+           [1., 3.]])
     """
 
     name: ClassVar[str] = ""
     collapses: ClassVar[bool] = False
-    """Whether equal samples may be computed once: true of exact kernels only, whose values nothing else can change."""
+    """Whether equal samples are computed once: only for exact kernels, whose values depend on the two samples alone."""
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether ``prepare`` takes a SciPy CSR array of samples too, with the same values of the kernel."""
+        """Whether `prepare` also takes a SciPy CSR array of samples, with the same kernel values."""
         return False
 
     @property
@@ -139,55 +161,42 @@ class Kernel:
         """Whether samples are `Bags`."""
         return False
 
-    def refuse_bags(self, source: Any) -> None:
-        """Refuse bags where the kernel compares vectors, of which their rows would be some.
-
-        Raises
-        ------
-        InputError
-            If the samples are bags, and the kernel does not take those.
-        """
-        if source.ragged and not self.takes_bags:
-            raise InputError(
-                f"the samples are bags and {self!r} compares vectors: use a kernel of bags, such as MeanMap({self!r})"
-            )
-
-    # What a kernel provides ----------------------------------------------------------------------------------
+    # What an author writes -----------------------------------------------------------------------------------
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Do the once-per-sample work for samples in rows, the first of which is number ``start`` of its cohort."""
-        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+        """Do the once-per-sample work for samples in rows; ``start`` is the position of the first in its cohort."""
+        raise InputTypeError(f"{type(self).__name__} is not a kernel itself: use one of its subclasses")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
-        """Kernel values (len(A), len(B)) of two prepared blocks; ``A is B`` marks a tile on the diagonal."""
-        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+        """Kernel values (len(A), len(B)) of two prepared blocks; ``A is B`` for a tile on the diagonal."""
+        raise InputTypeError(f"{type(self).__name__} is not a kernel itself: use one of its subclasses")
 
     def diagonal(self, A: Prepared) -> Floats:
         """k(x, x) of each prepared sample."""
-        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+        raise InputTypeError(f"{type(self).__name__} is not a kernel itself: use one of its subclasses")
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes that a tile of a × b entries on n features takes beyond the prepared blocks, its result included."""
-        return 24 * a * b
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples for which the kernel is not defined.
 
-    def drawn(self, count: int, n: int) -> Array:
-        """Samples to measure the kernel on: normal values (count, n)."""
-        return np.random.default_rng(0).normal(size=(count, n))
-
-    def cost(self, a: int, b: int, n: int) -> float:
-        """Seconds that a tile of a × b entries on n features takes on one core here, measured on drawn samples.
-
-        Measured once a process for each kernel and n; a plan measures the samples of its own cohort instead.
+        Raises
+        ------
+        SampleError
+            Names the first such sample.
         """
-        return drawn_samples_seconds(self, n).of_tile(a, b)
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Replace parameters that depend on the cohort, such as a median bandwidth, by numbers."""
+        return self
+
+    # What the author of a family writes: kernels that are functions of the same stored values ----------------
 
     def stored(self) -> Kernel:
-        """The kernel whose values a store keeps for this one: another one where many are made of the same values."""
+        """Kernel whose values a store keeps for this one: another kernel where several are functions of its values."""
         return self
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """Names of the prepared arrays, one number a sample, that `from_stored` takes."""
+        """Names of the prepared arrays, one number per sample, that `from_stored` takes."""
         return ()
 
     def from_stored(self, values: Floats, rows: Mapping[str, Array], cols: Mapping[str, Array], n: int) -> Floats:
@@ -207,41 +216,6 @@ class Kernel:
     def check_summary(self, summary: Mapping[str, Array], ids: Names = None) -> None:
         """Refuse, by their summaries, stored samples for which this kernel is not defined."""
 
-    def could_have_prepared(self, A: Prepared, n: int) -> bool:
-        """Whether a block that came out of a file may be one of this kernel on n features, so that it can be used.
-
-        Types and shapes are compared with those of a sample that is prepared here, which takes the memory of some
-        samples of n features; what compiled code takes for indices is checked by ``is_sound``.
-        """
-        lengths = {array.shape[:1] for array in A.arrays.values()}
-        if len(lengths) > 1 or (A.is_sparse and not self.takes_sparse):
-            return False
-        try:
-            return A.layout() == _layout(self, n, A.is_sparse) and self.is_sound(A)
-        except InputError:  # it takes no samples of n features
-            return False
-
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether values in a block of the right types and shapes are safe to compute with; True unless overridden."""
-        return True
-
-    def stored_dtype(self, n: int, dtype: str) -> str:
-        """Type in which a store keeps values of samples of n features, where the user asks for ``dtype``."""
-        return dtype
-
-    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
-        """Refuse samples for which the kernel is not defined.
-
-        Raises
-        ------
-        SampleError
-            Names the first such sample.
-        """
-
-    def resolve(self, X: Any, seed: int = 0) -> Kernel:
-        """Turn parameters that depend on the cohort, as a median bandwidth does, into numbers."""
-        return self
-
     # What all kernels share ----------------------------------------------------------------------------------
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
@@ -252,58 +226,39 @@ class Kernel:
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
         refuse_other_features(cols.features, rows.features, "X")
         kernel = self.resolve(cols)
-        A = kernel.prepared(rows)
-        return kernel.tile(A, A if Y is None else kernel.prepared_like(A, cols))
-
-    def prepared(self, source: Any) -> Prepared:
-        """Read, check and prepare all samples of a source; without writing zeros down where they are left out."""
-        if not (self.takes_sparse and source.sparse):
-            return self.prepare(self.checked(source))
-        X = source.read_sparse(slice(0, source.shape[0]))
-        sparse = X.nnz <= SPARSE * X.shape[0] * X.shape[1]
-        return self.prepare(self._checked_sparse(X, source) if sparse else self.checked(source))
-
-    def prepared_like(self, other: Prepared, source: Any) -> Prepared:
-        """Read, check and prepare all samples of a source in the layout in which others are prepared."""
-        if not other.is_sparse:
-            return self.prepare(self.checked(source))
-        return self.prepare(self._checked_sparse(source.read_sparse(slice(0, source.shape[0])), source))
-
-    def checked(self, source: Any) -> Array:
-        """Read a whole source and check its samples by their names."""
-        self.refuse_bags(source)
-        X = source.read(slice(0, source.shape[0]))
-        self.check(X, source.ids, source.features)
-        return X
-
-    def _checked_sparse(self, X: Any, source: Any) -> Any:
-        for rows in strips(X.shape[0], X.shape[1]):
-            self.check(X[rows].toarray(), None if source.ids is None else source.ids[rows], source.features)
-        return X
+        A = prepare_source(kernel, rows)
+        return kernel.tile(A, A if Y is None else prepare_source(kernel, cols, like=A))
 
     def normalized(self) -> Kernel:
         """k(x, y) / sqrt(k(x, x) k(y, y)): every sample scaled to norm 1 in feature space."""
-        return _algebra().Normalized(self)
+        return Normalized(self)
 
     def __add__(self, other: Any) -> Kernel:
-        return _algebra().Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
-            return _algebra().Product(self, other)
-        return _algebra().Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+            return Product(self, other)
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: int) -> Kernel:
-        return _algebra().Power(self, exponent)
+        return Power(self, exponent)
 
     # Names and parameters ------------------------------------------------------------------------------------
 
     def spec(self) -> Spec:
-        """Name and hyperparameters as JSON-ready values; ``registry.from_spec`` builds the kernel back."""
+        """Name and hyperparameters as JSON-ready values; `from_spec` builds the kernel from them.
+
+        The spec of a kernel that is not part of distkern also has the name of its ``module``.
+        """
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {"kernel": self.name} | {name: _plain(value) for name, value in fields.items()}
+        reserved = fields.keys() & {"kernel", "module"}
+        if reserved:
+            raise InputError(f"{type(self).__name__} has a field {min(reserved)!r}, a reserved name: rename the field")
+        where = {} if is_ours(type(self).__module__) else {"module": type(self).__module__}
+        return {"kernel": self.name} | where | {name: _plain(value) for name, value in fields.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyperparameters by name; those of the operands as ``operand__name`` when ``deep``."""
@@ -341,24 +296,19 @@ class Kernel:
         return self
 
 
-@lru_cache(maxsize=16)
-def _layout(kernel: Kernel, n: int, sparse: bool) -> dict[str, tuple[Any, ...]]:
-    """Layout of what a kernel prepares of samples of n features."""
-    if sparse:
-        from scipy.sparse import csr_array  # only here, so that a worker of dense samples need not load it
+def is_ours(module: str) -> bool:
+    """Whether a module is part of distkern.
 
-        return kernel.prepare(csr_array(([1.0], ([0], [0])), shape=(1, n))).layout()
-    for sample in kernel.drawn(TRIED, n):
-        if len(sample) != n:
-            break
-        with suppress(SampleError):  # another one may do
-            kernel.check(sample[None])
-            return kernel.prepare(sample[None]).layout()
-    raise InputError(f"no sample of {n} features that was tried will do")
+    Examples
+    --------
+    >>> is_ours("distkern.kernels.kendall"), is_ours("distkern_extras")
+    (True, False)
+    """
+    return module.partition(".")[0] == "distkern"
 
 
 def _plain(value: Any) -> Any:
-    """Turn a hyperparameter into what JSON holds."""
+    """Convert a hyperparameter to a JSON-ready value."""
     if isinstance(value, Kernel):
         return value.spec()
     if isinstance(value, tuple):
@@ -366,6 +316,269 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _algebra() -> ModuleType:
-    """The kernels made of kernels: kernels themselves, so their module needs this one first."""
-    return import_module("distkern.kernels.algebra")
+# A whole cohort in this process ------------------------------------------------------------------------------------
+
+
+def check_source(kernel: Kernel, source: Any) -> Array:
+    """Read all samples of a source and check them; messages name them by their ids."""
+    refuse_bags(kernel, source)
+    X = source.read(slice(0, source.shape[0]))
+    kernel.check(X, source.ids, source.features)
+    return X
+
+
+def prepare_source(kernel: Kernel, source: Any, like: Prepared | None = None) -> Prepared:
+    """Read, check and prepare all samples of a source, without their zeros where the source is sparse.
+
+    Parameters
+    ----------
+    like
+        A prepared block whose layout, dense or sparse, the new one must have; by default it depends on the number of
+        zeros.
+    """
+    sparse = kernel.takes_sparse and source.sparse if like is None else like.is_sparse
+    if not sparse:
+        return kernel.prepare(check_source(kernel, source))
+    X = source.read_sparse(slice(0, source.shape[0]))
+    if like is None and X.nnz > SPARSE * X.shape[0] * X.shape[1]:
+        return kernel.prepare(check_source(kernel, source))
+    for rows in strips(*X.shape):
+        kernel.check(X[rows].toarray(), None if source.ids is None else source.ids[rows], source.features)
+    return kernel.prepare(X)
+
+
+def refuse_bags(kernel: Kernel, source: Any) -> None:
+    """Refuse bags where the kernel compares vectors: it would take the rows of numbers that hold bags for vectors.
+
+    Raises
+    ------
+    InputError
+        If the samples are bags and the kernel does not take bags.
+    """
+    if source.ragged and not kernel.takes_bags:
+        raise InputError(
+            f"the samples are bags and {kernel!r} compares vectors: use a kernel of bags, such as MeanMap({kernel!r})"
+        )
+
+
+# The algebra -------------------------------------------------------------------------------------------------------
+
+
+def _operands(A: Prepared, B: Prepared, prefix: str) -> tuple[Prepared, Prepared]:
+    left = A.under(prefix)
+    return left, (left if B is A else B.under(prefix))
+
+
+def _is_kernel(value: Any, where: str) -> None:
+    if not isinstance(value, Kernel):
+        raise InputTypeError(f"{where} takes kernels, such as Kendall(); got {value!r}")
+
+
+@dataclass(frozen=True)
+class Pair(Kernel):
+    """Two kernels joined entry by entry."""
+
+    left: Kernel
+    right: Kernel
+    join: ClassVar[Callable[[Floats, Floats], Floats]]
+
+    def __post_init__(self) -> None:
+        _is_kernel(self.left, type(self).__name__)
+        _is_kernel(self.right, type(self).__name__)
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Do the once-per-sample work of both operands."""
+        left, right = self.left.prepare(X, start), self.right.prepare(X, start)
+        arrays = {f"left.{name}": array for name, array in left.arrays.items()}
+        return Prepared(arrays | {f"right.{name}": array for name, array in right.arrays.items()}, start)
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return type(self).join(self.left.tile(*_operands(A, B, "left.")), self.right.tile(*_operands(A, B, "right.")))
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return type(self).join(self.left.diagonal(A.under("left.")), self.right.diagonal(A.under("right.")))
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that one of the operands refuses."""
+        self.left.check(X, ids, features)
+        self.right.check(X, ids, features)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether both operands do."""
+        return self.left.takes_sparse and self.right.takes_sparse
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether both operands do."""
+        return self.left.takes_bags and self.right.takes_bags
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Resolve both operands."""
+        return dataclasses.replace(self, left=self.left.resolve(X, seed), right=self.right.resolve(X, seed))
+
+
+@dataclass(frozen=True)
+class Sum(Pair):
+    """k(x, y) = k₁(x, y) + k₂(x, y); written ``k1 + k2``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() + Linear())([[1.0, 2.0]])
+    array([[10.]])
+    """
+
+    name: ClassVar[str] = "sum"
+    join: ClassVar[Callable[[Floats, Floats], Floats]] = np.add
+
+
+@dataclass(frozen=True)
+class Product(Pair):
+    """k(x, y) = k₁(x, y) · k₂(x, y), positive semidefinite by Schur's theorem; written ``k1 * k2``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() * Linear())([[1.0, 2.0]])
+    array([[25.]])
+    """
+
+    name: ClassVar[str] = "product"
+    join: ClassVar[Callable[[Floats, Floats], Floats]] = np.multiply
+
+
+@dataclass(frozen=True)
+class Transformed(Kernel):
+    """One kernel whose values are transformed entry by entry."""
+
+    base: Kernel
+
+    def __post_init__(self) -> None:
+        _is_kernel(self.base, type(self).__name__)
+
+    def prepare(self, X: Array, start: int = 0) -> Prepared:
+        """Do the once-per-sample work of the base kernel."""
+        return self.base.prepare(X, start)
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that the base kernel refuses."""
+        self.base.check(X, ids, features)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the base kernel does."""
+        return self.base.takes_sparse
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether the base kernel does."""
+        return self.base.takes_bags
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Resolve the base kernel."""
+        return dataclasses.replace(self, base=self.base.resolve(X, seed))
+
+
+@dataclass(frozen=True)
+class Scaled(Transformed):
+    """k(x, y) = c · k₁(x, y) with c > 0; written ``c * k1``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (2.0 * Linear())([[1.0, 2.0]])
+    array([[10.]])
+    """
+
+    name: ClassVar[str] = "scaled"
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.factor < np.inf:
+            raise InputError(f"a kernel can be multiplied by a positive finite number only, not {self.factor!r}")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return self.factor * self.base.tile(A, B)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return self.factor * self.base.diagonal(A)
+
+
+@dataclass(frozen=True)
+class Power(Transformed):
+    """k(x, y) = k₁(x, y)^p with a whole p ≥ 1, positive semidefinite by Schur's theorem; written ``k1 ** p``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> (Linear() ** 2)([[1.0, 2.0]])
+    array([[25.]])
+    """
+
+    name: ClassVar[str] = "power"
+    exponent: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.exponent, (int, np.integer)) or self.exponent < 1:
+            raise InputError(f"a kernel can be raised to a whole power of 1 or more only, not {self.exponent!r}")
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        return whole_power(self.base.tile(A, B), self.exponent)
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """k(x, x) of each prepared sample."""
+        return whole_power(self.base.diagonal(A), self.exponent)
+
+
+@dataclass(frozen=True)
+class Normalized(Transformed):
+    """k(x, y) = k₁(x, y) / sqrt(k₁(x, x) k₁(y, y)); written ``k1.normalized()``.
+
+    Examples
+    --------
+    >>> from distkern import Linear
+    >>> Linear().normalized()([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    name: ClassVar[str] = "normalized"
+
+    def tile(self, A: Prepared, B: Prepared) -> Floats:
+        """Kernel values of two prepared blocks."""
+        norms_a, norms_b = np.sqrt(self.base.diagonal(A)), np.sqrt(self.base.diagonal(B))
+        values = self.base.tile(A, B) / np.multiply.outer(norms_a, norms_b)
+        if A is B:
+            np.fill_diagonal(values, 1.0)
+        return values
+
+    def diagonal(self, A: Prepared) -> Floats:
+        """Ones."""
+        return np.ones(len(A))
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that the base kernel refuses, and those it maps to zero."""
+        super().check(X, ids, features)
+        null = ~(self.base.diagonal(self.base.prepare(X)) > 0)
+        if null.any():
+            row = int(np.flatnonzero(null)[0])
+            raise SampleError(f"sample {name_of(row, ids)} has k(x, x) = 0, so it cannot be scaled to norm 1", row)
+
+
+def whole_power(values: Floats, exponent: int) -> Floats:
+    """Raise to a whole power by multiplications in one fixed order, the same on every machine."""
+    result = values
+    for bit in bin(exponent)[3:]:
+        result = result * result
+        if bit == "1":
+            result = result * values
+    return result

@@ -14,23 +14,29 @@ from distkern.compiled.checks import are_rankings, are_sparse_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import rank_sparse
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, constant_sample, refuse_constant, refuse_nan, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.planning import bytes_per_tile, stored_dtype
+from distkern.kernels.trust import is_valid
 
-CONSTANT_REMEDY = 'leave it out, or use Kendall(ties="zero"), where it has kernel value 0'
+CONSTANT_REMEDY = Sentence(
+    "leave it out, or use {kernel}, where it has kernel value 0",
+    kernel=Call("Kendall", (Argument("ties", "zero"),)),
+)
 
 
 @dataclass(frozen=True)
 class OrderingKernel(Kernel):
-    """A kernel that sees only the order of each sample's features: ±infinity is a value like another, NaN is none."""
+    """A kernel of the order of each sample's features only: ±infinity is a value like any other, NaN is refused."""
 
     collapses: ClassVar[bool] = True
 
     def prepare(self, X: Any, start: int = 0) -> Prepared:
         """Sort and rank each sample: order, dense ranks, tie flags, and t = number of untied pairs.
 
-        Of a SciPy CSR array only what is not zero is ranked: all zeros are one tie group.
+        In a SciPy CSR array only nonzero values are ranked: all zeros are one tie group.
         """
         if hasattr(X, "indptr"):
             return Prepared(rank_sparse(X.data, X.indices, X.indptr, X.shape[1]), start)
@@ -42,28 +48,32 @@ class OrderingKernel(Kernel):
         refuse_single_feature(X)
         refuse_nan(X, ids, features)
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order, codes and ties are those of rankings, and t that of each."""
-        arrays, untied = A.arrays, np.empty(len(A), dtype=np.int64)
-        if A.is_sparse:
-            places, scores, n = arrays["places"], arrays["scores"], int(arrays["features"][0])
-            sound = places.shape == scores.shape and bool((arrays["features"] == n).all())
-            sound = sound and are_sparse_rankings(places, scores, arrays["nonzeros"], arrays["balance"], n, untied)
-        else:
-            sound = are_rankings(arrays["order"], arrays["codes"], arrays["tied"], untied)
-        return sound and np.array_equal(arrays.get("untied", untied), untied)
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of counting, of the result, and of one intermediate of its size."""
-        return 16 * a * b + counting.bytes_needed(a, b, n)
+@is_valid.register
+def valid_ordering(kernel: OrderingKernel, A: Prepared) -> bool:
+    """Whether order, codes and ties are those of rankings, and t agrees with them."""
+    arrays, untied = A.arrays, np.empty(len(A), dtype=np.int64)
+    if A.is_sparse:
+        places, scores, n = arrays["places"], arrays["scores"], int(arrays["features"][0])
+        valid = places.shape == scores.shape and bool((arrays["features"] == n).all())
+        valid = valid and are_sparse_rankings(places, scores, arrays["nonzeros"], arrays["balance"], n, untied)
+    else:
+        valid = are_rankings(arrays["order"], arrays["codes"], arrays["tied"], untied)
+    return valid and np.array_equal(arrays.get("untied", untied), untied)
+
+
+@bytes_per_tile.register
+def _(kernel: OrderingKernel, a: int, b: int, n: int) -> int:
+    """Bytes of counting, of the result, and of one intermediate of its size."""
+    return 16 * a * b + counting.bytes_needed(a, b, n)
 
 
 @dataclass(frozen=True)
 class Concordance(OrderingKernel):
-    """k(x, y) = n_c − n_d, the concordant less the discordant pairs of features, a whole number.
+    """k(x, y) = n_c − n_d, the number of concordant minus that of discordant pairs of features; an integer.
 
-    What a store keeps for the Kendall kernel with either treatment of ties and for the Mallows kernel at every λ: they
-    are made of it and of t, the number of pairs that a sample does not tie.
+    A store keeps these values for the Kendall kernel with either treatment of ties and for the Mallows kernel at every
+    λ, which are functions of them and of t, the number of pairs that a sample does not tie.
 
     Raises
     ------
@@ -78,10 +88,7 @@ class Concordance(OrderingKernel):
 
     name: ClassVar[str] = "concordance"
 
-    @property
-    def takes_sparse(self) -> bool:
-        """True: the work a pair grows with what is not zero in the two samples."""
-        return True
+    takes_sparse = True
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks; float64 holds them exactly up to 94 million features."""
@@ -91,23 +98,22 @@ class Concordance(OrderingKernel):
         """t, the number of pairs that each sample does not tie."""
         return A.arrays["untied"].astype(np.float64)
 
-    def stored_dtype(self, n: int, dtype: str) -> str:
-        """The smallest integer type that holds C(n, 2), whatever the user asks for: the values stay exact."""
-        return "int32" if n * (n - 1) // 2 < 2**31 else "int64"
+
+@stored_dtype.register
+def _(kernel: Concordance, n: int, dtype: str) -> str:
+    """The smaller integer type that holds C(n, 2), whatever type the user asks for: the values stay exact."""
+    return "int32" if n * (n - 1) // 2 < 2**31 else "int64"
 
 
 @dataclass(frozen=True)
 class ConcordanceView(OrderingKernel):
-    """A kernel whose values are made of the concordance S = n_c − n_d and of the untied pairs t of each sample."""
+    """A kernel that is a function of the concordance S = n_c − n_d and of the untied pairs t of each sample."""
 
-    @property
-    def takes_sparse(self) -> bool:
-        """True: the work a pair grows with what is not zero in the two samples."""
-        return True
+    takes_sparse = True
 
     def from_counts(self, S: Array, t_rows: Array, t_cols: Array, pairs: int) -> Floats:
         """Kernel values from the concordance, the untied pairs and C(n, 2)."""
-        raise InputTypeError(f"{type(self).__name__} is no kernel of its own: use one of its subclasses")
+        raise InputTypeError(f"{type(self).__name__} is not a kernel itself: use one of its subclasses")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""

@@ -1,8 +1,9 @@
-"""A kernel through its values at a few landmarks: each sample becomes as many features, with a known error."""
+"""Low-rank approximation of a kernel through landmarks: one feature per landmark and sample, with a known error."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -14,32 +15,33 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names
 from distkern.io.source import as_source
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared, check_source
+from distkern.kernels.trust import draw_samples
 from distkern.kernels.vectors import Gaussian, Linear, VectorKernel
 
 CANDIDATES = 10_000
-"""Landmarks are chosen among at most so many samples of the cohort, drawn where there are more."""
+"""Most samples of the cohort among which landmarks are chosen; drawn from a larger cohort."""
 
 TOLERANCE = 1e-3
-"""Mean residual that is left where neither a rank nor a tolerance is given, in parts of the mean of κ(x, x)."""
+"""Default tolerance where no rank is given: mean residual as a fraction of the mean of κ(x, x)."""
 
 EXHAUSTED = 1e-12
-"""No landmark adds anything once all residuals are below this part of the largest κ(x, x)."""
+"""Residuals below this fraction of the largest κ(x, x) are rounding errors: no further landmark is taken."""
 
-TOGETHER = 4096
-"""Samples whose features are made at a time."""
+BATCH = 4096
+"""Samples whose features are computed at a time."""
 
 
 @dataclass(frozen=True)
 class LowRank(VectorKernel):
-    """κ̂(x, y) = κ(x, Z) κ(Z, Z)⁻¹ κ(Z, y): a kernel κ through R landmarks Z, the inner product of R features a sample.
+    """κ̂(x, y) = κ(x, Z) κ(Z, Z)⁻¹ κ(Z, y): a kernel κ approximated through R landmarks Z, by R features per sample.
 
-    With R features a sample, kernels between bags of points no longer depend on the number of points: `KernelIGV`,
-    `KernelBhattacharyya` and `MeanMap` on this base take O(R³), O(R r² + r³) and O(R) a pair.
+    With R features per sample, the cost of a kernel between bags does not depend on the number of points:
+    `KernelIGV`, `KernelBhattacharyya` and `MeanMap` on this base take O(R³), O(R r² + r³) and O(R) per pair.
 
     The landmarks are samples of the cohort, chosen by incomplete Cholesky factorisation: each one is the sample with
-    the largest residual κ(x, x) − κ̂(x, x), times the number of its copies. They become part of the kernel when it is
-    resolved, so that new samples get the same features.
+    the largest residual κ(x, x) − κ̂(x, x) times the number of its copies. They become parameters of the kernel when it
+    is resolved, so that new samples get the same features.
 
     Source: Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations* (2001); Williams & Seeger,
     *Using the Nyström method to speed up kernel machines* (2001).
@@ -49,23 +51,23 @@ class LowRank(VectorKernel):
     base
         κ, the kernel to approximate.
     rank
-        R, the most landmarks; as many as the tolerance takes by default.
+        R, the maximal number of landmarks; by default the tolerance decides.
     tolerance
-        No more landmarks are taken when the mean residual is at most this part of the mean of κ(x, x); from 0 to 1. By
-        default 0 where a rank is given, and else 0.001.
+        Mean residual, as a fraction of the mean of κ(x, x), at which no more landmarks are taken; from 0 to 1. By
+        default 0 where a rank is given, else 0.001.
     landmarks
-        The landmarks themselves, as rows of numbers; chosen from the cohort when not given.
+        The landmarks, as rows of numbers; chosen from the cohort by default.
 
     Raises
     ------
     InputError
-        If landmarks are given that depend on each other, so that κ(Z, Z) is singular.
+        If the given landmarks are linearly dependent in feature space, so that κ(Z, Z) is singular.
 
     Notes
     -----
     κ − κ̂ is positive semidefinite, so that |κ(x, y) − κ̂(x, y)| ≤ √(ρ(x) ρ(y)) with the residuals ρ of `residuals`.
-    Landmarks: O(m R²) for m samples, once. Features: R values of κ and O(R²) a sample, then O(R) a pair. Where the
-    cohort has more than 10,000 samples, landmarks are chosen among 10,000 that are drawn.
+    Landmarks: O(m R²) for m samples, once. Features: R values of κ and O(R²) per sample, then O(R) per pair. If a
+    cohort has more than 10,000 samples, landmarks are chosen among 10,000 drawn samples.
 
     Examples
     --------
@@ -120,10 +122,6 @@ class LowRank(VectorKernel):
         """Refuse samples that the base kernel refuses."""
         self.base.check(X, ids, features)
 
-    def drawn(self, count: int, n: int) -> Array:
-        """Samples to measure the kernel on: those of the base kernel."""
-        return self.base.drawn(count, n)
-
     def features(self, X: Array, start: int = 0) -> Floats:
         """Features (m, R) of samples in rows, whose inner products are the kernel.
 
@@ -132,18 +130,18 @@ class LowRank(VectorKernel):
         X
             Samples (m, n).
         start
-            Number of the first one in its cohort.
+            Position of the first sample in its cohort.
         """
-        Z, upper = _landmarks(self.base, self._settled())
+        Z, upper = _landmarks(self.base, self._resolved_landmarks())
         out = np.empty((len(X), len(upper)))
-        for first in range(0, len(X), TOGETHER):
-            rows = slice(first, min(first + TOGETHER, len(X)))
+        for first in range(0, len(X), BATCH):
+            rows = slice(first, min(first + BATCH, len(X)))
             out[rows] = self.base.tile(Z, self.base.prepare(X[rows], start + first)).T
         whiten_rows(upper, out)
         return out
 
     def residuals(self, X: Any) -> Floats:
-        """κ(x, x) − κ̂(x, x) of each sample: what is lost of it, 0 or more.
+        """κ(x, x) − κ̂(x, x) of each sample, the residual of the approximation, 0 or more.
 
         Examples
         --------
@@ -152,12 +150,12 @@ class LowRank(VectorKernel):
         """
         source = as_source(X)
         kernel: Any = self.resolve(source)
-        values = kernel.checked(source)
+        values = check_source(kernel, source)
         diagonal = kernel.base.diagonal(kernel.base.prepare(values))
         return np.maximum(diagonal - (kernel.features(values) ** 2).sum(axis=1), 0.0)
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Make the features of each sample, and square their norms."""
+        """Compute the features of each sample and their squared norm."""
         return super().prepare(self.features(np.ascontiguousarray(X, dtype=np.float64), start), start)
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
@@ -168,36 +166,39 @@ class LowRank(VectorKernel):
         """Squared norm of the features of each prepared sample."""
         return Linear().diagonal(A)
 
-    def could_have_prepared(self, A: Prepared, n: int) -> bool:
-        """Whether a block that came out of a file may be one of this kernel, of samples of n numbers."""
-        return len(self._settled()[0]) == n and super().could_have_prepared(A, n)
-
-    def _settled(self) -> tuple[tuple[float, ...], ...]:
+    def _resolved_landmarks(self) -> tuple[tuple[float, ...], ...]:
         if self.landmarks is None:
             raise InputError("the landmarks depend on the cohort: call resolve(X) first, or give landmarks=")
         return self.landmarks
 
 
+@draw_samples.register
+def _(kernel: LowRank, n: int) -> Iterator[Array]:
+    """Samples of the base kernel, none of another number of features than the landmarks have."""
+    if kernel.landmarks is None or len(kernel.landmarks[0]) == n:
+        yield from draw_samples(kernel.base, n)
+
+
 @lru_cache(maxsize=16)
 def _landmarks(base: Kernel, rows: tuple[tuple[float, ...], ...]) -> tuple[Prepared, Floats]:
-    """What the base kernel prepares of the landmarks, and U with UᵀU = κ(Z, Z)."""
+    """Landmarks prepared by the base kernel, and U with UᵀU = κ(Z, Z)."""
     prepared = base.prepare(np.array(rows))
     upper = base.tile(prepared, prepared)
     if not np.isfinite(factor(upper)):
-        raise InputError("the landmarks depend on each other in feature space: leave some of them out")
+        raise InputError("the landmarks are linearly dependent in feature space: leave some of them out")
     upper.flags.writeable = False
     return prepared, upper
 
 
 def pivots(base: Kernel, samples: Array, counts: Array, rank: int | None, tolerance: float) -> Indices:
-    """Choose landmarks among distinct samples: time after time that with the largest residual times number of copies.
+    """Choose landmarks among distinct samples: repeatedly that with the largest residual times number of copies.
 
     Parameters
     ----------
     base
         A kernel with all parameters resolved.
     samples, counts
-        Distinct samples (m, n), and how often each occurs.
+        Distinct samples (m, n), and the number of copies of each.
     rank, tolerance
         See `LowRank`.
     """
@@ -219,5 +220,5 @@ def pivots(base: Kernel, samples: Array, counts: Array, rank: int | None, tolera
         residual = np.maximum(residual - rows[-1] ** 2, 0.0)
         residual[pivot] = 0.0
     if not picked:
-        raise InputError("all samples are 0 in feature space: no landmark says anything of them")
+        raise InputError("all samples are 0 in feature space, so that there is no landmark: use another base kernel")
     return np.array(picked)

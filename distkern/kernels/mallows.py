@@ -73,7 +73,7 @@ class Mallows(ConcordanceView):
         return np.ones(len(A))
 
     def stored(self) -> Kernel:
-        """The concordance; the kernel itself for Kemeny's distance, which needs the pairs tied in both samples too."""
+        """The concordance; this kernel for Kemeny's distance, which also needs the pairs tied in both samples."""
         return super().stored() if self.ties == "embedding" else self
 
     @property

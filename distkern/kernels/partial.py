@@ -15,15 +15,17 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_single_feature
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 Unobserved = Literal["interleaving", "top"]
 
 
 def unobserved_last(rankings: Rankings) -> Rankings:
-    """Write the kind of each ranking into its values: what a top-k ranking does not observe becomes −infinity.
+    """Write the kind of each ranking into its values: items that a top-k ranking does not observe become −infinity.
 
-    −infinity is a value like another: the least one, tied with itself, which is just what kind ``"top"`` says of items
-    not observed. What stays NaN has an unknown place.
+    −infinity is the least value and is tied with itself, which is the meaning of kind ``"top"`` for items that are not
+    observed. An item that stays NaN has an unknown rank.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def unobserved_last(rankings: Rankings) -> Rankings:
 
 
 class PartialKernel(Kernel):
-    """A kernel on partial rankings: sees only the order of what is observed, and NaN is what is not."""
+    """A kernel of the order of the observed features only; NaN is a feature that is not observed."""
 
     kind: Unobserved
 
@@ -58,7 +60,7 @@ class PartialKernel(Kernel):
         return unobserved_last(X)
 
     def refuse_other_kind(self, kinds: tuple[str, ...]) -> None:
-        """Refuse rankings that say of themselves that the places of unobserved items are unknown, when we say last."""
+        """Refuse rankings of kind interleaving, whose unobserved items have unknown ranks, if this kernel is "top"."""
         if self.kind == "top" and "interleaving" in kinds:
             raise InputError(
                 f'{type(self).__name__}(kind="top") takes unobserved items as last, but ranking '
@@ -67,26 +69,28 @@ class PartialKernel(Kernel):
             )
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
-        """Refuse a cohort that knows its kinds and contradicts ours; nothing is taken from the data."""
+        """Refuse a cohort whose own kinds contradict the kind of this kernel; no parameter depends on the data."""
         self.refuse_other_kind(getattr(X, "kinds", None) or ())
         return self
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Sort the observed items of each sample, and balance each: observed items below it less those above it."""
+        """Sort the observed items of each sample, and count for each the items below it minus those above it."""
         order, balance, observed, last = arrange(X, self.kind == "top")
         return Prepared({"order": order, "balance": balance, "observed": observed, "last": last}, start)
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order and balance are those of partial rankings."""
-        return bool(are_arranged(*arranged(A)))
-
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
-        """Refuse samples of one feature; missing values are what the kernel is for."""
+        """Refuse samples of one feature; missing values are allowed."""
         refuse_single_feature(X)
 
     def _check_kind(self) -> None:
         if self.kind not in ("interleaving", "top"):
             raise InputError(f'kind must be "interleaving" or "top", not {self.kind!r}')
+
+
+@is_valid.register
+def valid_partial_rankings(kernel: PartialKernel, A: Prepared) -> bool:
+    """Whether order and balance are those of partial rankings."""
+    return bool(are_arranged(*arranged(A)))
 
 
 @dataclass(frozen=True)
@@ -149,13 +153,15 @@ class PartialKendall(PartialKernel):
         self_sums(A.arrays["balance"], A.arrays["observed"], A.arrays["last"], sums)
         return sums / _pairs(A)
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the sums and of the result."""
-        return 16 * a * b
+
+@bytes_per_tile.register
+def _(kernel: PartialKendall, a: int, b: int, n: int) -> int:
+    """Bytes of the sums and of the result."""
+    return 16 * a * b
 
 
 def interleaved(kernel: Kernel) -> Kernel:
-    """The kernel that treats NaN as a feature of unknown place, and equals ``kernel`` on samples without any.
+    """The kernel that treats NaN as a feature of unknown rank, and equals ``kernel`` on samples without NaN.
 
     Raises
     ------

@@ -16,9 +16,11 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
 from distkern.io.digests import sample_digests
 from distkern.io.source import as_source
-from distkern.kernels.base import Prepared
+from distkern.kernels.base import Prepared, check_source
 from distkern.kernels.kendall import concordance, total_pairs
-from distkern.kernels.partial import PartialKernel, Unobserved, arranged
+from distkern.kernels.partial import PartialKernel, Unobserved, arranged, valid_partial_rankings
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 EXACT_LIMIT = 1_000
 """Most compatible rankings of a sample that ``method="exact"`` goes through: a million comparisons a pair."""
@@ -101,24 +103,17 @@ class PartialMallows(PartialKernel):
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort the observed items of each sample, count its compatible rankings, and key its random stream."""
         arrays = dict(super().prepare(X, start).arrays)
-        arrays["members"], arrays["whole"] = self._counted(arrays)
+        arrays["members"], arrays["whole"] = self.counted(arrays)
         arrays["keys"] = sample_keys(self.seed, sample_digests(_canonical(arrays)))
         return Prepared(arrays, start)
 
-    def _counted(self, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
+    def counted(self, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
         """Number of rankings that stand for each sample, and whether these are all compatible ones."""
         limit = EXACT_LIMIT if self.method == "exact" else self.draws
         members = np.empty(len(arrays["observed"]), dtype=np.int64)
         count_extensions(arrays["balance"], arrays["observed"], arrays["last"], limit, members)
         whole = (members <= limit) & (self.method != "monte-carlo")
         return np.where(whole, members, self.draws), whole.astype(np.uint8)
-
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order and balance are those of partial rankings, and the rankings of each as many as there are."""
-        if not super().is_sound(A):
-            return False
-        members, whole = self._counted(A.arrays)
-        return np.array_equal(members, A.arrays["members"]) and np.array_equal(whole, A.arrays["whole"])
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples of one feature; for the exact mean also those with too many compatible rankings."""
@@ -153,8 +148,8 @@ class PartialMallows(PartialKernel):
                [0.01, 0.01]])
         """
         rows = as_source(self._by_kind(X))
-        A = self.prepare(self.checked(rows))
-        return self._means(A, A if Y is None else self.prepare(self.checked(as_source(self._by_kind(Y)))))[1]
+        A = self.prepare(check_source(self, rows))
+        return self._means(A, A if Y is None else self.prepare(check_source(self, as_source(self._by_kind(Y)))))[1]
 
     def compatible(self, X: Any) -> list[Array]:
         """Rankings that stand for each sample: all, or those drawn; (members, n) ranks, n − 1 = most preferred.
@@ -164,14 +159,9 @@ class PartialMallows(PartialKernel):
         >>> PartialMallows(kind="top").compatible([[9, np.nan, np.nan]])[0].tolist()
         [[2, 0, 1], [2, 1, 0]]
         """
-        A = self.prepare(self.checked(as_source(self._by_kind(X))))
+        A = self.prepare(check_source(self, as_source(self._by_kind(X))))
         rankings, borders = _extended(A)
         return np.split(rankings.arrays["codes"], borders[1:-1])
-
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the means and errors, of the comparisons of a part of the tile, and of its rankings."""
-        rankings = max(ROWS, EXACT_LIMIT if self.method == "exact" else self.draws)
-        return 16 * a * b + 64 * VALUES + counting.bytes_needed(rankings, rankings, n)
 
     def _means(self, A: Prepared, B: Prepared) -> tuple[Floats, Floats]:
         A.refuse_unlike(B)
@@ -190,6 +180,22 @@ class PartialMallows(PartialKernel):
                 sides = (borders_a, borders_b, a["keys"], b["keys"], a["whole"], b["whole"])
                 means_tile(S, *sides, lam, pairs, means[rows, cols], errors[rows, cols])
         return means, errors
+
+
+@is_valid.register
+def _(kernel: PartialMallows, A: Prepared) -> bool:
+    """Whether order and balance are those of partial rankings, and the numbers of compatible rankings are right."""
+    if not valid_partial_rankings(kernel, A):
+        return False
+    members, whole = kernel.counted(A.arrays)
+    return np.array_equal(members, A.arrays["members"]) and np.array_equal(whole, A.arrays["whole"])
+
+
+@bytes_per_tile.register
+def _(kernel: PartialMallows, a: int, b: int, n: int) -> int:
+    """Bytes of the means and errors, of the comparisons of a part of the tile, and of its rankings."""
+    rankings = max(ROWS, EXACT_LIMIT if kernel.method == "exact" else kernel.draws)
+    return 16 * a * b + 64 * VALUES + counting.bytes_needed(rankings, rankings, n)
 
 
 def _parts(A: Prepared) -> Iterator[slice]:

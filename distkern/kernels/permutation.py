@@ -15,19 +15,21 @@ from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_nan
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 MOST_ITEMS = 8
-"""Diffusion holds one number for each of the n! rankings: 40,320 at 8 items, ten times as many with each item more."""
+"""Diffusion keeps one number for each of the n! rankings: 40,320 at 8 items, and about ten times as many at 9."""
 
 
 @dataclass(frozen=True)
 class EqualRank(Kernel):
     """k(x, y) = ⟨Π_x, Π_y⟩ = number of features that have the same rank in x and in y.
 
-    Π_x is the permutation matrix that puts the features of x in order. With ties it is the mean of these matrices over
-    all ways of breaking the ties: a feature of a tie group of s features lies on each of the group's s ranks with
-    weight 1/s, and k is the expected number of equal ranks, Σ over the features of |P ∩ Q| / (|P| |Q|) with P and Q the
-    ranks that its tie groups take up in x and in y. An inner product, hence positive semidefinite, with any ties.
+    Π_x is the permutation matrix that sorts the features of x. With ties it is the mean of these matrices over all ways
+    of breaking the ties: a feature of a tie group of s features has each of the group's s ranks with weight 1/s. Then k
+    is the expected number of equal ranks, Σ over the features of |P ∩ Q| / (|P| |Q|), with P and Q the ranks of its tie
+    groups in x and in y. It is an inner product, hence positive semidefinite, with any ties.
 
     Source: Vert's slides on supervised quantile normalisation (SUQUAN), the permutation kernel: the matrix of the
     quantile normalisation Φ_f(x) = Π_x f stands for x.
@@ -75,38 +77,40 @@ class EqualRank(Kernel):
         """Number of tie groups: a group of s features adds s · s/s² = 1."""
         return A.arrays["groups"].astype(np.float64)
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the result."""
-        return 8 * a * b
+
+@bytes_per_tile.register
+def _(kernel: EqualRank, a: int, b: int, n: int) -> int:
+    """Bytes of the result."""
+    return 8 * a * b
 
 
 @dataclass(frozen=True)
 class Diffusion(Kernel):
     """k(σ, σ') = [e^{βΔ}]_{σσ'}, with Δ the Laplacian of the graph of all n! rankings.
 
-    Two rankings are neighbours if exchanging two adjacent ranks, whichever items hold them, turns one into the other
-    (the Cayley graph of the adjacent transpositions, multiplied from the left). Δ is 1 between neighbours and −(n − 1)
-    on the diagonal. Distance in this graph is the number n_d of discordant pairs, and k sums over all paths where
-    Mallows looks at the shortest only. k depends on σσ'⁻¹ alone, so that one vector of n! numbers gives every value.
+    Two rankings are neighbours if exchanging two items of adjacent ranks turns one into the other (the Cayley graph of
+    the adjacent transpositions, multiplied from the left). Δ is 1 between neighbours and −(n − 1) on the diagonal. The
+    distance in this graph is the number n_d of discordant pairs; k sums over all paths, whereas Mallows uses the
+    shortest only. k depends on σσ'⁻¹ alone, so that one vector of n! numbers contains every value.
 
     Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 5, after Kondor & Barbosa (2010).
 
     Parameters
     ----------
     beta
-        β ≥ 0, the time of diffusion: at 0 a ranking is like itself only; as β grows all become alike.
+        β ≥ 0, the time of diffusion: at 0 different rankings have k = 0; as β grows all values become equal.
 
     Raises
     ------
     InputError
         If there are more than 8 items.
     SampleError
-        If a sample holds NaN or ties two items, for there is no path between rankings with ties; the sample is named.
+        If a sample holds NaN or ties two items, since the graph has no rankings with ties; the sample is named.
 
     Notes
     -----
     Samples are rows (m, n) of real values, ±infinity included, whose order is a ranking without ties, n ≤ 8. For one
-    σ the values over all n! rankings sum to 1, so k(σ, σ) is the chance to be back after time β;
+    σ the values over all n! rankings sum to 1, so k(σ, σ) is the probability of return after time β;
     ``Diffusion(beta).normalized()`` has k(σ, σ) = 1. Positive definite for every β.
     O(n log n) a sample, O(n²) a pair, and once in each process n! n (β n + n²) for the vector. The vector is a sum of
     positive terms in one fixed order, correct to about 13 digits, the smallest value included.
@@ -126,7 +130,7 @@ class Diffusion(Kernel):
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort each sample: the rank of every item, and the item of every rank."""
-        _refuse_many(X.shape[1])  # here too: the time of a tile is measured without a check
+        _refuse_many(X.shape[1])  # also here, where no check comes before
         order, codes, _, _ = rank(X)
         return Prepared({"order": order, "codes": codes}, start)
 
@@ -135,11 +139,6 @@ class Diffusion(Kernel):
         _refuse_many(X.shape[1])
         refuse_nan(X, ids, features)
         _refuse_ties(X, ids, features)
-
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order and codes are those of rankings without ties."""
-        tied = np.zeros(A.arrays["order"].shape, dtype=np.uint8)
-        return bool(are_rankings(A.arrays["order"], A.arrays["codes"], tied, np.empty(len(A), dtype=np.int64)))
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
@@ -155,9 +154,18 @@ class Diffusion(Kernel):
     def _kappa(self, A: Prepared) -> Floats:
         return diffusion_from_identity(A.arrays["codes"].shape[1], float(self.beta))
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the result, and of the vector of shares and the graph it is computed on at 8 items."""
-        return 8 * a * b + math.factorial(MOST_ITEMS) * (4 * MOST_ITEMS + 5 * 8)
+
+@is_valid.register
+def _(kernel: Diffusion, A: Prepared) -> bool:
+    """Whether order and codes are those of rankings without ties."""
+    tied = np.zeros(A.arrays["order"].shape, dtype=np.uint8)
+    return bool(are_rankings(A.arrays["order"], A.arrays["codes"], tied, np.empty(len(A), dtype=np.int64)))
+
+
+@bytes_per_tile.register
+def _(kernel: Diffusion, a: int, b: int, n: int) -> int:
+    """Bytes of the result, and of the vector of shares and the graph it is computed on at 8 items."""
+    return 8 * a * b + math.factorial(MOST_ITEMS) * (4 * MOST_ITEMS + 5 * 8)
 
 
 def _refuse_many(n: int) -> None:

@@ -35,6 +35,8 @@ from distkern.core.validation import Names, refuse_infinite, refuse_nan, refuse_
 from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall, concordance
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 COPIES = "copies."
 """Prefix of what the Kendall kernel prepared of the jittered copies."""
@@ -139,12 +141,6 @@ class SmoothedKendall(Kernel):
             values = rank(values)[1].astype(np.float64)
         return Prepared({"values": values, "squares": feature_squares(values, self._signs)}, start)
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether values are finite, as what looks them up in tables needs them; or the copies those of rankings."""
-        if self.method == "exact":
-            return bool(np.isfinite(A.arrays["values"]).all())
-        return Kendall().is_sound(Prepared({name: _flat(array) for name, array in A.under(COPIES).arrays.items()}))
-
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         A.refuse_unlike(B)
@@ -165,12 +161,6 @@ class SmoothedKendall(Kernel):
         if self.bias == "paper":
             return A.arrays["all"] / (pairs * self.draws**2)
         return (A.arrays["all"] - A.arrays["own"]) / (pairs * self.draws * (self.draws - 1))
-
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the blocks of Ψ and their products; of Monte Carlo, of one sample's D × bD concordances."""
-        if self.method == "exact":
-            return product_bytes(a, b)
-        return 8 * a * b + counting.bytes_needed(self.draws, self.draws * b, n)
 
     # Expected signs ------------------------------------------------------------------------------------------
 
@@ -237,6 +227,22 @@ class SmoothedKendall(Kernel):
         if A is B:
             np.fill_diagonal(mirror_upper(values), self.diagonal(A))
         return values
+
+
+@is_valid.register
+def _(kernel: SmoothedKendall, A: Prepared) -> bool:
+    """Whether the values are finite, since they are looked up in tables; or the copies are valid rankings."""
+    if kernel.method == "exact":
+        return bool(np.isfinite(A.arrays["values"]).all())
+    return is_valid(Kendall(), Prepared({name: _flat(array) for name, array in A.under(COPIES).arrays.items()}))
+
+
+@bytes_per_tile.register
+def _(kernel: SmoothedKendall, a: int, b: int, n: int) -> int:
+    """Bytes of the blocks of Ψ and their products; of Monte Carlo, of one sample's D × bD concordances."""
+    if kernel.method == "exact":
+        return product_bytes(a, b)
+    return 8 * a * b + counting.bytes_needed(kernel.draws, kernel.draws * b, n)
 
 
 def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = None) -> int:

@@ -1,4 +1,4 @@
-"""How long a tile takes, measured on a few samples: what a plan multiplies."""
+"""Time of a tile, measured on a few samples of the cohort; a plan multiplies it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-SAMPLES = 16
-"""Samples that are drawn to measure a kernel."""
-
 LARGEST = 256
-"""Samples on a side of the largest tile that is measured."""
+"""Side of the largest tile that is measured, in samples."""
 
 ENOUGH = 0.02
 """Seconds that a measured tile should take: its side is doubled until it does, and until time grows with the pairs."""
 
 PATIENCE = 0.1
-"""Seconds that a measured tile may take, unless two by two samples already take more."""
+"""Most seconds that a measured tile may take, unless a tile of two by two samples takes more."""
 
 QUADRATIC = 3.0
-"""Growth of the time when the side doubles from which on the pairs make most of it."""
+"""Growth of the time under a doubled side above which the pairs, not the samples, take most of it."""
 
 ROOM = 2**26
-"""Bytes that measuring may take."""
+"""Most bytes that a measurement may take."""
+
+RESULT_BYTES = 1024
+"""Bytes of results per sample that are left free for a measured tile."""
 
 REPEATS = 3
-"""Times each tile is computed; the median counts, as the tiles of a run are not the fastest ones either."""
+"""Repetitions of each tile. The median counts, since the tiles of a run do not take the least time either."""
 
 
 @dataclass(frozen=True)
 class TileSeconds:
-    """Seconds of a tile: so many for each of its samples, and so many for each pair of them."""
+    """Seconds of a tile: a part for each of its samples and a part for each pair of them."""
 
     per_sample: float
     per_pair: float
@@ -46,26 +45,26 @@ class TileSeconds:
 
 
 def measure(kernel: Any, prepared: Any, side_by_side: int = 1) -> TileSeconds:
-    """Compute small tiles of some prepared samples and split their time between samples and pairs.
+    """Compute small tiles of prepared samples, and split their time between samples and pairs.
 
     Parameters
     ----------
     kernel
         A kernel with all parameters resolved.
     prepared
-        One prepared sample or more; they are repeated to fill the tiles.
+        One or more prepared samples; they are repeated to fill the tiles.
     side_by_side
-        Tiles that are computed at the same time on this machine: cores that share a cache or a clock slow each other.
+        Number of tiles computed at the same time: cores that share a cache or a clock slow each other down.
 
     Examples
     --------
     >>> from distkern import Kendall
     >>> seconds = measure(Kendall(), Kendall().prepare(np.random.default_rng(0).normal(size=(4, 50))))
-    >>> 0 < seconds.of_tile(10, 10) < 0.1
+    >>> seconds.of_tile(20, 20) > seconds.of_tile(10, 10) > 0
     True
     """
-    kernel.tile(*_tile(prepared, 2))  # compiles, which is no part of the time
-    side, fitting = 2, min(LARGEST, ROOM // (2 * prepared.nbytes // len(prepared) + 64 * SAMPLES))
+    kernel.tile(*_tile(prepared, 2))  # compiles before the time is taken
+    side, fitting = 2, min(LARGEST, ROOM // (2 * prepared.nbytes // len(prepared) + RESULT_BYTES))
     with ThreadPoolExecutor(side_by_side) as pool:
         before, last, growth = 0.0, _seconds(pool, side_by_side, kernel, prepared, side), 4.0
         while (last < ENOUGH or growth < QUADRATIC) and growth * last <= PATIENCE and 2 * side <= fitting:
@@ -73,7 +72,7 @@ def measure(kernel: Any, prepared: Any, side_by_side: int = 1) -> TileSeconds:
             before, last = last, _seconds(pool, side_by_side, kernel, prepared, side)
             growth = max(1.0, last / before)
     per_pair = 2 * (last - 2 * before) / side**2
-    if per_pair <= 0 or side == 2:  # all of it is a matter of samples, or lost in the noise
+    if per_pair <= 0 or side == 2:  # the samples take all of it, or it is lost in noise
         return TileSeconds(0.0, last / side**2)
     return TileSeconds(max(0.0, (last - per_pair * side**2) / (2 * side)), per_pair)
 
@@ -93,11 +92,3 @@ def _seconds(pool: ThreadPoolExecutor, side_by_side: int, kernel: Any, prepared:
 def _tile(prepared: Any, side: int) -> tuple[Any, Any]:
     chosen = np.resize(np.arange(len(prepared)), side)
     return prepared.take(chosen), prepared.take(chosen[::-1])
-
-
-@lru_cache(maxsize=64)
-def drawn_samples_seconds(kernel: Any, n: int) -> TileSeconds:
-    """Measure a kernel on drawn samples of n values."""
-    X = kernel.drawn(SAMPLES, n)
-    resolved = kernel.resolve(X)
-    return measure(resolved, resolved.prepare(X))

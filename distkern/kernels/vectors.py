@@ -13,8 +13,8 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_infinite, refuse_nan
 from distkern.io.source import as_source
-from distkern.kernels.algebra import whole_power
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared, whole_power
+from distkern.kernels.planning import bytes_per_tile
 
 MEDIAN_SAMPLES = 1000
 """The median bandwidth is taken over the pairs of at most this many samples."""
@@ -22,7 +22,7 @@ MEDIAN_SAMPLES = 1000
 
 @dataclass(frozen=True)
 class VectorKernel(Kernel):
-    """A kernel on the values of finite vectors, made of inner products with the same bits in every tile."""
+    """A kernel of finite vectors that is a function of inner products, with the same bits in every tile."""
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Keep the values, and square their norms."""
@@ -34,9 +34,11 @@ class VectorKernel(Kernel):
         refuse_nan(X, ids, features)
         refuse_infinite(X, ids, features)
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the padded product and its operands' current features, the result and two intermediates."""
-        return 32 * a * b + 8 * (a + 128) * (b + 128) + 8 * 1024 * (a + b + 256)
+
+@bytes_per_tile.register
+def _(kernel: VectorKernel, a: int, b: int, n: int) -> int:
+    """Bytes of the padded product and its operands' current features, the result and two intermediates."""
+    return 32 * a * b + 8 * (a + 128) * (b + 128) + 8 * 1024 * (a + b + 256)
 
 
 def _inner(A: Prepared, B: Prepared) -> Floats:

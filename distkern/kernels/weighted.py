@@ -15,7 +15,9 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.kernels.base import Prepared
-from distkern.kernels.kendall import OrderingKernel
+from distkern.kernels.kendall import OrderingKernel, valid_ordering
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 RULES = {"hyperbolic": lambda r: 1 / (1 + r), "logarithmic": lambda r: 1 / math.log2(1 + r)}
 """Weight of rank r = 1 (the most preferred), 2, …, by the name of the rule."""
@@ -110,11 +112,6 @@ class WeightedKendall(OrderingKernel):
                 "rank, or the name of a rule"
             )
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether order, codes and ties are those of rankings, and no more items take part than there are."""
-        kept = A.arrays.get("kept", np.zeros(1, dtype=np.int64))
-        return super().is_sound(A) and bool(((kept >= 0) & (kept <= A.arrays["order"].shape[1])).all())
-
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         return self._values(A, B)
@@ -122,10 +119,6 @@ class WeightedKendall(OrderingKernel):
     def diagonal(self, A: Prepared) -> Floats:
         """Σ of the squared weights of the pairs that a sample does not tie."""
         return A.arrays["squares"].copy()
-
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the result, and of one pair's items while they are merged."""
-        return 8 * a * b + 56 * n
 
     @property
     def _weighs_ranks(self) -> bool:
@@ -158,6 +151,19 @@ class WeightedKendall(OrderingKernel):
             sides = a["codes"], a["weights"], b["order"], b["codes"], b["weights"], b["kept"]
             weighted_tile(additive, *sides, A is B, values)
         return values
+
+
+@is_valid.register
+def _(kernel: WeightedKendall, A: Prepared) -> bool:
+    """Whether order, codes and ties are those of rankings, and the numbers of weighted items are possible."""
+    kept = A.arrays.get("kept", np.zeros(1, dtype=np.int64))
+    return valid_ordering(kernel, A) and bool(((kept >= 0) & (kept <= A.arrays["order"].shape[1])).all())
+
+
+@bytes_per_tile.register
+def _(kernel: WeightedKendall, a: int, b: int, n: int) -> int:
+    """Bytes of the result, and of one pair's items while they are merged."""
+    return 8 * a * b + 56 * n
 
 
 def _checked_rule(u: str | Sequence[float]) -> str | tuple[float, ...]:

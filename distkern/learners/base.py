@@ -13,7 +13,8 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel
+from distkern.kernels.base import Kernel, check_source
+from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.checks import (
     BLOCKS_OF_VIEW,
     memory_at_work,
@@ -135,7 +136,7 @@ class KernelEstimator(BaseEstimator):
             source = self._samples(X, reset=True)
             self.kernel_ = self.kernel.resolve(source, 0)
             self._require_memory(len(source), len(source), memory_limit)
-            self.prepared_ = self.kernel_.prepare(self.kernel_.checked(source))
+            self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
             return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
         X = self._matrix(X, reset=True)
         require_square(X)
@@ -177,7 +178,7 @@ class KernelEstimator(BaseEstimator):
     def _require_memory(self, rows: int, cols: int, memory_limit: int | str | None) -> None:
         """Refuse kernel values between raw samples that do not fit in this process."""
         at_work = 16 * rows * cols + memory_at_work(rows, cols, BLOCKS_OF_VIEW)
-        needed = max(self.kernel_.bytes_per_tile(rows, cols, self.n_features_in_), at_work)
+        needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), at_work)
         require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
 
 

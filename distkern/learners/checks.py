@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
+from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.engine.memory import available_memory
@@ -96,8 +97,13 @@ def require_memory(needed: int, limit: int | str | None, what: str) -> None:
     if needed > allowed:
         source = f"{MEMORY_FRACTION:.0%} of the memory available now" if limit is None else "memory_limit"
         raise MemoryLimitError(
-            f"{what} needs {needed:,} bytes of memory and {allowed:,} are allowed ({source}): use fewer samples or a "
-            "machine with more memory, or raise memory_limit="
+            "{what} needs {needed:,} bytes of memory and {allowed:,} are allowed ({source}): use fewer samples or a "
+            "machine with more memory{limit}",
+            what=what,
+            needed=needed,
+            allowed=allowed,
+            source=source,
+            limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
 from distkern.learners.checks import as_training_gram, memory_at_work, require_memory
 from distkern.solvers.neighbors import nearest
@@ -150,7 +151,12 @@ def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None =
     distances, connectivities = f"{prefix}distances", f"{prefix}connectivities"
     taken = [name for name in (distances, connectivities) if name in adata.obsp] + ([key] if key in adata.uns else [])
     if taken and not overwrite:
-        raise InputError(f"the AnnData holds {taken[0]!r} already: give another key_added=, or pass overwrite=True")
+        raise InputError(
+            "the AnnData holds {taken!r} already: give another {key_added}, or pass {overwrite}",
+            taken=taken[0],
+            key_added=Argument("key_added"),
+            overwrite=Argument("overwrite", True),
+        )
     adata.obsp[distances] = neighbors.distance_graph
     adata.obsp[connectivities] = neighbors.connectivities
     adata.uns[key] = {

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
 from distkern.core.errors import MemoryLimitError
+from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.checks import memory_allowed, refused_as_ours
 from distkern.learners.folds import Split
@@ -100,8 +101,13 @@ class Together:
         of_fold = vector_bytes(m, m, models * len(self.machines.sides))
         if of_fold > self._memory:
             raise MemoryLimitError(
-                f"evaluating {models} values of C on {m:,} samples needs {of_fold:,} bytes of memory at least and "
-                f"{self._memory:,} are allowed: choose from fewer values, or raise memory_limit="
+                "evaluating {values} values of C on {samples:,} samples needs {needed:,} bytes of memory at least and "
+                "{allowed:,} are allowed: choose from fewer values{limit}",
+                values=models,
+                samples=m,
+                needed=of_fold,
+                allowed=self._memory,
+                limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
             )
         return max(1, self._memory // (VECTORS_SHARE * of_fold))
 

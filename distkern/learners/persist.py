@@ -20,10 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing, written_whole
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array
 from distkern.engine.memory import share_of
-from distkern.kernels.base import FEATURE_BYTES, Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
+from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
 from distkern.learners.cluster import KernelKMeans
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
@@ -158,7 +160,7 @@ def _is_sound(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
         known |= {array.shape[-1] for array in prepared.arrays.values() if array.ndim > 1}
         known |= {int(array[0]) for name, array in prepared.arrays.items() if name.endswith("features")}
     room = share_of(None, 1) // FEATURE_BYTES
-    return any(features <= room and kernel.could_have_prepared(prepared, features) for features in known)
+    return any(features <= room and could_have_prepared(kernel, prepared, features) for features in known)
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
@@ -189,8 +191,10 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
 def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
     if not hasattr(gram, "prepared_columns"):
         raise InputError(
-            "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from "
-            "compute_gram or a slice of it, or without gram="
+            "this Gram matrix holds kernel values only, not the samples they came from: save with a matrix from {call} "
+            "or a slice of it, or without {gram}",
+            call=Call("compute_gram"),
+            gram=Argument("gram"),
         )
     prepared = gram.prepared_columns()
     if gram.n_features is None and not _is_sound(gram.kernel, prepared, None):

@@ -15,7 +15,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Kernel, Prepared, prepare_source
 from distkern.learners.checks import refuse_other_columns, row_blocks
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
@@ -175,7 +175,7 @@ class PreparedColumns:
         source = as_source(X)
         known = source.shape[1] if self.n_features is None else self.n_features
         source = source.like(known, self.dropped, self.features, "X")
-        rows = self.kernel.prepared_like(self._prepared, source)
+        rows = prepare_source(self.kernel, source, like=self._prepared)
         return ArrayGram(
             self.kernel.tile(rows, self._prepared),
             row_diag=self.kernel.diagonal(rows),

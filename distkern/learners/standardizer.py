@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
+from distkern.kernels.base import check_source
 from distkern.learners.base import KernelEstimator
 from distkern.learners.checks import read_matrix
 from distkern.operators.array import ArrayGram
@@ -170,7 +171,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
     def _cross(self, source: Source) -> BaseGram:
         """Kernel between raw samples and the training samples; the training samples themselves are recognised."""
         self._require_memory(len(source), len(self.prepared_), self.memory_limit)
-        prepared = self.kernel_.prepare(self.kernel_.checked(source))
+        prepared = self.kernel_.prepare(check_source(self.kernel_, source))
         if _same_arrays(prepared, self.prepared_):
             return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
         values = ArrayGram(self.kernel_.tile(prepared, self.prepared_), row_ids=source.ids)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import Numbers, PairWork, Seen, State, numbers_at, strips
@@ -244,8 +245,14 @@ class BaseGram(ABC):
         """
         if self.nbytes > max_bytes:
             raise MemoryLimitError(
-                f"the matrix {self.shape[0]} × {self.shape[1]} takes {self.nbytes:,} bytes in memory, more than the "
-                f"{max_bytes:,} allowed: read it by block(), or pass max_bytes= to to_numpy()"
+                "the matrix {rows} × {cols} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: raise "
+                "{max_bytes}{block}",
+                rows=self.shape[0],
+                cols=self.shape[1],
+                needed=self.nbytes,
+                allowed=max_bytes,
+                max_bytes=Argument("max_bytes"),
+                block=OptionalPart(" of to_numpy(), or read it by {block}()", block=Call("block")),
             )
         return self.block(slice(None), slice(None))
 
@@ -269,7 +276,8 @@ def _found(wanted: Indices, given: Indices) -> tuple[Indices, Indices]:
 def _without_samples() -> InputError:
     return InputError(
         "this Gram matrix holds kernel values only, not the samples they came from: compute the kernel between the new "
-        "samples and the training samples, or use a Gram matrix from compute_gram"
+        "samples and the training samples, or use a Gram matrix from {call}",
+        call=Call("compute_gram"),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
@@ -247,8 +248,14 @@ class LowRankGram(BaseGram):
         needed = 8 * len(self) * self.rank
         if needed > max_bytes:
             raise MemoryLimitError(
-                f"the embedding {len(self)} × {self.rank} takes {needed:,} bytes in memory, more than the "
-                f"{max_bytes:,} allowed: pass over embedding_blocks(), or raise max_bytes="
+                "the embedding {samples} × {rank} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: "
+                "raise {max_bytes}{blocks}",
+                samples=len(self),
+                rank=self.rank,
+                needed=needed,
+                allowed=max_bytes,
+                max_bytes=Argument("max_bytes"),
+                blocks=OptionalPart(", or pass over {blocks}()", blocks=Call("embedding_blocks")),
             )
         return self._rows.read()
 

@@ -23,6 +23,7 @@ from distkern.compiled.significance import (
     variance_tile,
 )
 from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError, SampleError
+from distkern.core.sentences import Call
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.core.validation import name_of
@@ -162,8 +163,12 @@ def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohor
     needed, may = 8 * n * n * (1 + pvalue) + 18 * m * n, share_of(limit, 1)
     if needed > may:
         raise MemoryLimitError(
-            f"the matrix of {n:,} features takes {readable_bytes(needed)} with the cohort and may take "
-            f"{readable_bytes(may)}: choose features, or compute_gram(Kendall(ties='b'), X.T, store=...) and read parts"
+            "the matrix of {features:,} features takes {needed} with the cohort and may take {allowed}: choose "
+            "features, or store the matrix of the transposed cohort with {call} and read parts of it",
+            features=n,
+            needed=readable_bytes(needed),
+            allowed=readable_bytes(may),
+            call=Call("compute_gram"),
         )
     features = np.empty((n, m))
     height = max(1, STRIP_ENTRIES // n)

@@ -12,8 +12,7 @@ import numpy as np
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.typing import Floats, Indices, Spec
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram
+from distkern.gram.base import StoredGram
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.operators.base import BaseGram
@@ -174,7 +173,7 @@ def _said(
 ) -> Spec:
     labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
     of = f"{k} cluster{'s' * (k != 1)} of {len(labels):,} samples"
-    info = subject.gram.info() if isinstance(subject.gram, Gram | NystromGram) else None
+    info = subject.gram.info() if isinstance(subject.gram, StoredGram) else None
     sizes = np.bincount(labels, minlength=k)
     return {
         "title": title or (f"{subject.words.name}: {of}" if subject.words else of),

@@ -15,8 +15,7 @@ from distkern._version import __version__
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Spec
 from distkern.core.units import readable_bytes, readable_seconds
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram
+from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
 from distkern.plot.ordering import Classes, Drawn
 from distkern.plot.summary import METRIC_NAMES, as_percent, chosen_C
@@ -41,7 +40,7 @@ def title_of(gram: BaseGram, words: KernelWords | None) -> str:
 
 def kernel_words(gram: BaseGram) -> KernelWords | None:
     """The kernel of a stored matrix in words; a bare matrix of values does not know its kernel."""
-    return describe(gram.kernel) if isinstance(gram, Gram | NystromGram) else None
+    return describe(gram.kernel) if isinstance(gram, StoredGram) else None
 
 
 def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, labelled: bool) -> None:
@@ -208,7 +207,7 @@ def off_diagonal_range(values: Floats) -> tuple[float, float]:
 
 def cohort_rows(gram: BaseGram) -> Rows:
     """Where the samples came from, as far as the matrix knows."""
-    if not isinstance(gram, Gram | NystromGram):
+    if not isinstance(gram, StoredGram):
         return [("Samples", f"{len(gram):,}")]
     info = gram.info()
     return [
@@ -260,7 +259,7 @@ def run_rows(info: Spec) -> list[list[str]]:
 def version_rows(gram: BaseGram | None) -> Rows:
     """Versions of what made the matrix and the page."""
     rows = [("distkern", __version__)]
-    if isinstance(gram, Gram | NystromGram) and gram.info()["version"] != __version__:
+    if isinstance(gram, StoredGram) and gram.info()["version"] != __version__:
         rows.append(("distkern that made the store", str(gram.info()["version"])))
     rows.append(("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"))
     for name in PACKAGES:

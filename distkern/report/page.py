@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.sentences import Argument
 from distkern.core.typing import Spec
-from distkern.gram.handle import Gram
-from distkern.gram.nystrom import NystromGram
+from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
 from distkern.plot.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
 from distkern.plot.summary import as_percent, chosen_C
@@ -98,7 +98,10 @@ def _check(
 ) -> None:
     if evaluation is None:
         if reference is not None:
-            raise InputError("there is a reference and no evaluation to compare it with: pass evaluation=")
+            raise InputError(
+                "there is a reference and no evaluation to compare it with: pass {evaluation}",
+                evaluation=Argument("evaluation"),
+            )
         return
     from distkern.learners.selection import Evaluation  # scikit-learn is needed for pages of an evaluation only
 
@@ -124,7 +127,7 @@ def _said(
 ) -> Spec:
     """Everything that the page says in words and numbers."""
     words = content.kernel_words(matrix)
-    info = matrix.info() if isinstance(matrix, Gram | NystromGram) else None
+    info = matrix.info() if isinstance(matrix, StoredGram) else None
     said: Spec = {
         "title": title or content.title_of(matrix, words),
         "kernel": words,

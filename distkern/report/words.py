@@ -1,4 +1,4 @@
-"""A kernel in words: its name, formula, parameters and source, from its class and its docstring."""
+"""Description of a kernel for readers: name, formula, parameters and source, from its class and docstring."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import distkern
-from distkern.kernels.base import Kernel
-from distkern.kernels.registry import KERNELS
+from distkern.kernels.base import Kernel, is_ours
 
-PAIRS = "n_c and n_d count the pairs of features that x and y order the same way and opposite ways"
+PAIRS = "n_c and n_d count the pairs of features that x and y order in the same way and in opposite ways"
 UNTIED = "t_x counts the pairs that x does not tie"
 
 
 @dataclass(frozen=True)
 class KernelWords:
-    """What a reader needs to know of a kernel.
+    """Description of a kernel.
 
     Parameters
     ----------
     name
-        What people call it.
+        Common name.
     formula
-        k(x, y), with every parameter that has a number as that number where the formula is short enough.
+        k(x, y), with the values of the parameters where the formula is short enough.
     meaning
-        What the symbols are.
+        Meaning of the symbols.
     source
-        Where it was published, as its docstring states.
+        Publication, as the docstring states it.
     code
         Python that makes it, with ``import distkern as dk``.
     operands
-        For a sum, product, multiple or power, what it is made of.
+        Kernels in a sum, product, multiple or power.
     """
 
     name: str
@@ -45,7 +44,7 @@ class KernelWords:
 
 
 def describe(kernel: Kernel) -> KernelWords:
-    """Put a kernel into words.
+    """Describe a kernel for readers.
 
     Examples
     --------
@@ -76,7 +75,13 @@ def code(kernel: Kernel) -> str:
     plain = not any(isinstance(value, Kernel) for value in kernel.get_params().values())
     if plain and type(kernel).__name__ in distkern.__all__:
         return f"dk.{kernel!r}"
-    return f"dk.from_spec({kernel.spec()!r})" if kernel.name in KERNELS else repr(kernel)
+    return f"dk.from_spec({kernel.spec()!r})" if is_ours(type(kernel).__module__) else _code_of_user(kernel)
+
+
+def _code_of_user(kernel: Kernel) -> str:
+    """Python that makes a kernel which is not part of distkern, once its module is imported."""
+    module = type(kernel).__module__
+    return repr(kernel) if module == "__main__" else f"{module}.{kernel!r}"
 
 
 def _kendall(params: dict[str, Any]) -> tuple[str, str, str]:
@@ -112,7 +117,7 @@ def _number(value: Any) -> str:
 
 
 def _source(lines: list[str]) -> str:
-    """Take the sentence that begins with ``Source:`` out of a docstring, up to the end of its paragraph."""
+    """Text of a docstring from ``Source:`` to the end of the paragraph."""
     starts = [position for position, line in enumerate(lines) if line.startswith("Source:")]
     if not starts:
         return ""
@@ -122,5 +127,5 @@ def _source(lines: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Drop the marks of emphasis and of code."""
+    """Remove the markup of emphasis and of code."""
     return re.sub(r"[*`]", "", text)

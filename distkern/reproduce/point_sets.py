@@ -23,7 +23,7 @@ from distkern.core.bags import Bags
 from distkern.core.images import bags_from_images
 from distkern.core.typing import Array, Floats, Indices
 from distkern.datasets import load_mnist
-from distkern.kernels.bags.based import KernelBhattacharyya
+from distkern.kernels.bags.kernelized import KernelBhattacharyya
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.nested import Together

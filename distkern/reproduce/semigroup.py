@@ -32,7 +32,7 @@ from distkern.core.events import Listener, Progress, silent
 from distkern.core.images import bags_from_images
 from distkern.core.typing import Array, Floats
 from distkern.datasets import load_mnist
-from distkern.kernels.bags.based import KernelBhattacharyya, KernelIGV
+from distkern.kernels.bags.kernelized import KernelBhattacharyya, KernelIGV
 from distkern.kernels.base import Kernel
 from distkern.kernels.lowrank import LowRank
 from distkern.kernels.vectors import Gaussian, Polynomial

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
@@ -135,8 +136,11 @@ def gradient_bytes(samples: int, columns: int) -> int:
 def _require(needed: int, memory: int) -> None:
     if needed > memory:
         raise MemoryLimitError(
-            f"the system needs {needed:,} bytes of memory and {memory:,} are allowed: raise memory_limit=, solve for "
-            "fewer targets at a time, or take the conjugate gradients, which do not hold the matrix"
+            "the system needs {needed:,} bytes of memory and {allowed:,} are allowed: {limit}solve for fewer targets "
+            "at a time, or take the conjugate gradients, which do not hold the matrix",
+            needed=needed,
+            allowed=memory,
+            limit=OptionalPart("raise {memory_limit}, ", memory_limit=Parameter("memory_limit")),
         )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from distkern.compiled import smo
 from distkern.core.errors import MemoryLimitError
+from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
@@ -63,8 +64,12 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     least = 0 if isinstance(gram, ArrayGram) else 4 * min(size, FEWEST) ** 2
     if memory < vectors or room < least:
         raise MemoryLimitError(
-            f"training on {size:,} samples needs {vectors + int(least / SHARE):,} bytes of memory at least and "
-            f"{memory:,} are allowed: use fewer samples or a machine with more memory, or raise memory_limit="
+            "training on {samples:,} samples needs {needed:,} bytes of memory at least and {allowed:,} are allowed: "
+            "use fewer samples or a machine with more memory{limit}",
+            samples=size,
+            needed=vectors + int(least / SHARE),
+            allowed=memory,
+            limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
         )
     return room
 

@@ -17,6 +17,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Spec
 from distkern.store.addresses import explained, is_remote, refuse_beyond_memory
 from distkern.store.layout import Layout, arrays_of, as_json, holds_names, unpacked_bytes
@@ -107,7 +108,12 @@ class StoredArrays:
         """
         found = self.decoded(name, where)
         if found is None:
-            raise CorruptTileError(f"{name!r} of {self.path!r} is damaged: compute it with overwrite=True")
+            raise CorruptTileError(
+                "{array!r} of {store!r} is damaged: compute it with {overwrite}",
+                array=name,
+                store=self.path,
+                overwrite=Argument("overwrite", True),
+            )
         return found
 
     def decoded(self, name: str, where: Any = ...) -> Array | None:

@@ -13,6 +13,7 @@ import google_crc32c
 import numpy as np
 
 from distkern.core.errors import CorruptTileError, IncompleteGramError, StoreError
+from distkern.core.sentences import Argument, Call, OptionalPart, SameCall
 from distkern.core.typing import Array, Indices, Spec
 from distkern.io.digests import fingerprint
 from distkern.store.grid import generations
@@ -59,7 +60,12 @@ def written_whole(side: str, what: str, meta: Spec) -> str:
 
 def grown_since(path: str) -> StoreError:
     """Say that a store has grown since it was opened."""
-    return StoreError(f"{path!r} has grown since it was opened: open it again with open_gram")
+    return StoreError(
+        "{store!r} has grown since it was opened: {reopen}repeat {again}",
+        store=path,
+        reopen=OptionalPart("open it again with {call} and ", call=Call("open_gram")),
+        again=SameCall(),
+    )
 
 
 class Arrays(Protocol):
@@ -116,7 +122,10 @@ class StoredSamples:
         count = self._samples
         if not (isinstance(names, list) and len(names) == count and all(isinstance(name, str) for name in names)):
             raise CorruptTileError(
-                f"the names of the {self.side} of {self._store.path!r} are damaged: compute it with overwrite=True"
+                "the names of the {axis} of {store!r} are damaged: compute it with {overwrite}",
+                axis=self.side,
+                store=self._store.path,
+                overwrite=Argument("overwrite", True),
             )
         return tuple(names)
 
@@ -128,7 +137,10 @@ class StoredSamples:
         index = self._store.read(written_whole(self.side, "index", self._store.meta))
         if checksum(index) != self._store.meta["index"][self.side] or index.min() < 0 or index.max() >= self.count:
             raise CorruptTileError(
-                f"which {self.side} of {self._store.path!r} are equal is damaged: compute it with overwrite=True"
+                "the record of equal {axis} of {store!r} is damaged: compute it with {overwrite}",
+                axis=self.side,
+                store=self._store.path,
+                overwrite=Argument("overwrite", True),
             )
         return index.astype(np.intp)
 
@@ -149,8 +161,10 @@ class StoredSamples:
         known = meta["fingerprint"].get(self.side)  # none of landmarks, which are samples of the rows
         if known not in (None, fingerprint(every, meta["n_features"])):
             raise CorruptTileError(
-                f"the digests of the {self.side} of {self._store.path!r} do not match their checksum: bring back a "
-                "copy of them, or compute it with overwrite=True; the matrix can be read as it is, and not grow"
+                "{damage}: bring back a copy of them, or compute it with {overwrite}; the matrix can be read as it is, "
+                "and not grow",
+                damage=f"the digests of the {self.side} of {self._store.path!r} do not match their checksum",
+                overwrite=Argument("overwrite", True),
             )
         return every
 
@@ -223,7 +237,11 @@ class StoredSamples:
         arrays, names = {}, list(self.names if only is None else only)
         made = {name: generation_of(expected[name]) for name in names}
         if 0 in made.values():
-            raise IncompleteGramError(f"{where} are not there yet: run compute_gram again, it goes on from there")
+            raise IncompleteGramError(
+                "{where} are not there yet: run {call} again, it goes on from there",
+                where=where,
+                call=Call("compute_gram"),
+            )
         unheard_of = any(generation > len(self._counts) for generation in made.values())
         if unheard_of and self._store.has_changed():
             raise grown_since(self._store.path)
@@ -232,8 +250,11 @@ class StoredSamples:
         for name, array in zip(names, self._store.decoded_together(parts), strict=True):
             if unheard_of or array is None or checksum(array, made[name]) != expected[name]:
                 raise CorruptTileError(
-                    f"{where} do not match their checksum: run repair_gram({self._store.path!r}), which unmarks them, "
-                    "then compute_gram with the same data (all samples, where some were added), to prepare them again"
+                    "{damage}: run {repair}, which unmarks them, then {compute} with the same data (all samples, where "
+                    "some were added), to prepare them again",
+                    damage=f"{where} do not match their checksum",
+                    repair=Call("repair_gram", (self._store.path,)),
+                    compute=Call("compute_gram"),
                 )
             self._store.bytes_read += array.nbytes
             arrays[name] = array

@@ -17,8 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 from distkern._version import __version__
-from distkern.core.errors import DistkernError, StoreError
+from distkern.core.errors import DistkernError, KernelNotFoundError, StoreError
 from distkern.core.typing import Spec
+from distkern.kernels.planning import stored_dtype
 from distkern.kernels.registry import from_spec
 from distkern.store.addresses import refuse_beyond_memory
 from distkern.store.layout import FORMAT, Layout, arrays_of, grid_of, growing_axes, holds_names, plan_checksum
@@ -308,10 +309,12 @@ def _check_kernels(path: str, meta: Spec) -> None:
     """Build the kernels, and compare what they store with what is there."""
     try:
         kernel, stored = from_spec(meta["kernel"]), from_spec(meta["stored"])
-        types = {stored.stored_dtype(meta["n_features"], dtype) for dtype in ("float64", "float32")}
+        types = {stored_dtype(stored, meta["n_features"], dtype) for dtype in ("float64", "float32")}
         right = kernel.stored() == stored and meta["dtype"] in types
         right &= all(meta["prepared"].get(name, [None, None])[1] == [] for name in kernel.summary)
         right &= meta["n_features"] > 1 or not kernel.summary  # which counts pairs of features
+    except KernelNotFoundError:
+        raise
     except (DistkernError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise damaged(path, f"its kernel cannot be built: {_short(str(error))}") from None
     if not right:

@@ -22,6 +22,7 @@ from distkern.core.errors import (
     StoreError,
     StoreMismatchError,
 )
+from distkern.core.sentences import Call, OptionalPart, SameCall
 from distkern.core.typing import Array, Floats, Spec
 from distkern.store.addresses import explained, place
 from distkern.store.arrays import StoredArrays
@@ -110,7 +111,11 @@ class GramStore(StoredArrays):
             lies = at(where)
             meta = _plan_at(lies)
             if meta is None and not lies.exists():
-                raise StoreError(f"there is no store at {where!r}: check the path, or make one with compute_gram")
+                raise StoreError(
+                    "there is no store at {store!r}: check the path, or make one with {call}",
+                    store=where,
+                    call=Call("compute_gram"),
+                )
         if meta is None:
             raise StoreError(f"{where!r} is not a distkern store: give the path of one, or another path to make one")
         return cls(lies, meta)
@@ -145,8 +150,11 @@ class GramStore(StoredArrays):
         where = f"tile ({i}, {j}) of {self.path!r} (rows {top}–{bottom - 1}, columns {left}–{right - 1})"
         if mark == 0:
             raise IncompleteGramError(
-                f"{where} is not computed yet: run compute_gram again, or append_gram where samples were being added; "
-                "it goes on where it stopped"
+                "{where} is not computed yet: run {compute} again, or {append} where samples were being added; it goes "
+                "on where it stopped",
+                where=where,
+                compute=Call("compute_gram"),
+                append=Call("append_gram"),
             )
         unheard_of = generation_of(mark) > len(self.generations)
         if unheard_of and self.has_changed():
@@ -154,8 +162,9 @@ class GramStore(StoredArrays):
         stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
         if unheard_of or stored is None or checksum(stored, generation_of(mark)) != mark:
             raise CorruptTileError(
-                f"{where} does not match its checksum: recompute it with repair_gram({self.path!r}), or "
-                f"`distkern verify --repair {self.path}`"
+                "{damage}: recompute it with {repair}",
+                damage=f"{where} does not match its checksum",
+                repair=Call("repair_gram", (self.path,)),
             )
         self.bytes_read += stored.nbytes
         return stored
@@ -340,7 +349,12 @@ def same_store(path: str, store_id: str) -> GramStore:
     """
     store = GramStore.opened(path)
     if store.meta["id"] != store_id:
-        raise StoreMismatchError(f"{path!r} was replaced, or has grown, since this handle was made: use open_gram")
+        raise StoreMismatchError(
+            "{store!r} was replaced, or has grown, since it was opened: {reopen}repeat {again}",
+            store=path,
+            reopen=OptionalPart("open it again with {call} and ", call=Call("open_gram")),
+            again=SameCall(),
+        )
     return store
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distkern.core.errors import CorruptTileError
+from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices, Spec
 from distkern.store.samples import checksum
 
@@ -20,7 +21,9 @@ def sample_in(path: str, sample: Spec) -> tuple[Indices, Floats]:
     pairs, values = np.array(sample["pairs"], dtype=np.intp).reshape(2, -1), np.array(sample["values"], dtype=float)
     if checksum(values) != sample["checksum"]:
         raise CorruptTileError(
-            f"the true entries in {path!r} do not match their checksum: compute it with overwrite=True"
+            "{damage}: compute it with {overwrite}",
+            damage=f"the true entries in {path!r} do not match their checksum",
+            overwrite=Argument("overwrite", True),
         )
     return pairs, values
 

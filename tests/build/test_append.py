@@ -564,7 +564,7 @@ def test_a_pickled_handle_is_not_another_matrix_later(tmp_path):
     kept = pickle.dumps(gram)
     np.testing.assert_array_equal(pickle.loads(kept).to_numpy(), Kendall()(X[:20]))
     append_gram(gram, X[20:])
-    with pytest.raises(StoreMismatchError, match="has grown, since this handle"):
+    with pytest.raises(StoreMismatchError, match="has grown, since it was opened"):
         pickle.loads(kept)
 
 

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 import distkern
-from distkern.cli.errors import in_cli_words
 from distkern.cli.main import main
 from distkern.core.errors import MemoryLimitError, MissingExtraError, StoreError, TaskError
 
@@ -116,23 +115,6 @@ def test_unknown_commands_and_options_are_wrong_usage(run):
     assert run("gramm").exit_code == 2
     assert run("info", "x.zarr", "--jsn").exit_code == 2
     assert run("gram", "only-input.csv", "--kernel", "kendall").exit_code == 2
-
-
-@pytest.mark.parametrize(
-    ("python", "words"),
-    [
-        ("give the file that holds them as labels=", "give the file that holds them as --labels FILE"),
-        ("write label='relapse', and", "write --label 'relapse', and"),
-        ("state its separator with sep=", "state its separator with --sep"),
-        ("another path, or overwrite=True to replace it", "another path, or --overwrite to replace it"),
-        ("run compute_gram again", "run `distkern gram` again"),
-        ("recompute it with repair_gram('a.zarr'), or `x`", "recompute it with `x`"),
-        ("a larger disk, or dtype=\"float32\" for", "a larger disk, or --dtype float32 for"),
-        ("or use Kendall(ties=\"zero\"), where", "or use --kernel kendall --ties zero, where"),
-    ],
-)  # fmt: skip
-def test_advice_names_options_and_not_arguments(python, words):
-    assert in_cli_words(python) == words
 
 
 def test_no_colour_and_no_bar_off_a_terminal(cohort):

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from distkern.core.bag_rows import split_rows
-from distkern.core.bags import Bags
+from distkern.core.bags import Bags, split_rows
 from distkern.core.errors import InputError
 from distkern.core.images import bags_from_images
 from distkern.io.source import as_source

@@ -38,7 +38,7 @@ def test_same_call_on_a_new_cluster_goes_on_after_the_scheduler_was_killed(X, st
 
     with processes(tmp_path, tally) as cluster:
         cluster.worker()
-        with pytest.raises(TaskError, match="what had finished is stored, and the same call with a new client goes on"):
+        with pytest.raises(TaskError, match="the same call with a new client as executor= goes on from there"):
             call(cluster, progress=Disturbance(10, lambda: kill(cluster.scheduler)))
     done = tiles_done(store)
     assert 10 <= done < TILES

@@ -5,6 +5,7 @@ from contracts import KernelContract
 from sklearn.base import clone
 
 from distkern import Gaussian, InputError, InputTypeError, Kendall, Linear, Mallows, SampleError, from_spec
+from distkern.kernels.base import Sum
 
 
 class TestSum(KernelContract):
@@ -80,8 +81,6 @@ def test_only_whole_powers_are_kernels(exponent):
 
 
 def test_what_is_no_kernel_is_refused():
-    from distkern.kernels.algebra import Sum
-
     with pytest.raises(TypeError):
         Kendall() + 1
     with pytest.raises(InputTypeError, match="takes kernels"):

@@ -231,7 +231,7 @@ def test_too_many_items_ties_and_wrong_parameters_are_refused():
     with pytest.raises(InputError, match=r"at most 8; the samples have 9: use Mallows"):
         Diffusion(1.0)([list(range(9))])
     with pytest.raises(InputError, match="the samples have 100"):
-        Diffusion(1.0).cost(10, 10, 100)
+        Diffusion(1.0).prepare(np.ones((1, 100)))
     with pytest.raises(SampleError, match=r"sample number 1 ties the features number 0 and number 2.*Mallows"):
         Diffusion(1.0)([[1, 2, 3], [1, 2, 1]])
     with pytest.raises(SampleError, match="ties the features"):

@@ -25,6 +25,7 @@ from distkern import (
 from distkern.compiled.smoothing import STEP, pair_blocks
 from distkern.core.random import sample_keys, uniforms
 from distkern.io.digests import sample_digests
+from distkern.kernels.planning import bytes_per_tile
 
 NOISES = ("uniform", "gaussian", "laplace")
 WINDOWS = (0.0, 1e-200, 0.25, 1.0, 1.0, 3.0, 40.0)
@@ -254,9 +255,9 @@ def test_jitters_follow_the_values_and_not_the_place_of_a_sample():
 
 def test_the_plan_counts_the_blocks_of_pairs():
     exact = SmoothedKendall(1.0)
-    assert exact.bytes_per_tile(64, 64, 400) > 2 * 64 * STEP * 8
+    assert bytes_per_tile(exact, 64, 64, 400) > 2 * 64 * STEP * 8
     copies = SmoothedKendall(1.0, "monte-carlo", draws=10)
-    assert copies.bytes_per_tile(500, 500, 400) > 16 * 10 * 10 * 500
+    assert bytes_per_tile(copies, 500, 500, 400) > 16 * 10 * 10 * 500
     assert copies.prepare(np.zeros((2, 30))).arrays["copies.order"].shape == (2, 10, 30)
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import KernelCenterer
 from distkern.build.compute import compute_gram
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
-from distkern.kernels.bags.based import MeanMap
+from distkern.kernels.bags.kernelized import MeanMap
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.persist import load_model, save_model

@@ -10,6 +10,7 @@ from itertools import islice
 from distributed import Client, get_worker
 
 from distkern.core.errors import InputTypeError, TaskError
+from distkern.core.sentences import Argument, OptionalPart, SameCall
 from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 from distkern.engine.dask.futures import Futures
 from distkern.engine.dask.worker import compare_workers, this_worker
@@ -164,6 +165,9 @@ class Dask(Executor):
         if self.client.status in ("connecting", "newly-created"):
             return NO_SCHEDULER
         raise TaskError(
-            f"the connection to the Dask scheduler at {self._address} is lost; what had finished is stored, and the "
-            "same call with a new client goes on from there"
+            "the connection to the Dask scheduler at {address} is lost; what had finished is stored, and {again}"
+            "{client} goes on from there",
+            address=self._address,
+            again=SameCall(),
+            client=OptionalPart(" with a new client as {executor}", executor=Argument("executor")),
         )

@@ -13,6 +13,7 @@ from distributed import CancelledError, Client, as_completed
 from distributed.scheduler import KilledWorker, NoWorkerError
 
 from distkern.core.errors import TaskError
+from distkern.core.sentences import SameCall
 from distkern.engine.base import Failure, failed
 
 RETRIES = 3
@@ -103,8 +104,10 @@ class Futures:
     def _count_error(self, submission: _Submission, error: Exception) -> Iterator[Failure]:
         if isinstance(error, NoWorkerError):  # not an error of the task
             raise TaskError(
-                f"the cluster has had no worker for {error.timeout:,.0f} s, as long as it is set to wait; what had "
-                "finished is stored, and the same call goes on from there once there are workers"
+                "the cluster has had no worker for {seconds:,.0f} s, as long as it is set to wait; what had finished "
+                "is stored, and {again} goes on from there once there are workers",
+                seconds=error.timeout,
+                again=SameCall(),
             ) from error
         if not isinstance(error, KilledWorker):
             yield failed(submission.task, error)

@@ -1,4 +1,4 @@
-"""The entropy kernel between weighted sets of points: on their atoms, or on densities smoothed around them."""
+"""The entropy kernel between bags: of the distributions on their points, or of smoothed densities."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import atom_pairs, density_pairs
-from distkern.core.bag_rows import split_rows
+from distkern.core.bags import split_rows
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.source import as_source
-from distkern.kernels.bags.gaussian import BagKernel, check_number, refuse_other_points
-from distkern.kernels.bags.points import points_of
-from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.kernels.bags.bag_kernel import BagKernel, check_number, refuse_other_points
+from distkern.kernels.bags.pooled_points import pooled_points
+from distkern.kernels.base import Kernel, Prepared, prepare_source, strips
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import is_valid
 
 WIDER = 1.5
-"""The draws are spread this many times as far as the points of the cohort."""
+"""Standard deviation of the draws relative to that of the points of the cohort."""
 
 DENSITY_BYTES = 2**23
-"""Bytes of squared distances between the draws and the points of a bag, at a time."""
+"""Most bytes of distances between draws and the points of a bag that are computed at a time."""
 
 
 @dataclass(frozen=True)
 class Entropy(BagKernel):
     """k(p, q) = e^(−β J), J = h((p + q)/2) − (h(p) + h(q))/2 with h the entropy: the Jensen–Shannon divergence.
 
-    J is conditionally negative definite, so that k is positive definite at every β.
+    J is conditionally negative definite, so that k is positive definite for every β.
 
     Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 4; Fuglede & Topsøe (2004).
 
@@ -37,20 +39,21 @@ class Entropy(BagKernel):
     beta
         β > 0.
     bandwidth
-        None: p is the distribution on the points themselves, which are equal or not, as for histograms and
+        None: p is the discrete distribution on the points, where two points are equal or not, as for histograms and
         multinomials; exact. A number κ > 0, in the unit of the points: p is smoothed to Σ_i p_i N(x_i, κ² I)
-        (Parzen), and J is the mean over random draws that all bags share, which keeps the kernel positive semidefinite.
+        (Parzen), and J is estimated by the mean over random draws. All bags share the draws, so that the kernel stays
+        positive semidefinite.
     draws, seed
-        Number of the draws, and what they come from; with a bandwidth only.
+        Number and seed of the draws; used with a bandwidth only.
     center, spread
-        Mean and standard deviation of the normal distribution that the draws come from, in each dimension; those of the
-        cohort, widened, when not given.
+        Mean and standard deviation of the normal distribution of the draws, in each dimension; by default the mean of
+        the cohort's points and 1.5 times their standard deviation.
 
     Notes
     -----
-    Samples are `Bags`; for histograms `Bags.from_counts`. O(L log L) a bag and O(L + L') a pair on atoms; with a
-    bandwidth O(L · draws · d) a bag and O(draws) a pair. Values lie in (0, 1]. `standard_error` tells how far an entry
-    may be off for the draws.
+    Samples are `Bags`; for histograms use `Bags.from_counts`. Without a bandwidth O(L log L) per bag and O(L + L') per
+    pair; with one O(L · draws · d) per bag and O(draws) per pair. Values lie in (0, 1]. `standard_error` estimates the
+    error that is due to the draws.
 
     Examples
     --------
@@ -86,18 +89,18 @@ class Entropy(BagKernel):
                 raise InputError("center and spread must be as many numbers as points have dimensions, spread above 0")
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
-        """Settle the number of dimensions, and where the draws come from."""
+        """Fix the number of dimensions and the distribution of the draws."""
         kernel: Any = super().resolve(X, seed)
         if self.bandwidth is None or self.center is not None:
             return kernel
-        points = points_of(X)
+        points = pooled_points(X)
         center = sum(points.read(rows).sum(axis=0) for rows in strips(*points.shape)) / len(points)
         squares = sum(((points.read(rows) - center) ** 2).sum(axis=0) for rows in strips(*points.shape))
         spread = WIDER * np.sqrt(squares / len(points) + self.bandwidth**2)
         return dataclasses.replace(kernel, center=tuple(center.tolist()), spread=tuple(spread.tolist()))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Sort the atoms of each bag; or find its density at each draw, over that of the draws, and its entropy."""
+        """Sort the distinct points of each bag; or compute its density at each draw, divided by that of the draws."""
         weights, points = split_rows(np.ascontiguousarray(X, dtype=np.float64))
         shares = weights / weights.sum(axis=1, keepdims=True)
         if self.bandwidth is None:
@@ -110,7 +113,7 @@ class Entropy(BagKernel):
         return Prepared({"densities": densities, "entropies": -(densities * logs).mean(axis=1)}, start)
 
     def _drawn(self) -> tuple[Floats, Floats]:
-        """The draws (draws, d), and the logarithm of the density that they come from."""
+        """The draws (draws, d), and the log density of their distribution at each."""
         if self.center is None or self.spread is None:
             raise InputError("the draws depend on the cohort: call resolve(X) first, or give center= and spread=")
         scale = np.array(self.spread)
@@ -145,17 +148,12 @@ class Entropy(BagKernel):
             return atom_pairs(a["shares"], a["atoms"], a["counts"], b["shares"], b["atoms"], b["counts"], A is B)
         return density_pairs(a["densities"], a["entropies"], b["densities"], b["entropies"], A is B)
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether the number of atoms of each bag is one."""
-        counts = A.arrays.get("counts")
-        return counts is None or bool(((counts >= 0) & (counts <= A.arrays["atoms"].shape[1])).all())
-
     def diagonal(self, A: Prepared) -> Floats:
         """Ones."""
         return np.ones(len(A))
 
     def standard_error(self, X: Any, Y: Any = None) -> Floats:
-        """Standard error of each entry of ``kernel(X, Y)`` for the draws; 0 on atoms, where nothing is drawn.
+        """Standard error of each entry of ``kernel(X, Y)`` that is due to the draws; 0 without a bandwidth.
 
         Examples
         --------
@@ -167,8 +165,8 @@ class Entropy(BagKernel):
         """
         rows = as_source(X)
         kernel: Any = self.resolve(rows if Y is None else as_source(Y))
-        A = kernel.prepared(rows)
-        B = A if Y is None else kernel.prepared(as_source(Y))
+        A = prepare_source(kernel, rows)
+        B = A if Y is None else prepare_source(kernel, as_source(Y))
         if self.bandwidth is None:
             return np.zeros((len(A), len(B)))
         out = np.empty((len(A), len(B)))
@@ -178,9 +176,18 @@ class Entropy(BagKernel):
                 out[i, j] = self.beta * np.exp(-self.beta * each.mean()) * each.std(ddof=1) / np.sqrt(len(each))
         return out
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the divergences and of the result; preparing takes those of the draws."""
-        return 24 * a * b + 2 * DENSITY_BYTES
+
+@is_valid.register
+def _(kernel: Entropy, A: Prepared) -> bool:
+    """Whether the numbers of atoms of the bags are possible."""
+    counts = A.arrays.get("counts")
+    return counts is None or bool(((counts >= 0) & (counts <= A.arrays["atoms"].shape[1])).all())
+
+
+@bytes_per_tile.register
+def _(kernel: Entropy, a: int, b: int, n: int) -> int:
+    """Bytes of the divergences and of the result, and of the distances to the draws while bags are prepared."""
+    return 24 * a * b + 2 * DENSITY_BYTES
 
 
 def _phi(density: Floats) -> Floats:
@@ -189,14 +196,14 @@ def _phi(density: Floats) -> Floats:
 
 
 def _atoms(shares: Floats, points: Floats) -> dict[str, Array]:
-    """Distinct points of each bag in ascending order, their shares, and their number."""
+    """Distinct points of each bag in ascending order, their weights (sum 1), and their number."""
     bags, length, d = points.shape
-    atoms, held = np.zeros((bags, length, d)), np.zeros((bags, length))
+    atoms, totals = np.zeros((bags, length, d)), np.zeros((bags, length))
     counts = np.empty(bags, dtype=np.int64)
     for row in range(bags):
         given = shares[row] > 0
         distinct, which = np.unique(points[row][given] + 0.0, axis=0, return_inverse=True)
         counts[row] = len(distinct)
         atoms[row, : len(distinct)] = distinct
-        held[row, : len(distinct)] = np.bincount(which.ravel(), weights=shares[row][given], minlength=len(distinct))
-    return {"shares": held, "atoms": atoms, "counts": counts}
+        totals[row, : len(distinct)] = np.bincount(which.ravel(), weights=shares[row][given], minlength=len(distinct))
+    return {"shares": totals, "atoms": atoms, "counts": counts}

@@ -1,4 +1,4 @@
-"""Kernels between bags of features, which those through a base kernel become where that has few of them."""
+"""Kernels between bags of explicit features: what kernels through a base kernel become if it is a `LowRank`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from distkern.compiled.bags import component_pairs, moments
 from distkern.compiled.products import mirror_upper
 from distkern.core.blas import one_blas_thread
 from distkern.core.typing import Array, Floats
-from distkern.kernels.base import Prepared
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.vectors import Linear
 
-TOGETHER = 2**20
-"""Bytes of components that a bag meets at a time."""
+BATCH_BYTES = 2**20
+"""Most bytes of components of other bags that a bag is compared with at a time."""
 
 
 class MeanFeatures(Linear):
@@ -27,14 +28,14 @@ class MeanFeatures(Linear):
 
 
 @dataclass(frozen=True)
-class PrincipalBhattacharyya:
-    """Bhattacharyya's kernel of Gaussians with ``n_components`` principal components, and η in all other directions."""
+class PrincipalBhattacharyya(Kernel):
+    """Bhattacharyya's kernel of Gaussians with ``n_components`` principal components, and variance η elsewhere."""
 
     n_components: int
     eta: float
 
     def prepare_points(self, weights: Floats, points: Floats, start: int = 0) -> Prepared:
-        """Principal components of each bag, scaled by the root of their eigenvalue, and its mean: (k, R, r + 1)."""
+        """Principal components of each bag, each times the root of its eigenvalue, and the mean: (k, R, r + 1)."""
         means, covariances = moments(weights, points)
         bags, R = means.shape
         count = min(self.n_components, R)
@@ -53,7 +54,7 @@ class PrincipalBhattacharyya:
         A.refuse_unlike(B)
         out = np.empty((len(A), len(B)))
         components = B.arrays["components"]
-        step = max(1, TOGETHER // components[0].nbytes)
+        step = max(1, BATCH_BYTES // components[0].nbytes)
         with one_blas_thread():
             for i in range(len(A)):
                 mine = np.ascontiguousarray(A.arrays["components"][i].T)
@@ -68,21 +69,23 @@ class PrincipalBhattacharyya:
         """Ones."""
         return np.ones(len(A))
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of the result, of the components that meet at a time, and of their inner products."""
-        return 24 * a * b + 4 * TOGETHER
+
+@bytes_per_tile.register
+def _(kernel: PrincipalBhattacharyya, a: int, b: int, n: int) -> int:
+    """Bytes of the result, and of the components of a batch and their inner products."""
+    return 24 * a * b + 4 * BATCH_BYTES
 
 
 def component_values(A: Prepared, i: int, B: Prepared, js: slice, crossed: Array, eta: float) -> Floats:
-    """Bhattacharyya's kernel of bag i of A with some of B, from inner products of the components and the means.
+    """Bhattacharyya's kernel between bag i of A and some bags of B, from inner products of components and means.
 
     Parameters
     ----------
     A, i, B, js
-        Blocks with the arrays ``values`` (eigenvalues), ``own`` (components with the own mean), ``squares`` (of the
-        mean) and ``volumes`` (Σ log(1 + λ/η)) of each bag.
+        Blocks with, for each bag, the arrays ``values`` (eigenvalues), ``own`` (inner products of the components with
+        the bag's own mean), ``squares`` (squared norm of the mean) and ``volumes`` (Σ log(1 + λ/η)).
     crossed
-        (J, r + 1, r + 1): components of i with those of the others, the mean in the last place.
+        (J, r + 1, r + 1): inner products of the components of bag i with those of bags js; the mean comes last.
     eta
         η.
     """

@@ -1,4 +1,4 @@
-"""Kernels between weighted sets of points through a base kernel of the points: no coordinates are needed."""
+"""Kernels between bags through a base kernel of the points, which needs no coordinates (the kernel trick)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from scipy.linalg import solve_triangular
 
 from distkern.compiled.bags import complement_pairs
 from distkern.compiled.products import mirror_upper
-from distkern.core.bag_rows import split_rows
+from distkern.core.bags import split_rows
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import as_source
-from distkern.kernels.bags.featured import MeanFeatures, PrincipalBhattacharyya, component_values
-from distkern.kernels.bags.gaussian import BagKernel, GeneralizedVariance, check_number, refuse_other_points
-from distkern.kernels.bags.meeting import POINTS, TABLE_BYTES, Meeting
-from distkern.kernels.bags.points import points_of
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.bags.bag_kernel import BagKernel, check_number, refuse_other_points
+from distkern.kernels.bags.explicit_features import MeanFeatures, PrincipalBhattacharyya, component_values
+from distkern.kernels.bags.fitted_gaussians import GeneralizedVariance
+from distkern.kernels.bags.pooled_points import pooled_points
+from distkern.kernels.bags.table import POINTS, TABLE_BYTES, PointTable
+from distkern.kernels.base import Kernel, Prepared, check_source
 from distkern.kernels.lowrank import LowRank
+from distkern.kernels.planning import bytes_per_tile
+from distkern.kernels.trust import could_have_prepared, is_valid
 from distkern.kernels.vectors import Gaussian
 
 CROSS_BYTES = 2**20
-"""Bytes of base kernel values between one bag and several, at a time: so many stay in the processor's cache."""
+"""Most bytes of base kernel values between one bag and several that are computed at a time: they fit in cache."""
 
 
 @dataclass(frozen=True)
-class _BasedKernel(BagKernel):
-    """A kernel on bags whose points meet in a base kernel κ only."""
+class KernelizedBagKernel(BagKernel):
+    """A kernel between bags that sees points through a base kernel κ only."""
 
     base: Kernel = field(default_factory=Gaussian)
 
@@ -44,57 +47,57 @@ class _BasedKernel(BagKernel):
         """Refuse bags with points that the base kernel refuses."""
         for row, (weight, own) in enumerate(zip(weights, points, strict=True)):
             name = str(row) if ids is None else ids[row]
-            names = [f"{place} of bag {name}" for place in range(int((weight > 0).sum()))]
+            names = [f"{position} of bag {name}" for position in range(int((weight > 0).sum()))]
             self.base.check(own[weight > 0], names)
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
-        """Settle the number of dimensions, and resolve the base kernel on the points of all bags."""
+        """Fix the number of dimensions, and resolve the base kernel on the points of all bags."""
         kernel: Any = super().resolve(X, seed)
-        return dataclasses.replace(kernel, base=self.base.resolve(points_of(X), seed))
+        return dataclasses.replace(kernel, base=self.base.resolve(pooled_points(X), seed))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Prepare the points of each bag for the base kernel, and what its own points say of it; or its features."""
+        """Prepare the points of each bag for the base kernel, and its values between them; or the bag's features."""
         weights, points = split_rows(np.ascontiguousarray(X, dtype=np.float64))
         bags, length, d = points.shape
-        held = weights > 0
-        points = np.where(held[:, :, None], points, points[np.arange(bags), held.argmax(axis=1)][:, None])
+        weighted = weights > 0
+        points = np.where(weighted[:, :, None], points, points[np.arange(bags), weighted.argmax(axis=1)][:, None])
         if isinstance(self.base, LowRank):
             features = self.base.features(points.reshape(-1, d), start * length).reshape(bags, length, -1)
-            return self._of_features().prepare_points(weights, features, start)
+            return self.on_features().prepare_points(weights, features, start)
         based = self.base.prepare(points.reshape(-1, d), start * length)
         arrays = {POINTS + name: array.reshape(bags, length, *array.shape[1:]) for name, array in based.arrays.items()}
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
-        meeting = Meeting(self.base, block, block)
-        own = [self._of_one(arrays["shares"][i], meeting.own(i)) for i in range(bags)]
+        table = PointTable(self.base, block, block)
+        own = [self._of_one(arrays["shares"][i], table.between(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
     @abstractmethod
-    def _of_features(self) -> GeneralizedVariance | MeanFeatures | PrincipalBhattacharyya:
-        """The kernel on bags of features that equals this one, where the base kernel has features: `LowRank`."""
+    def on_features(self) -> GeneralizedVariance | MeanFeatures | PrincipalBhattacharyya:
+        """The equal kernel between bags of explicit features, for a base kernel that has some: `LowRank`."""
 
     @abstractmethod
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
-        """What one bag needs of the base kernel between its own points (L, L): arrays by name."""
+        """Arrays of one bag by name, from the base kernel values (L, L) between its own points."""
 
     @abstractmethod
     def _factors(self, A: Prepared, i: int) -> Floats:
-        """Factors (q, L) of the points of bag i of A in the q sums that it meets other bags with."""
+        """Factors (q, L) of the points of bag i of A in the q sums over its points."""
 
     @abstractmethod
     def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
-        """Kernel values of bag i of A with some of B, from the sums Σ_l factors[a, l] κ(x_l, y), (J, L', q)."""
+        """Kernel values between bag i of A and bags js of B, from the sums Σ_l factors[a, l] κ(x_l, y), (J, L', q)."""
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         if isinstance(self.base, LowRank):
-            return self._of_features().tile(A, B)
+            return self.on_features().tile(A, B)
         refuse_other_points(A, B, "coordinates")
-        meeting, out = Meeting(self.base, A, B), np.empty((len(A), len(B)))
+        table, out = PointTable(self.base, A, B), np.empty((len(A), len(B)))
         step = max(1, CROSS_BYTES // (8 * A.arrays["shares"].shape[1] * B.arrays["shares"].shape[1]))
         with one_blas_thread():
             for i in range(len(A)):
-                crossed = meeting.sums(i, self._factors(A, i))
+                crossed = table.sums(i, self._factors(A, i))
                 for first in range(i if A is B else 0, len(B), step):
                     js = slice(first, min(first + step, len(B)))
                     out[i, js] = self._pairs(A, i, B, js, crossed(js))
@@ -104,38 +107,42 @@ class _BasedKernel(BagKernel):
 
     def diagonal(self, A: Prepared) -> Floats:
         """k(x, x) of each prepared bag."""
-        return self._of_features().diagonal(A) if isinstance(self.base, LowRank) else self._own(A)
+        return self.on_features().diagonal(A) if isinstance(self.base, LowRank) else self._own(A)
 
     @abstractmethod
     def _own(self, A: Prepared) -> Floats:
-        """k(x, x) of each prepared bag, without features."""
+        """k(x, x) of each prepared bag, for a base kernel without features."""
 
-    def is_sound(self, A: Prepared) -> bool:
-        """Whether the base kernel could have prepared the points."""
-        if isinstance(self.base, LowRank):
-            return True
-        points = A.under(POINTS).arrays.items()
-        flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in points}
-        return self.base.could_have_prepared(Prepared(flat), A.arrays["coordinates"].shape[2])
 
-    def bytes_per_tile(self, a: int, b: int, n: int) -> int:
-        """Bytes of base kernel values between some points, of sums of them, and of the result."""
-        if isinstance(self.base, LowRank):
-            return self._of_features().bytes_per_tile(a, b, n)
-        d = self.dimensions or 1
-        length = max(1, (n - 1) // (1 + d))
-        several = max(1, CROSS_BYTES // (8 * length**2))
-        distinct = int(min(length * (a * b) ** 0.5 / 2, (TABLE_BYTES / 8) ** 0.5))
-        between = max(
-            self.base.bytes_per_tile(length, several * length, d),
-            self.base.bytes_per_tile(distinct, distinct, d) + 16 * distinct * (distinct + length),
-        )
-        return 24 * a * b + 40 * several * (length + 1) ** 2 + between
+@is_valid.register
+def _(kernel: KernelizedBagKernel, A: Prepared) -> bool:
+    """Whether the base kernel could have prepared the points."""
+    if isinstance(kernel.base, LowRank):
+        return True
+    points = A.under(POINTS).arrays.items()
+    flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in points}
+    return could_have_prepared(kernel.base, Prepared(flat), A.arrays["coordinates"].shape[2])
+
+
+@bytes_per_tile.register
+def _(kernel: KernelizedBagKernel, a: int, b: int, n: int) -> int:
+    """Bytes of base kernel values between some points, of sums over points, and of the result."""
+    if isinstance(kernel.base, LowRank):
+        return bytes_per_tile(kernel.on_features(), a, b, n)
+    d = kernel.dimensions or 1
+    length = max(1, (n - 1) // (1 + d))
+    several = max(1, CROSS_BYTES // (8 * length**2))
+    distinct = int(min(length * (a * b) ** 0.5 / 2, (TABLE_BYTES / 8) ** 0.5))
+    between = max(
+        bytes_per_tile(kernel.base, length, several * length, d),
+        bytes_per_tile(kernel.base, distinct, distinct, d) + 16 * distinct * (distinct + length),
+    )
+    return 24 * a * b + 40 * several * (length + 1) ** 2 + between
 
 
 @dataclass(frozen=True)
-class MeanMap(_BasedKernel):
-    """k(p, q) = Σ_i Σ_j p_i q_j κ(x_i, y_j): the inner product of the mean embeddings, or expected likelihood kernel.
+class MeanMap(KernelizedBagKernel):
+    """k(p, q) = Σ_i Σ_j p_i q_j κ(x_i, y_j), the inner product of the mean embeddings (expected likelihood kernel).
 
     Source: Jebara, Kondor & Howard, *Probability product kernels* (2004); Smola et al., *A Hilbert space embedding for
     distributions* (2007).
@@ -143,11 +150,11 @@ class MeanMap(_BasedKernel):
     Parameters
     ----------
     base
-        κ, a kernel of the points; `LowRank` where bags have many of them.
+        κ, a kernel of the points; use `LowRank` where bags have many points.
 
     Notes
     -----
-    Samples are `Bags`. O(L L') values of κ a pair of bags of L and L' points.
+    Samples are `Bags`. O(L L') values of κ per pair of bags of L and L' points.
 
     Examples
     --------
@@ -160,7 +167,8 @@ class MeanMap(_BasedKernel):
 
     name: ClassVar[str] = "mean-map"
 
-    def _of_features(self) -> MeanFeatures:
+    def on_features(self) -> MeanFeatures:
+        """The inner product of mean features."""
         return MeanFeatures()
 
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
@@ -177,8 +185,8 @@ class MeanMap(_BasedKernel):
 
 
 @dataclass(frozen=True)
-class KernelIGV(_BasedKernel):
-    """k(μ, μ') = 1 / det(K̃Δ/η + I), K̃ the base kernel between all points of both, centred, Δ half the weights of each.
+class KernelIGV(KernelizedBagKernel):
+    """k(μ, μ') = 1 / det(K̃Δ/η + I), K̃ the centred kernel matrix of all points of both bags, Δ half their weights.
 
     The inverse generalised variance of the mixture (μ + μ')/2 in the feature space of the base kernel κ.
 
@@ -187,7 +195,7 @@ class KernelIGV(_BasedKernel):
     Parameters
     ----------
     base
-        κ, a kernel of the points; `LowRank` where bags have many of them.
+        κ, a kernel of the points; use `LowRank` where bags have many points.
     eta
         η > 0, in the unit of κ.
     unit_norm
@@ -196,9 +204,9 @@ class KernelIGV(_BasedKernel):
     Notes
     -----
     Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
-    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The half of it that belongs to one bag is factored once: O(L³) a bag, then about
-    7/3 L³ operations a pair, or 4/3 L³ where bags share their points, as pixels on one grid do. Copies of a point, or
-    its weight in parts, change nothing but rounding.
+    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The block of one bag is factored once: O(L³) per bag, then about 7/3 L³ operations
+    per pair, or 4/3 L³ where bags share points, such as pixels on one grid. Splitting a point into copies that share
+    its weight changes nothing but rounding.
 
     Examples
     --------
@@ -217,7 +225,8 @@ class KernelIGV(_BasedKernel):
         super().__post_init__()
         check_number(self.eta, "eta", "more than 0")
 
-    def _of_features(self) -> GeneralizedVariance:
+    def on_features(self) -> GeneralizedVariance:
+        """The inverse generalised variance of the features."""
         return GeneralizedVariance(self.eta, self.unit_norm)
 
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
@@ -236,8 +245,8 @@ class KernelIGV(_BasedKernel):
         }
 
     def _factors(self, A: Prepared, i: int) -> Floats:
-        held = A.arrays["shares"][i] != 0
-        return A.arrays["whitened"][i, : len(held) - int(np.argmax(held[::-1]))]  # what follows has no weight
+        weighted = A.arrays["shares"][i] != 0
+        return A.arrays["whitened"][i, : len(weighted) - int(np.argmax(weighted[::-1]))]  # without the padding
 
     def _pairs(self, A: Prepared, i: int, B: Prepared, js: slice, crossed: Floats) -> Floats:
         a, b = A.arrays, B.arrays
@@ -255,11 +264,11 @@ class KernelIGV(_BasedKernel):
         return np.ones(len(A)) if self.unit_norm else np.exp(-A.arrays["logdets"][:, 0])
 
     def error_bound(self, X: Any, Y: Any = None) -> Floats:
-        """Bound of |log k − log k̂| for each entry: k̂ is ``kernel(X, Y)``, k the same without landmarks.
+        """Bound of |log k − log k̂| for each entry, with k̂ = ``kernel(X, Y)`` and k the same kernel without landmarks.
 
-        It is (ρ + ρ')/2η, with ρ = Σ p_i (κ(x_i, x_i) − κ̂(x_i, x_i)) of each bag: features that are left out make a
-        determinant smaller, and by no more than the trace of what they are left out of. Without unit norm k ≤ k̂. It
-        is 0 where the base kernel is no `LowRank`. What rounding adds is not in it.
+        The bound is (ρ + ρ')/2η, with ρ = Σ p_i (κ(x_i, x_i) − κ̂(x_i, x_i)) of each bag: the approximation makes the
+        log determinant smaller, by at most the trace of the residual. Without unit norm k ≤ k̂. The bound is 0 if the
+        base kernel is not a `LowRank`; it does not include rounding errors.
 
         Examples
         --------
@@ -277,40 +286,40 @@ class KernelIGV(_BasedKernel):
 
     def _lost(self, source: Any) -> Floats:
         """ρ of each bag."""
-        weights, points = split_rows(self.checked(source))
+        weights, points = split_rows(check_source(self, source))
         if not isinstance(self.base, LowRank):
             return np.zeros(len(weights))
-        held = weights > 0
+        weighted = weights > 0
         residuals = np.zeros(weights.shape)
-        residuals[held] = self.base.residuals(points[held])
+        residuals[weighted] = self.base.residuals(points[weighted])
         return (weights * residuals).sum(axis=1) / weights.sum(axis=1)
 
 
 @dataclass(frozen=True)
-class KernelBhattacharyya(_BasedKernel):
+class KernelBhattacharyya(KernelizedBagKernel):
     """k(p, q) = ∫ √p √q for Gaussians with r principal components in the feature space of a base kernel κ.
 
-    Each bag has the mean of its points in feature space and the covariance Σ_l λ_l v_l v_lᵀ + ηI, with its r largest
-    components (kernel PCA). With U = [V, V'], Λ = diag(λ, λ') and δ the difference of the means:
+    The Gaussian of a bag has the mean of its points in feature space and the covariance Σ_l λ_l v_l v_lᵀ + ηI, with the
+    r largest components (kernel PCA). With U = [V, V'], Λ = diag(λ, λ') and δ the difference of the means:
 
     k = Π ((λ_l + η)/η)^¼ · det(I + Λ^½ UᵀU Λ^½ / 2η)^(−½) · e^(−Q/8),
     Q = ‖δ‖²/η − δᵀ U (Λ⁻¹ + UᵀU / 2η)⁻¹ Uᵀ δ / 2η².
 
-    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 4, with the mean difference in the span,
-    which the text leaves out: without it k(p, p) is not 1.
+    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 4. The text omits the mean difference
+    from the span; it is included here, since k(p, p) would not be 1 otherwise.
 
     Parameters
     ----------
     base
-        κ, a kernel of the points; `LowRank` where bags have many of them.
+        κ, a kernel of the points; use `LowRank` where bags have many points.
     n_components
-        r, a whole number of 1 or more; a bag of fewer points has fewer components.
+        r, a whole number of 1 or more; a bag with fewer points has fewer components.
     eta
         η > 0, in the unit of κ.
 
     Notes
     -----
-    Samples are `Bags`. O(L³) a bag of L points, then O(L² r + r³) a pair. Values lie in (0, 1].
+    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1].
 
     Examples
     --------
@@ -332,11 +341,12 @@ class KernelBhattacharyya(_BasedKernel):
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise InputError(f"n_components must be a whole number of 1 or more, not {self.n_components!r}")
 
-    def _of_features(self) -> PrincipalBhattacharyya:
+    def on_features(self) -> PrincipalBhattacharyya:
+        """Bhattacharyya's kernel of the principal components of the features."""
         return PrincipalBhattacharyya(int(self.n_components), self.eta)
 
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
-        """λ, the coefficients of √λ v and of the mean on the points, and the inner products of the mean with both."""
+        """λ, the coefficients of √λ v and of the mean, and the inner products of the mean with both."""
         roots, r = np.sqrt(shares), self.n_components
         means = values @ shares
         centred = values - means[:, None] - means + shares @ means

@@ -1,4 +1,4 @@
-"""The points of all bags of a cohort, read as samples of their own."""
+"""The points of all bags of a cohort, pooled: a cohort whose samples are points."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.bag_rows import split_rows
+from distkern.core.bags import split_rows
 from distkern.core.typing import Array
 from distkern.io.blocks import Reader, Rows
 from distkern.io.source import Source, as_source
@@ -14,7 +14,7 @@ from distkern.kernels.base import strips
 
 
 class PointsReader(Reader):
-    """Points of all bags, one after the other; those without weight are none."""
+    """Points of all bags, bag after bag, without the padding."""
 
     kind = "points of bags"
 
@@ -28,7 +28,7 @@ class PointsReader(Reader):
         self.shape = int(self.ends[-1]), points.shape[2]
 
     def take(self, rows: Rows) -> Array:
-        """Read points: some of the bags at a time, as many as take a bounded number of bytes."""
+        """Read points; bags are read in strips that take a bounded number of bytes."""
         positions = np.arange(self.shape[0])[rows]
         owner = np.searchsorted(self.ends, positions, side="right")
         bags, which = np.unique(owner, return_inverse=True)
@@ -43,13 +43,13 @@ class PointsReader(Reader):
         return out
 
 
-def points_of(bags: Any) -> Source:
-    """View the points of all bags as samples; they are read when they are asked for.
+def pooled_points(bags: Any) -> Source:
+    """View the points of all bags as samples; they are read on demand.
 
     Examples
     --------
     >>> from distkern.core.bags import Bags
-    >>> points_of(Bags.from_arrays([[1.0, 2.0], [3.0]])).read([2, 0])
+    >>> pooled_points(Bags.from_arrays([[1.0, 2.0], [3.0]])).read([2, 0])
     array([[3.],
            [1.]])
     """

@@ -1,0 +1,108 @@
+"""How the command line writes what Python users call arguments and functions: two tables, and nothing else."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from distkern.core.errors import DistkernError
+from distkern.core.sentences import Argument, Call, Parameter, Reference, Sentence
+
+OPTIONS: dict[str, str | None] = {
+    "Y": "--against FILE",
+    "columns": "--columns",
+    "dtype": "--dtype",
+    "evaluation": "--evaluation FILE",
+    "executor": None,
+    "gram": None,
+    "ids": None,
+    "key_added": None,
+    "label": "--label COLUMN",
+    "labels": "--labels FILE",
+    "landmark_choice": "--landmark-choice",
+    "landmarks": "--landmarks",
+    "max_bytes": "--memory-limit",
+    "memory_limit": "--memory-limit",
+    "overwrite": "--overwrite",
+    "resume": "--no-resume",
+    "samples": "--samples",
+    "sep": "--sep",
+    "ties": "--ties",
+}
+"""The option of each argument that a message refers to; None where commands have none."""
+
+COMMANDS: dict[str, str | None] = {
+    "Kendall": "--kernel kendall",
+    "append_gram": "distkern append",
+    "block": None,
+    "compute_gram": "distkern gram",
+    "cross": None,
+    "embedding_blocks": None,
+    "open_gram": None,
+    "read_expression": None,
+    "repair_gram": "distkern verify --repair",
+}
+"""The command, or the option, of each function and class that a message refers to; None where there is none."""
+
+
+def go_on_without(*options: str) -> None:
+    """State which options the user has to leave out, so that the same command continues instead of starting again."""
+    click.get_current_context().meta["distkern.without"] = options
+
+
+def the_same_command() -> str:
+    """Name the command that continues the work: this one, without the options that would start again."""
+    context = click.get_current_context(silent=True)
+    options = context.meta.get("distkern.without", ()) if context else ()
+    return "the same command" + (f" without {' and '.join(options)}" if options else "")
+
+
+def cli_name(reference: Reference) -> str | None:
+    """Write a reference as users of the command line type it; None if no command offers it.
+
+    Examples
+    --------
+    >>> cli_name(Argument("samples", "rows")), cli_name(Argument("resume", False)), cli_name(Argument("labels"))
+    ('--samples rows', '--no-resume', '--labels FILE')
+    >>> cli_name(Call("repair_gram", ("a.zarr",))), cli_name(Argument("ids"))
+    ('`distkern verify --repair a.zarr`', None)
+    """
+    match reference:
+        case Argument(name, value):
+            return _with_value(OPTIONS.get(name), value)
+        case Call(function, arguments):
+            command = COMMANDS.get(function)
+            words = None if command is None else " ".join([command, *map(_word, arguments)])
+            return f"`{words}`" if words is not None and words.startswith("distkern ") else words
+        case Parameter():
+            return None  # commands choose the parameters of their estimators
+    return the_same_command()
+
+
+def _with_value(option: str | None, value: Any) -> str | None:
+    if option is None or value is ...:
+        return option
+    flag = option.partition(" ")[0]
+    return flag if isinstance(value, bool) else f"{flag} {shlex.quote(str(value))}"
+
+
+def _word(argument: Any) -> str:
+    return str(cli_name(argument)) if isinstance(argument, Argument) else shlex.quote(str(argument))
+
+
+def in_cli_words(message: Sentence | BaseException | str) -> str:
+    """Render the message of an error or a warning for users of the command line.
+
+    Examples
+    --------
+    >>> rows = Argument("samples", "rows")
+    >>> in_cli_words(DistkernError("say which are the samples, such as {samples}", samples=rows))
+    'say which are the samples, such as --samples rows'
+    """
+    if isinstance(message, DistkernError):
+        message = message.sentence
+    elif isinstance(message, Warning) and message.args:
+        message = message.args[0]
+    return message.render(cli_name) if isinstance(message, Sentence) else str(message)

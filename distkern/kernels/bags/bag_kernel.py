@@ -1,0 +1,81 @@
+"""What all kernels between bags share: checks of bags, and of the number of dimensions of their points."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from distkern.core.bags import Bags, split_rows
+from distkern.core.errors import InputError, SampleError
+from distkern.core.typing import Array, Floats
+from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
+from distkern.io.source import as_source
+from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.trust import draw_samples
+
+DRAWN = 4
+"""Bags that are drawn until the kernel is defined for one of them."""
+
+
+def check_number(value: float, name: str, least: str = "0 or more") -> None:
+    """Refuse a parameter that is not a finite number, or is below ``least``: "0 or more" or "more than 0"."""
+    if not (0 <= value < np.inf) or (value == 0 and least != "0 or more"):
+        raise InputError(f"{name} must be a finite number of {least}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class BagKernel(Kernel):
+    """A kernel between `Bags`; a row of numbers holds the weights and the points of one bag.
+
+    Parameters
+    ----------
+    dimensions
+        Number of coordinates of a point; that of the cohort by default.
+    """
+
+    dimensions: int | None = field(default=None, kw_only=True)
+
+    takes_bags = True
+
+    def resolve(self, X: Any, seed: int = 0) -> Kernel:
+        """Fix the number of dimensions, so that bags of points with another number are refused."""
+        if self.dimensions is not None:
+            return self
+        return dataclasses.replace(self, dimensions=int(as_source(X).read(slice(0, 1))[0, 0]))
+
+    def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
+        """Refuse samples that are not bags, and bags whose weights do not define a distribution."""
+        refuse_nan(X, ids, features)
+        refuse_infinite(X, ids, features)
+        weights, points = split_rows(np.asarray(X, dtype=np.float64))
+        if self.dimensions is not None and points.shape[2] != self.dimensions:
+            raise InputError(
+                f"the points of these bags have {points.shape[2]} dimensions and those of the cohort have "
+                f"{self.dimensions}: give points of the same space"
+            )
+        for row in np.flatnonzero((weights < 0).any(axis=1) | ~(weights.sum(axis=1) > 0)).tolist():
+            raise SampleError(
+                f"bag {name_of(row, ids)} has weights that are negative or all zero: give it positive ones", row
+            )
+        self.check_bags(weights, points, ids)
+
+    def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
+        """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
+
+
+@draw_samples.register
+def _(kernel: BagKernel, n: int) -> Iterator[Array]:
+    """Bags with as many normal points as a row of n numbers has room for."""
+    d = kernel.dimensions or 1
+    points = np.random.default_rng(0).normal(size=(DRAWN, max(1, (n - 1) // (1 + d)), d))
+    yield from Bags.from_arrays(list(points)).rows()
+
+
+def refuse_other_points(A: Prepared, B: Prepared, name: str) -> None:
+    """Refuse blocks of bags whose points, in the array of this name, have unlike dimensions."""
+    one, other = (Prepared({key: block.arrays[key][:, :1] for key in block.arrays if key == name}) for block in (A, B))
+    one.refuse_unlike(other)

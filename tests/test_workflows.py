@@ -1,0 +1,115 @@
+"""CI workflows, pre-commit hooks and the citation are valid, and they run what developers run."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+pytestmark = pytest.mark.skipif(not WORKFLOWS, reason="needs the repository")
+
+
+def python(*words):
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def check(schema, path):
+    return python("-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(path))
+
+
+def load(path):
+    return yaml.load(path.read_text(), Loader=yaml.BaseLoader)  # "on" stays a text
+
+
+def steps():
+    for path in WORKFLOWS:
+        for name, job in load(path)["jobs"].items():
+            for step in job["steps"]:
+                yield f"{path.stem}.{name}", job, step
+
+
+def targets():
+    """Targets of the Makefile that the workflows run."""
+    found = set()
+    for _, job, step in steps():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        for target in re.findall(r"make (\S+|\$\{\{.*?\}\})", step.get("run", "")):
+            found |= set(matrix["target"]) if "matrix" in target or target.startswith("$") else {target}
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_follows_the_schema(path):
+    code, output = check("github-workflows", path)
+    assert code == 0, output
+
+
+def test_schema_check_refuses_a_wrong_workflow(tmp_path):
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "runs_on:"))
+    code, output = check("github-workflows", wrong)
+    assert code != 0
+    assert "runs_on" in output or "runs-on" in output
+
+
+def test_actions_are_pinned_by_a_full_version():
+    used = [step["uses"] for _, _, step in steps() if "uses" in step]
+    assert used
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@v\d+\.\d+\.\d+", action)] == []
+
+
+def test_workflows_have_no_write_permission_and_every_job_a_time_limit():
+    for path in WORKFLOWS:
+        workflow = load(path)
+        assert workflow["permissions"] == {"contents": "read"}
+        assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_workflows_run_targets_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    assert targets() >= {"lint", "build", "test-wheel", "docs", "test-slow", "test-faults", "demo"}
+    assert [target for target in targets() if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_one_script_runs_the_targets_of_all_workflows():
+    script = (ROOT / ".ci" / "run").read_text()
+    run_by = {"lint": "test"}  # `make test` lints first
+    wanted = {run_by.get(target, target) for target in targets()}
+    assert wanted <= set(re.findall(r"^(?:make|run) ([a-z-]+)", script, re.MULTILINE))
+
+
+def test_wheel_is_tested_on_each_python_of_the_classifiers_and_on_both_systems():
+    matrix = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["wheel"]["strategy"]["matrix"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {match[1] for line in project["classifiers"] if (match := re.search(r"Python :: (3\.\d+)$", line))}
+    assert named <= set(matrix["python"])
+    assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos"}
+
+
+def test_pre_commit_configuration_is_valid():
+    code, output = python("-m", "pre_commit", "validate-config", ".pre-commit-config.yaml")
+    assert code == 0, output
+
+
+def test_local_hooks_run_tools_of_the_environment_on_tracked_kinds_of_files():
+    config = load(ROOT / ".pre-commit-config.yaml")
+    (local,) = [repo["hooks"] for repo in config["repos"] if repo["repo"] == "local"]
+    tools = [Path(hook["entry"].split()[0]) for hook in local]
+    assert [tool.name for tool in tools] == ["ruff", "ruff", "mypy", "lint-imports", "check-jsonschema", "check-jsonschema"]
+    assert {tool.parent.as_posix() for tool in tools} == {".venv/bin"}
+    assert [tool.name for tool in tools if not Path(sys.executable).with_name(tool.name).exists()] == []
+
+
+def test_citation_follows_the_schema_and_names_this_version():
+    code, output = check("citation-file-format", ROOT / "CITATION.cff")
+    assert code == 0, output
+    citation = load(ROOT / "CITATION.cff")
+    assert len(citation["references"]) == 5
+    assert f'"{citation["version"]}"' in (ROOT / "distkern" / "_version.py").read_text()
