@@ -37,7 +37,7 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
-def refuse_what_is_beside_it(page, text):
+def assert_self_contained(page, text):
     """Check that a page loads nothing else, and that screen readers can read it."""
     assert page.all("html")[0]["lang"] == "en"
     assert not [tag for tag, _ in page.tags if tag in ("script", "link", "iframe", "object", "embed", "img")]

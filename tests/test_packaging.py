@@ -75,7 +75,10 @@ def test_metadata_pass_the_check_of_the_package_index(dist):
 
 def test_pytest_collects_the_folders_named_build(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for name, text in {"distkern/build/it.py": '""">>> 1\n1\n"""\n', "tests/build/test_it.py": "def test_it(): pass\n"}.items():
+    for name, text in {
+        "distkern/build/it.py": '""">>> 1\n1\n"""\n',
+        "tests/build/test_it.py": "def test_it(): pass\n",
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "docs").mkdir()

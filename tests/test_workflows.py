@@ -102,7 +102,14 @@ def test_local_hooks_run_tools_of_the_environment_on_tracked_kinds_of_files():
     config = load(ROOT / ".pre-commit-config.yaml")
     (local,) = [repo["hooks"] for repo in config["repos"] if repo["repo"] == "local"]
     tools = [Path(hook["entry"].split()[0]) for hook in local]
-    assert [tool.name for tool in tools] == ["ruff", "ruff", "mypy", "lint-imports", "check-jsonschema", "check-jsonschema"]
+    assert [tool.name for tool in tools] == [
+        "ruff",
+        "ruff",
+        "mypy",
+        "lint-imports",
+        "check-jsonschema",
+        "check-jsonschema",
+    ]
     assert {tool.parent.as_posix() for tool in tools} == {".venv/bin"}
     assert [tool.name for tool in tools if not Path(sys.executable).with_name(tool.name).exists()] == []
 
