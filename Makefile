@@ -73,7 +73,7 @@ test-wheel: ## install dist/*.whl into a new environment and run the tests, or F
 	rm -rf "$(WHEEL)"
 	mkdir -p "$(WHEEL)"
 	"$(PYTHON)" -m venv "$(WHEEL)/venv"
-	@if [ -n "$(DEPENDENCIES)" ]; then echo "$(DEPENDENCIES)" | tee "$(WHEEL)"/venv/lib/python3*/site-packages/dependencies.pth; fi
+	$(if $(DEPENDENCIES),for site in "$(WHEEL)"/venv/lib/python3*/site-packages; do echo "$(DEPENDENCIES)" >"$$site/dependencies.pth"; done)
 	"$(WHEEL)/venv/bin/python" -m pip --disable-pip-version-check --no-input install --quiet \
 		$(if $(DEPENDENCIES),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[dev]")
 	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff pyproject.toml "$(WHEEL)"

@@ -21,8 +21,8 @@ from measure import report
 from distkern import Kendall, compute_gram
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.dask.cluster import local_client
-from distkern.gram import passes
-from distkern.gram.chunks import task_bytes
+from distkern.gram import map_reduce
+from distkern.gram.tile_groups import task_bytes
 from distkern.store.grid import Grid
 
 FEATURES = 100
@@ -64,7 +64,7 @@ def watched(client: Any, work: Any) -> dict[str, Any]:
 def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
     """Compute and multiply a matrix on workers of ``limit`` bytes, of which ``allowance`` are for a task."""
     rng = np.random.default_rng(0)
-    passes.SMALL_BYTES = 0  # on the workers, however small
+    map_reduce.SMALL_BYTES = 0  # on the workers, however small
     with tempfile.TemporaryDirectory() as folder, local_client(WORKERS, limit) as client:
         cohort = Path(folder) / "cohort.npy"
         np.save(cohort, rng.normal(size=(samples, FEATURES)))

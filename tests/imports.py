@@ -30,8 +30,8 @@ def imported_by_name(tree, known):
     """Names of the modules that a file may import by a string.
 
     A literal argument of ``import_module`` counts. Where the argument is computed, each string of the file that names a
-    module of the package counts, such as those in a table of lazily exported names, and so do all modules with the
-    constant prefix of a formatted string.
+    module of the package counts, such as those in a table of lazily exported names, and so do all modules of a package
+    whose ``__path__`` the file reads.
     """
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in BY_NAME and node.args]
     for call in calls:
@@ -39,9 +39,10 @@ def imported_by_name(tree, known):
             yield call.args[0].value
     if all(isinstance(call.args[0], ast.Constant) for call in calls):
         return
+    packages = {name.rpartition(".")[2]: name for name in imported_by_statement(tree, known)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-            yield from _direct_children(node.values[0].value, known)
+        if isinstance(node, ast.Attribute) and node.attr == "__path__" and isinstance(node.value, ast.Name):
+            yield from (name for name in known if name.startswith(f"{packages.get(node.value.id)}."))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.partition(":")[0]
             if name in known:
@@ -71,9 +72,3 @@ def write_as_statements(package):
 
 def _called(call):
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-
-
-def _direct_children(prefix, known):
-    return [
-        name for name in known if name.startswith(prefix) and prefix.endswith(".") and "." not in name[len(prefix) :]
-    ]

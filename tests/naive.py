@@ -170,17 +170,17 @@ def mean_over_span(x, i, values):
 
 
 def weighted_kendall(x, y, pair_weight, u):
-    """Σ_{i<j} w_ij(x) w_ij(y) sgn sgn, with w_ij made by ``pair_weight`` of the weights of two items."""
+    """Σ_{i<j} w_ij(x) w_ij(y) sgn sgn, with ``pair_weight`` a function of the weights of two items."""
+    own, other = ([mean_over_span(z, i, u) for i in range(len(z))] for z in (x, y))
     terms = []
     for i, j in combinations(range(len(x)), 2):
         signs = direction(x, i, j) * direction(y, i, j)
-        weights = [pair_weight(mean_over_span(z, i, u), mean_over_span(z, j, u)) for z in (x, y)]
-        terms.append(weights[0] * weights[1] * signs)
+        terms.append(pair_weight(own[i], own[j]) * pair_weight(other[i], other[j]) * signs)
     return math.fsum(terms)
 
 
 def top_kendall(x, y, k):
-    """Both items of a pair among the k best; tied ones by their chance to be."""
+    """Weight 1 if both items of a pair are among the k best; for a tied item the probability of it."""
     inside = [float(r <= k) for r in range(1, len(x) + 1)]
     return weighted_kendall(x, y, lambda a, b: a * b, inside)
 

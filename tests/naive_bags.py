@@ -1,12 +1,21 @@
-"""The second voice of the kernels between bags: the papers' printed forms, on sets given as (weights, points)."""
+"""Naive twins of the kernels between bags: the printed forms of the papers, on sets given as (weights, points)."""
 
 import math
 
 import numpy as np
 
+from distkern.core.bags import split_rows
+
+
+def bag_of(row):
+    """Weights and points of a row of numbers, as lists."""
+    weights, points = split_rows(np.array([row]))
+    weighted = weights[0] > 0
+    return weights[0][weighted].tolist(), points[0][weighted].tolist()
+
 
 def bag_moments(weights, points):
-    """Mean and covariance of the distribution that a weighted set is."""
+    """Mean and covariance of a weighted set."""
     total, d, bag = math.fsum(weights), len(points[0]), list(zip(weights, points, strict=True))
     mean = [math.fsum(w * x[a] for w, x in bag) / total for a in range(d)]
     covariance = [
@@ -31,7 +40,7 @@ def bhattacharyya(p, q, eta):
 
 
 def mixture(p, q):
-    """(μ + μ')/2 of two weighted sets, each brought to mass 1."""
+    """(μ + μ')/2 of two weighted sets, each normalised to mass 1."""
     weights = [w / math.fsum(p[0]) / 2 for w in p[0]] + [w / math.fsum(q[0]) / 2 for w in q[0]]
     return weights, list(p[1]) + list(q[1])
 
@@ -41,7 +50,7 @@ def generalized_variance(p, q, eta):
 
 
 def kernel_igv(p, q, eta, base):
-    """1 / det(K̃Δ/η + I) on all points of both, as the paper prints it."""
+    """1 / det(K̃Δ/η + I) on all points of both sets, as printed in the paper."""
     weights, points = mixture(p, q)
     count, delta = len(points), np.diag(weights)
     K = np.array([[base(x, y) for y in points] for x in points])

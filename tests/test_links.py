@@ -1,7 +1,8 @@
-"""Relative links of the pages lead to files and headings that exist."""
+"""Relative links lead to existing files and headings; the design pages name existing modules and floors."""
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,20 @@ def test_a_broken_link_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Here\n[a](#here) [b](#there) [c](nowhere.md) [d](https://example.org)\n```\n[e](code.md)\n```\n")
     assert list(broken(page)) == ["#there", "nowhere.md"]
+
+
+@pytest.mark.parametrize(
+    "path", [page for page in PAGES if page.parent.name in ("docs", "decisions")], ids=lambda path: path.name
+)
+def test_modules_named_in_a_page_exist(path):
+    named = re.findall(r"`((?:distkern/)?[a-z]\w*(?:/\w+)*/\w+\.py)`", prose(path))
+    roots = (ROOT, ROOT / "distkern")
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
+
+
+def test_design_lists_the_floors_of_the_contract():
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \|", (ROOT / "docs" / "design.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [re.findall(r"\w+", row) for row in rows] == [re.findall(r"\w+", layer) for layer in layers]

@@ -2,11 +2,11 @@
 
     python cluster.py cohort.npy cohort.zarr
 
-Run it where `sbatch` works and where it may run as long as the work takes. Both paths, this folder and the environment
-lie on a file system that all nodes share. The environment: pip install 'distkern[slurm]'
+Run it on a node where `sbatch` works and programs may run for as long as the computation takes. Both paths, this folder
+and the environment (pip install 'distkern[slurm]') must be on a file system that all nodes share.
 
-The number of jobs is fixed, and workers leave before the wall time ends their job in the middle of a tile. When the
-last one has left and work remains, the program ends; run it again, and it goes on from what is stored.
+The number of jobs is fixed. Workers stop before the wall time, so that no job ends in the middle of a tile. If tiles
+remain when the last worker has stopped, the program ends; run it again, and it continues from the stored tiles.
 """
 
 import sys
@@ -23,7 +23,7 @@ JOBS = 4
 
 
 def slurm_cluster() -> SLURMCluster:
-    """Describe a job: 16 workers of one thread, which speak TLS and show no page beyond their node."""
+    """Describe a job: 16 workers of one thread each, with TLS, whose dashboards stay on their node."""
     return SLURMCluster(
         job_name="distkern",
         queue=None,
@@ -38,7 +38,7 @@ def slurm_cluster() -> SLURMCluster:
             "--dashboard-address 127.0.0.1:0",
         ],
         job_script_prologue=[
-            "export NUMBA_CACHE_DIR=$(mktemp -d)",  # compiled code is trusted: nobody else may write there
+            "export NUMBA_CACHE_DIR=$(mktemp -d)",  # code from a cache is run: no other user may write there
             "trap 'rm -rf \"$NUMBA_CACHE_DIR\"' EXIT",
         ],
         log_directory="distkern-logs",

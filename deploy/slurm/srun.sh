@@ -6,12 +6,12 @@
 #SBATCH --mem-per-cpu=4096M
 #SBATCH --output=distkern-%j.out
 
-# Runs one distkern command on all tasks of one srun: a scheduler, the command itself, and 64 workers of one thread.
+# Runs one distkern command on the tasks of one srun: a scheduler, the command, and 64 workers of one thread each.
 #
 #   sbatch srun.sh gram cohort.npy cohort.zarr --kernel kendall
 #
-# The paths, the folder of submission and the environment (pip install 'distkern[slurm]') lie on a file system that
-# all nodes share. If the time was too short submit it again: it goes on from what is stored.
+# The paths, the folder of submission and the environment (pip install 'distkern[slurm]') must be on a file system that
+# all nodes share. If the wall time was too short submit the job again: it continues from the stored tiles.
 set -euo pipefail
 
 folder=$(mktemp -d -p "$SLURM_SUBMIT_DIR" .distkern-XXXXXX)

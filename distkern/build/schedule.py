@@ -12,7 +12,7 @@ from distkern.engine.base import Executor
 from distkern.engine.executors import Threads, usable_cores
 from distkern.engine.memory import free_within
 from distkern.engine.run import run
-from distkern.gram.prepared import let_go
+from distkern.gram.prepared import drop_kept_block
 from distkern.io.source import Source
 from distkern.store.runs import Receipt, RunLog
 from distkern.store.tiles import GramStore
@@ -138,4 +138,4 @@ def compute_tiles(
             go_on=True,
         )
     finally:
-        let_go()  # where the tiles were computed in this process
+        drop_kept_block()  # where the tiles were computed in this process

@@ -23,7 +23,6 @@ from distkern.gram.prepared import (
     keep_block,
     kept_block,
     opened,
-    opened_beside,
     read_block,
     valid_block,
 )
@@ -96,7 +95,7 @@ def prepare_block(task: PrepareTask) -> Receipt:
 def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
-    store, kernel = opened_beside(task.path, task.store_id)
+    store, kernel = opened(task.path, task.store_id, keep_block=True)
     A = kept_block(store.rows, task.i, task.row_marks, task.store_id)
     diagonal = store.grid.symmetric and task.i == task.j
     B = A if diagonal else read_block(store.cols, task.j, task.col_marks)

@@ -9,8 +9,8 @@ import click
 
 from distkern.cli.cohort import read_cohort
 from distkern.cli.common import (
-    Place,
-    StorePlace,
+    LocalPath,
+    StoreLocation,
     cohort_options,
     execution_options,
     executor_of,
@@ -19,7 +19,7 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
-    say_what_was_computed,
+    report_computed,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -29,13 +29,13 @@ Examples:
   distkern append new-patients.csv cohort.zarr --samples columns
   distkern append batch2.h5ad cohort.zarr --workers 4
 
-STORE must be complete. It ends with the same bytes as if it had been computed from all samples at once; after an
-interruption run the same command again."""
+STORE must be complete. Its bytes end up the same as if all samples had been computed at once. After an interruption
+run the same command again."""
 
 
 @click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")
-@click.argument("input", type=Place())
-@click.argument("store", type=StorePlace())
+@click.argument("input", type=LocalPath())
+@click.argument("store", type=StoreLocation())
 @cohort_options
 @execution_options
 @json_option
@@ -50,14 +50,14 @@ def append(
     quiet: bool,
     **execution: Any,
 ) -> None:
-    """Add the samples in INPUT to the Gram matrix in STORE: only their rows and columns are computed."""
+    """Add the samples in INPUT to the Gram matrix in STORE. Only their rows and columns are computed."""
     from distkern.build.append import append_gram
 
     gram = open_store(store)
     before, complete, runs = gram.shape[0], gram.is_complete, len(gram.info()["runs"])
     X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
     with executor_of(**execution) as executor:
-        on_interruption("what had finished is stored, and the same command goes on from there")
+        on_interruption("all finished results are stored, and the same command continues from there")
         grown = append_gram(
             gram, X, executor=executor, memory_limit=execution["memory_limit"], progress=progress_of(quiet)
         )
@@ -66,6 +66,6 @@ def append(
         print_json(info)
         return
     rows, cols = grown.shape
-    added = rows - before if complete else len(X)  # a call that was interrupted had made them part of it
+    added = rows - before if complete else len(X)  # an interrupted command had already added them to the shape
     click.echo(f"{store}: {added:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
-    say_what_was_computed(info["runs"], runs, quiet, "nothing was computed: they were there before")
+    report_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")

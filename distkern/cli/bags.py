@@ -1,4 +1,4 @@
-"""``distkern bags``: bring points together in bags, and store them."""
+"""``distkern bags``: group points into bags, and store them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from distkern.cli.common import (
-    Place,
+    LocalPath,
     json_option,
     print_json,
     print_table,
@@ -21,7 +21,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.core.errors import InputError
+from distkern.core.files import refuse_occupied
 
 EPILOG = """\b
 Examples:
@@ -31,26 +31,28 @@ Examples:
   distkern gram bags.zarr gram.zarr --kernel kernel-igv --param base=gaussian --param base__sigma=0.1
 
 INPUT has a row for each point: a text table (.csv, .tsv, .txt, .tab, also .gz), a .parquet or an .h5ad file. BAGS is a
-folder that `distkern gram`, `append`, `cluster`, `plan` and `info` take, and --labels of `evaluate`, which are named
-label."""
+folder that `distkern gram`, `append`, `cluster`, `plan` and `info` read. It also serves as --labels of `evaluate`,
+where the column of labels is called label."""
 
 
 @click.command(epilog=EPILOG, short_help="Store sets of points as samples.")
-@click.argument("input", type=Place())
-@click.argument("bags", type=Place())
+@click.argument("input", type=LocalPath())
+@click.argument("bags", type=LocalPath())
 @click.option("--by", metavar="COLUMN", required=True, help="Column (of obs) with the name of each point's bag.")
 @click.option(
     "--columns",
     metavar="LIST",
     multiple=True,
-    help="Columns with the coordinates, between commas; all others that hold numbers by default. May be repeated.",
+    help="Columns with the coordinates, separated by commas. Default: all other columns of numbers. May be repeated.",
 )
 @click.option("--weight", metavar="COLUMN", help="Column (of obs) with the weight of each point.")
 @click.option("--label", metavar="COLUMN", help="Column (of obs) with the label of each bag.")
-@click.option("--use-rep", metavar="KEY", help="Of an .h5ad file: where in obsm the coordinates are, such as X_pca.")
-@click.option("--layer", metavar="KEY", help="Of an .h5ad file: the layer that holds the coordinates.")
+@click.option(
+    "--use-rep", metavar="KEY", help="For an .h5ad file: the array in obsm that holds the coordinates, such as X_pca."
+)
+@click.option("--layer", metavar="KEY", help="For an .h5ad file: the layer that holds the coordinates.")
 @sep_option
-@click.option("--overwrite", is_flag=True, help="Replace bags that are stored there.")
+@click.option("--overwrite", is_flag=True, help="Replace BAGS if it exists.")
 @json_option
 @quiet_option
 def bags(
@@ -64,15 +66,14 @@ def bags(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Bring the points in INPUT together, those of one name in a bag, and store them in BAGS."""
+    """Group the points in INPUT into bags by a column of names, and store them in BAGS."""
     from distkern.io.bags import save_bags
     from distkern.io.points import bags_from_file
 
     refuse_unwritable(bags)
-    if bags.exists() and not overwrite:
-        raise InputError(f"{str(bags)!r} exists: give another path, or --overwrite to replace it")
+    refuse_occupied(bags, overwrite)
     named = [name.strip() for row in csv.reader(columns) for name in row] or None
-    on_interruption("nothing was written; the same command starts again")
+    on_interruption("nothing was written: run the same command again")
     listener = progress_of(quiet)
     made, coordinates = bags_from_file(input, by, columns=named, sep=separator_of(sep), on_event=listener, **given)
     save_bags(made, bags, overwrite=overwrite, on_event=listener)
@@ -80,7 +81,7 @@ def bags(
 
 
 def print_bags(path: Path, as_json: bool, coordinates: list[str] | None = None) -> None:
-    """Print what stored bags are, and the names of their coordinates where these are known."""
+    """Describe stored bags; name their coordinates if these are given."""
     import numpy as np
 
     from distkern.core.units import readable_bytes
@@ -107,7 +108,7 @@ def print_bags(path: Path, as_json: bool, coordinates: list[str] | None = None) 
     print_table(
         [
             ("bags", f"{found['bags']:,} in {found['path']} ({ids})"),
-            ("points", f"{found['points']:,}; {found['smallest']:,} to {found['largest']:,} a bag"),
+            ("points", f"{found['points']:,}; {found['smallest']:,} to {found['largest']:,} per bag"),
             ("dimensions", f"{found['dimensions']:,}{first}"),
             *([("labels", ", ".join(f"{count:,} {label}" for label, count in labels))] if labels else []),
             ("on disk", readable_bytes(found["bytes"])),

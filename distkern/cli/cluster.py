@@ -1,4 +1,4 @@
-"""``distkern cluster``: groups of samples that are near one another, in a store or a cohort."""
+"""``distkern cluster``: kernel k-means of the samples of a store or a cohort."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 
 from distkern.cli.cohort import read_cohort, read_column
 from distkern.cli.common import (
-    Place,
-    StorePlace,
+    LocalPath,
+    StoreLocation,
     execution_options,
     executor_of,
     json_option,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from distkern.learners.consensus import Consensus
 
 MOST_CLUSTERS = 1000
-"""A range of numbers of clusters may go so far; what fits the memory is asked later."""
+"""Largest number of clusters that the option takes; the memory may allow fewer."""
 
 EPILOG = """\b
 Examples:
@@ -43,9 +43,9 @@ Examples:
   distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny
   distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows
 
-INPUT is a store of `distkern gram`, or a cohort as that takes it, whose kernel is then computed in memory. Of several
-numbers of clusters all are tried in the same passes over the matrix, and one is chosen. Samples and weights that come
-in files of their own are matched by the samples' ids."""
+INPUT is a store of `distkern gram`, or a cohort in one of its formats, whose kernel is then computed in memory. Several
+numbers of clusters are computed in the same passes over the matrix, and one is chosen. Weights in a separate file are
+matched by the samples' ids."""
 
 
 class Numbers(click.ParamType):
@@ -54,7 +54,7 @@ class Numbers(click.ParamType):
     name = "K|FROM-TO"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
-        """Turn the text into the numbers it names."""
+        """Turn the text into a range of numbers."""
         if isinstance(value, range):
             return value
         first, dash, last = str(value).partition("-")
@@ -62,12 +62,12 @@ class Numbers(click.ParamType):
             self.fail(f"must be a number such as 4 or a range such as 2-10, not {value!r}", param, ctx)
         low, high = int(first), int(last or first)
         if not 1 <= low <= high <= MOST_CLUSTERS:
-            self.fail(f"must go upwards from 1 or more to {MOST_CLUSTERS:,} at most, not {value!r}", param, ctx)
+            self.fail(f"must ascend from at least 1 to at most {MOST_CLUSTERS:,}, not {value!r}", param, ctx)
         return range(low, high + 1)
 
 
 @click.command(epilog=EPILOG, short_help="Cluster the samples of a store or a cohort.")
-@click.argument("input", type=StorePlace())
+@click.argument("input", type=StoreLocation())
 @click.option(
     "-k", "--clusters", "numbers", type=Numbers(), required=True, help="Number of clusters, or a range to choose from."
 )
@@ -76,30 +76,44 @@ class Numbers(click.ParamType):
     type=click.Choice(["silhouette", "gap"]),
     default="silhouette",
     show_default=True,
-    help="What chooses from a range: the highest mean silhouette, or the gap statistic, which takes --references.",
+    help="Criterion for choosing from a range: the highest mean silhouette, or the gap statistic, with --references.",
 )
 @click.option(
-    "--references", type=click.IntRange(0), default=0, show_default=True, help="Reference data for the gap statistic."
+    "--references",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of reference data sets for the gap statistic.",
 )
 @click.option(
-    "--starts", type=click.IntRange(1), default=10, show_default=True, help="Starts, of which the best counts."
+    "--starts",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Number of random starts, of which the best is kept.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the starts.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random starts."
+)
 @kernel_choice(required=False)
 @samples_option
 @sep_option
 @click.option(
-    "--weight", metavar="COLUMN", help="Column that says how many samples each one stands for, such as voters."
+    "--weight",
+    metavar="COLUMN",
+    help="Column of weights: how many observations each sample stands for, such as voters.",
 )
-@click.option("--weights", type=Place(), metavar="FILE", help="The file that holds that column; the cohort by default.")
+@click.option(
+    "--weights", type=LocalPath(), metavar="FILE", help="File with that column. Default: the file of the cohort."
+)
 @click.option(
     "--consensus",
     type=click.Choice(["borda", "kemeny", "local-search"]),
-    help="Find a ranking of the features that stands for each cluster.",
+    help="Compute a consensus ranking of the features for each cluster.",
 )
-@click.option("--cohort", type=Place(), metavar="FILE", help="The samples of a store, for --consensus.")
-@click.option("--out", type=Place(), metavar="FILE", help="Write the cluster of every sample as a CSV table.")
-@click.option("--report", type=Place(), metavar="FILE", help="Write a page of the clusters, as HTML.")
+@click.option("--cohort", type=LocalPath(), metavar="FILE", help="File with the samples of the store, for --consensus.")
+@click.option("--out", type=LocalPath(), metavar="FILE", help="Write the cluster of every sample as a CSV table.")
+@click.option("--report", type=LocalPath(), metavar="FILE", help="Write an HTML page about the clusters.")
 @click.option("--overwrite", is_flag=True, help="Replace the files of --out and --report if they exist.")
 @execution_options
 @json_option
@@ -119,12 +133,10 @@ def cluster(
     **given: Any,
 ) -> None:
     """Cluster the samples of INPUT by kernel k-means."""
-    if choose == "gap" and not references:
-        raise click.UsageError("--choose gap compares with reference data: add --references 20, say")
-    _refuse_unwritable(out, report, overwrite)
     is_store = _is_store(input, given["kernel"])
-    _refuse_usage(is_store, consensus, given)
-    on_interruption("nothing was written; the same command starts again")
+    _refuse_usage(is_store, choose, references, consensus, given)
+    _refuse_unwritable(out, report, overwrite)
+    on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
         X, kernel, ids = _opened(input, executor, given) if is_store else _read(Path(input), given)
         weights = _weights(input, ids, given)
@@ -153,17 +165,8 @@ def cluster(
     if report is not None:
         from distkern.report.cluster_page import write_cluster_report
 
-        write_cluster_report(
-            report,
-            X,
-            found,
-            kernel=kernel,
-            n_clusters=chosen,
-            sample_weight=weights,
-            rankings=rankings,
-            cohort=cohort,
-            overwrite=overwrite,
-        )
+        options = {"kernel": kernel, "n_clusters": chosen, "sample_weight": weights, "overwrite": overwrite}
+        write_cluster_report(report, X, found, rankings=rankings, cohort=cohort, **options)
     if as_json:
         about = {"samples": len(ids), "n_clusters": chosen, "clusters": groups, "by_number": found.table()}
         print_json(about | {name: file and str(file) for name, file in (("out", out), ("report", report))})
@@ -178,7 +181,7 @@ def cluster(
 
 
 def _is_store(path: Path | str, kernel: str | None) -> bool:
-    """Whether it is a store; what is none, and comes without a kernel, the opening of a store explains."""
+    """Whether INPUT is a store. Without a kernel it is treated as one, so that opening it explains what is wrong."""
     if isinstance(path, str) or all((path / part).is_dir() for part in ("marks", "rows")):
         return True
     return kernel is None and not path.is_file()
@@ -194,28 +197,33 @@ def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -
         require_extras()
 
 
-def _refuse_usage(is_store: bool, consensus: str | None, given: dict[str, Any]) -> None:
+def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str | None, given: dict[str, Any]) -> None:
+    if choose == "gap" and not references:
+        raise click.UsageError("--choose gap needs reference data: add, for example, --references 20")
     if is_store and given["kernel"] is not None:
-        raise click.UsageError("--kernel is for a cohort: a store holds the values of its own kernel")
+        raise click.UsageError("--kernel is for a cohort: a store already has a kernel")
     if not is_store and given["kernel"] is None:
-        raise click.UsageError("a cohort needs a --kernel, such as kendall; INPUT is no store")
+        raise click.UsageError("INPUT is a cohort and not a store: add a --kernel, such as kendall")
     if not is_store and given["cohort"] is not None:
-        raise click.UsageError("--cohort gives the samples of a store, and INPUT is a cohort already")
+        raise click.UsageError("--cohort gives the samples of a store, and INPUT is already a cohort: leave it out")
     if is_store and consensus is not None and given["cohort"] is None:
-        raise click.UsageError("--consensus ranks the features of the samples: name their file with --cohort")
+        raise click.UsageError("--consensus needs the samples of the store: give their file with --cohort")
     if given["weights"] is not None and given["weight"] is None:
         raise click.UsageError("--weights is a file: name its column with --weight")
     if is_store and given["weight"] is not None and given["weights"] is None and given["cohort"] is None:
-        raise click.UsageError("a store holds no weights: name the file that holds them with --weights")
+        raise click.UsageError("a store holds no weights: give their file with --weights")
 
 
 def _opened(store: Path | str, executor: Any, given: dict[str, Any]) -> tuple[Any, Any, list[str]]:
     from distkern.gram.open import open_gram
 
-    open_store(store)  # says what is wrong in words for the command line
+    open_store(store)  # explains what is wrong with the path
     gram = open_gram(store, executor=executor)
     if not gram.is_symmetric:
-        raise InputError(f"{str(store)!r} is a test × training matrix: clusters are of the samples of one cohort")
+        raise InputError(
+            f"{str(store)!r} is a test × training matrix: clustering needs the matrix of one cohort, computed without "
+            "--against"
+        )
     return gram, "precomputed", list(gram.ids)
 
 
@@ -229,13 +237,13 @@ def _read(path: Path, given: dict[str, Any]) -> tuple[Any, Any, list[str]]:
 
 
 def _cohort(path: Path, given: dict[str, Any]) -> Any:
-    """Read a cohort without the column of weights, where it is one of its own."""
+    """Read a cohort, without the column of weights if its file has one."""
     own = given["weight"] if given["weights"] in (None, path) else None
     return read_cohort(path, samples=given["samples"], label=own, sep=separator_of(given["sep"]))
 
 
 def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[float] | None:
-    """Read how many samples each one stands for."""
+    """Read the weight of each sample."""
     if given["weight"] is None:
         return None
     file = given["weights"] or given["cohort"] or Path(input)
@@ -243,7 +251,12 @@ def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[f
     try:
         return [float(text) for text in texts]
     except ValueError as error:
-        raise InputError(f"the column {name!r} of {file.name!r} holds what is no number: {error}") from error
+        raise InputError(
+            "the column {column!r} of {file!r} has a text that is not a number ({reason}): correct it",
+            column=name,
+            file=file.name,
+            reason=str(error),
+        ) from error
 
 
 # The result --------------------------------------------------------------------------------------------------------
@@ -256,15 +269,16 @@ def _chosen(found: ClusterNumbers, choose: str) -> int:
 
 
 def _ranked(ids: list[str], given: dict[str, Any]) -> Any:
-    """Read the samples of a store, which must be the same in the same order."""
+    """Read the samples of a store, and check that they are the same in the same order."""
     from distkern.io.source import as_source
 
     X = _cohort(given["cohort"], given)
     names = as_source(X).ids
     if names is not None and list(names) != ids:
         raise InputError(
-            f"the samples of {given['cohort'].name!r} are not those of the store in the same order: give the file "
-            "that the store was computed from"
+            "the samples of {file!r} are not the samples of the store in the same order: give the file from which the "
+            "store was computed",
+            file=given["cohort"].name,
         )
     return X
 
@@ -272,7 +286,7 @@ def _ranked(ids: list[str], given: dict[str, Any]) -> Any:
 def _groups(
     found: ClusterNumbers, chosen: int, ids: list[str], rankings: dict[int, Consensus] | None
 ) -> list[dict[str, Any]]:
-    """Size, medoid and consensus of each cluster, JSON-ready."""
+    """Return the size, medoid and consensus of each cluster, ready for JSON."""
     row = found.n_clusters.tolist().index(chosen)
     labels, groups = found.labels[row].tolist(), []
     for number, medoid in enumerate(found.medoids[row]):

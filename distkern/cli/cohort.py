@@ -1,4 +1,4 @@
-"""The samples that a command is given, and their labels."""
+"""Samples and labels from the files of a command."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from distkern.core.errors import InputError
 
 BLOCK_BYTES = 2**26
-"""Bytes of samples looked through at a time."""
+"""Bytes of samples that are checked at a time."""
 
-_ASTRAY = (
+_TRANSPOSED = (
     "give the labels of these samples or, if the matrix was computed transposed, compute it again with the other of "
     "--samples rows and --samples columns"
 )
@@ -26,23 +26,23 @@ def read_cohort(
     label: str | None = None,
     sep: str | None = None,
 ) -> Any:
-    """Read a text table, and labels where they are named; a binary file is only opened, for workers read it by path."""
-    from distkern.io.bags import holds_bags
+    """Read a table, and labels where they are named; other files are only opened, because workers read them by path."""
     from distkern.io.expression import read_expression
-
-    if holds_bags(path):
-        return _bags(path, samples, labels, label, sep)
-    if is_text(path) or labels is not None or label is not None or samples == "columns":
-        return read_expression(path, samples=samples, labels=labels, label=label, sep=sep)  # type: ignore[arg-type]
+    from distkern.io.registry import find_format
     from distkern.io.source import as_source
 
+    found = find_format(path)
+    if not found.matrix:
+        return _bags(path, samples, labels, label, sep)
+    if found.samples is None or labels is not None or label is not None or samples not in (None, found.samples):
+        return read_expression(path, samples=samples, labels=labels, label=label, sep=sep)  # type: ignore[arg-type]
     source = as_source(path)
     _refuse_infinite(path, source)
     return source
 
 
 def _bags(path: Path, samples: str | None, labels: Path | None, label: str | None, sep: str | None) -> Any:
-    """Open bags, which hold no infinite values, and see that a table of labels knows them."""
+    """Open bags, which hold no infinite values, and check that a table of labels knows them."""
     from distkern.io.source import as_source
 
     if samples == "columns":
@@ -55,15 +55,8 @@ def _bags(path: Path, samples: str | None, labels: Path | None, label: str | Non
     return source
 
 
-def is_text(path: Path) -> bool:
-    """Whether the name is that of a text table."""
-    from distkern.io.expression import TEXT
-
-    return path.name.lower().removesuffix(".gz").endswith(TEXT) and not path.is_dir()
-
-
 def _refuse_infinite(path: Path, source: Any) -> None:
-    """Refuse infinite values as the readers of text tables do, although some kernels would take them."""
+    """Refuse infinite values, as the readers of text tables do, although some kernels accept them."""
     import numpy as np
 
     from distkern.io.tables import infinite_value
@@ -80,11 +73,12 @@ def _refuse_infinite(path: Path, source: Any) -> None:
 
 
 def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
-    """Whether a text table has a row or column of this name beside the samples."""
-    if label is None or samples is None or not is_text(path) or not path.is_file():
-        return False
+    """Whether a text table has a row or column of this name among its features."""
+    from distkern.io.registry import find_format
     from distkern.io.tables import read_names
 
+    if label is None or samples is None or not path.is_file() or find_format(path).samples is not None:
+        return False
     rows, columns = read_names(path, sep)
     return label in (columns if samples == "rows" else rows)
 
@@ -95,17 +89,17 @@ def holds_label(path: Path, label: str | None, samples: str | None, sep: str | N
 def read_column(
     path: Path, column: str | None, ids: Sequence[str], *, samples: str | None = None, sep: str | None = None
 ) -> tuple[str, list[str]]:
-    """Read one text for each sample from a file, matched by the samples' ids.
+    """Read one text for each sample from a file of any format, matched by the samples' ids.
 
     Parameters
     ----------
     path
-        A text table with the samples in its rows (or its columns, if ``samples`` says so), a file of AnnData, or stored
-        bags, whose labels are the column ``label``.
+        A text table with the samples in its rows (or its columns, if ``samples`` says so), AnnData, stored bags, whose
+        labels are the column ``label``, or another file of samples with labels.
     column
         Name of the column (or row); it may be left out if there is only one.
     ids
-        The samples, all of which must be in the file; it may hold more.
+        The samples; each must be in the file.
 
     Returns
     -------
@@ -114,57 +108,18 @@ def read_column(
     Raises
     ------
     InputError
-        If the column is not there, or a sample has no label.
+        If the column does not exist, or a sample has no label.
     """
-    from distkern.io.bags import holds_bags, read_labels_of_bags
-    from distkern.io.labels import matched
+    from distkern.io.format import ReadOptions
+    from distkern.io.labels import choose_column, matched, read_columns
 
-    if not path.exists():
-        raise InputError(f"there is no file of labels {str(path)!r}: check the path")
-    if is_text(path):
-        columns = _columns_of_text(path, samples, sep)
-    elif holds_bags(path):
-        held = read_labels_of_bags(path)
-        columns = {"label": held} if held else {}
-    else:
-        columns = _columns_of_obs(path, column)
-    if column is None and len(columns) == 1:
-        column = next(iter(columns))
-    if column not in columns:
-        listed = ", ".join(map(repr, list(columns)[:10])) or "none"
-        fault = f"no column {column!r}" if column is not None else "several columns"
-        raise InputError(f"{path.name!r} has {fault} to take labels from: name one of {listed} with --label")
-    return column, matched(columns[column], ids, path.name, "the store", _ASTRAY)
-
-
-def _columns_of_text(path: Path, samples: str | None, sep: str | None) -> dict[str, dict[str, str]]:
-    from distkern.io.tables import read_texts
-
-    names, rows = read_texts(path, sep)
-    if samples == "columns":
-        return {label: dict(zip(names, cells, strict=True)) for label, cells in rows.items()}
-    return {name: {row: cells[place] for row, cells in rows.items()} for place, name in enumerate(names)}
-
-
-def _columns_of_obs(path: Path, column: str | None) -> dict[str, dict[str, str]]:
-    """Read the samples' own columns of a binary file; the values stay where they are if it is an .h5ad file."""
-    from distkern.io.expression import read_expression
-
-    if path.suffix == ".h5ad":
-        import anndata
-
-        try:
-            obs = anndata.read_h5ad(path, backed="r").obs
-        except (OSError, KeyError) as error:
-            raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
-    else:
-        obs = read_expression(path, label=column).obs
-    texts = obs.astype(object).where(obs.notna(), "").map(str)
-    return {str(name): dict(zip(map(str, obs.index), texts[name], strict=True)) for name in obs.columns}
+    columns = read_columns(path, ReadOptions(samples, column, sep))  # type: ignore[arg-type]
+    name = choose_column(path, columns, column)
+    return name, matched(columns[name], ids, path.name, "the store", _TRANSPOSED)
 
 
 def count_classes(labels: Sequence[str]) -> str:
-    """Say how many samples each label has.
+    """Describe the number of samples of each label.
 
     Examples
     --------

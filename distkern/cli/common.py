@@ -1,4 +1,4 @@
-"""What the subcommands share: options, who runs the tasks, and where words and numbers go."""
+"""Options, executors, output and checks that several subcommands share."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from distkern.core.files import as_path, refuse_existing
 from distkern.core.units import parse_bytes
 
 PLAIN_SECONDS = 10.0
-"""Seconds between two lines of progress where no bar can be drawn."""
+"""Seconds between two lines of progress where stderr is no terminal."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Place(click.Path):
-    """A path on this machine, with a ``~`` at its beginning expanded, which shells leave in ``--out=~/page.html``."""
+class LocalPath(click.Path):
+    """A path on this machine. A leading ``~`` is expanded, because shells leave it in ``--out=~/page.html``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Turn the text into a path."""
         return as_path(os.fsdecode(super().convert(value, param, ctx)))
 
 
-class StorePlace(Place):
-    """A folder, or a URL of object storage, which stays as it is."""
+class StoreLocation(LocalPath):
+    """The location of a store: a path on this machine, or a URL of object storage."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Turn the text into a path, unless it is a URL."""
@@ -52,7 +52,7 @@ class Amount(click.ParamType):
         except InputError as error:
             self.fail(str(error), param, ctx)
         if amount < 1:
-            self.fail("must be more than nothing, such as 2GiB", param, ctx)
+            self.fail("must be 1 byte or more, such as 2GiB", param, ctx)
         return amount
 
 
@@ -70,46 +70,62 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress; errors and warnings remain.")
 sep_option = click.option(
-    "--sep", metavar="TEXT", help="Separator of a text table's columns; found in its header by default. \\t is a tab."
+    "--sep",
+    metavar="TEXT",
+    help="Separator of the columns of a text table, \\t for a tab. Default: found from the header.",
 )
 samples_option = click.option(
     "--samples",
     type=click.Choice(["rows", "columns"]),
-    help="Which are the samples of a text table; it must be said, for it cannot be guessed safely.",
+    help="Whether the rows or the columns of a text table are the samples. Text tables need this option.",
 )
 cohort_options = options(
     samples_option,
-    click.option("--label", metavar="COLUMN", help="Column (or row) of the table that holds labels, not numbers."),
+    click.option(
+        "--label", metavar="COLUMN", help="Column (or row) of the table that holds labels instead of numbers."
+    ),
     sep_option,
 )
 memory_option = click.option(
-    "--memory-limit", type=Amount(), help="Memory that each process may take, such as 2GiB; 60 % of what is free."
+    "--memory-limit",
+    type=Amount(),
+    help="Memory that each process may use, such as 2GiB. Default: 60 % of the free memory.",
 )
 tls_options = options(
-    click.option("--tls-ca-file", type=Place(), metavar="FILE", help="Certificate of the cluster's authority (PEM)."),
     click.option(
-        "--tls-cert", type=Place(), metavar="FILE", help="Own certificate, which that authority signed (PEM)."
+        "--tls-ca-file", type=LocalPath(), metavar="FILE", help="Certificate of the cluster's authority (PEM)."
     ),
-    click.option("--tls-key", type=Place(), metavar="FILE", help="Private key of the own certificate (PEM)."),
+    click.option(
+        "--tls-cert", type=LocalPath(), metavar="FILE", help="Own certificate, signed by that authority (PEM)."
+    ),
+    click.option("--tls-key", type=LocalPath(), metavar="FILE", help="Private key of the own certificate (PEM)."),
 )
 insecure_option = click.option(
     "--insecure",
     is_flag=True,
     envvar="DISTKERN_INSECURE",
-    help="Let an unencrypted scheduler be reached from other machines: whoever reaches it runs code.",
+    help="Allow an unencrypted scheduler that other machines can reach. Anyone who reaches it can run code.",
 )
 execution_options = options(
     click.option(
-        "--scheduler", metavar="ADDRESS", help="Join the Dask cluster of this scheduler, such as tls://10.0.0.1:8786."
+        "--scheduler", metavar="ADDRESS", help="Use the Dask cluster of this scheduler, such as tls://10.0.0.1:8786."
     ),
     click.option(
-        "--scheduler-file", type=Place(), metavar="FILE", help="Join the Dask cluster whose scheduler wrote this file."
+        "--scheduler-file",
+        type=LocalPath(),
+        metavar="FILE",
+        help="Use the Dask cluster whose scheduler wrote this file.",
     ),
     tls_options,
     insecure_option,
     click.option("--workers", type=click.IntRange(1), metavar="N", help="Start a local Dask cluster of N processes."),
     click.option("--tls", is_flag=True, help="Encrypt the cluster that --workers starts."),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of this process; one a core."),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of threads of this process. Default: one per core.",
+    ),
     memory_option,
 )
 
@@ -117,7 +133,7 @@ execution_options = options(
 def refuse_several_executors(
     *, scheduler: str | None, scheduler_file: Path | None, workers: int | None, threads: int | None, **others: Any
 ) -> list[str]:
-    """Refuse more than one choice of who runs the tasks; return the options that chose."""
+    """Refuse more than one option that chooses an executor; return the options that were given."""
     given = {"--scheduler": scheduler, "--scheduler-file": scheduler_file, "--workers": workers, "--threads": threads}
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) > 1:
@@ -137,9 +153,9 @@ def executor_of(
     fallback: int | None = None,
     **others: Any,
 ) -> Iterator[Any]:
-    """Choose who runs the tasks: a cluster that runs, one that is started and stopped here, or threads.
+    """Choose the executor: a running cluster, a local cluster for the length of the block, or threads.
 
-    Nothing chosen means the cluster that Dask's configuration names, such as ``DASK_SCHEDULER_ADDRESS``, else a local
+    Without an option this is the cluster in Dask's configuration, such as ``DASK_SCHEDULER_ADDRESS``, else a local
     cluster of ``fallback`` processes, else threads.
     """
     chosen = refuse_several_executors(
@@ -147,7 +163,8 @@ def executor_of(
     )
     if tls and workers is None and (chosen or fallback is None):
         raise click.UsageError(
-            "--tls encrypts the cluster that --workers starts; to join one give --tls-ca-file, --tls-cert and --tls-key"
+            "--tls encrypts the cluster that --workers starts: for a running one give --tls-ca-file, --tls-cert and "
+            "--tls-key"
         )
     from distkern.engine.dask.address import configured_address
 
@@ -158,7 +175,7 @@ def executor_of(
     if not joins and workers is None:
         yield "threads" if threads is None else threads
         return
-    from distkern.engine.dask import cluster  # takes a second, and only these need it
+    from distkern.engine.dask import cluster  # its import takes a second
 
     if workers is not None:
         with cluster.local_client(workers, tls=tls) as client:
@@ -174,24 +191,24 @@ def executor_of(
 
 
 def certificates_of(wanted: bool, *, tls_ca_file: Path | None, tls_cert: Path | None, tls_key: Path | None) -> Any:
-    """Take the three files of TLS together; None where none is given."""
+    """Return the certificates if all three files of TLS are given; None if none is."""
     files = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
     missing = [name for name, file in files.items() if file is None]
     if len(missing) == len(files):
         return None
     if missing:
         raise click.UsageError(
-            f"TLS takes --tls-ca-file, --tls-cert and --tls-key together: add {' and '.join(missing)}"
+            f"TLS needs --tls-ca-file, --tls-cert and --tls-key together: add {' and '.join(missing)}"
         )
     if not wanted:
-        raise click.UsageError("certificates are for a cluster that runs: add --scheduler or --scheduler-file")
+        raise click.UsageError("certificates are for a running cluster: add --scheduler or --scheduler-file")
     from distkern.engine.dask.security import Certificates
 
     return Certificates(*files.values())  # type: ignore[arg-type]
 
 
 def separator_of(text: str | None) -> str | None:
-    r"""Take ``\t`` for a tab, and refuse what separates nothing."""
+    r"""Read the option ``--sep``, in which ``\t`` is a tab; refuse anything but one character."""
     sep = None if text is None else text.replace("\\t", "\t")
     if sep is not None and len(sep) != 1:
         raise click.BadParameter(f"a separator is one character, not {text!r}", param_hint="'--sep'")
@@ -202,7 +219,7 @@ def separator_of(text: str | None) -> str | None:
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """Tell people on stderr how the work goes."""
+    """Write a message for people to stderr."""
     if not quiet:
         click.echo(text, err=True)
 
@@ -220,7 +237,7 @@ def print_table(rows: list[tuple[str, str]]) -> None:
 
 
 def progress_of(quiet: bool) -> Listener:
-    """Choose who draws progress on stderr: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
+    """Choose how stderr shows progress: a bar on a terminal, a line now and then elsewhere, nothing if quiet."""
     if quiet:
         return lambda event: None
     if not sys.stderr.isatty():
@@ -231,14 +248,14 @@ def progress_of(quiet: bool) -> Listener:
 
 
 class PlainLines:
-    """Writes the progress of long work as lines, for logs: at most one in ten seconds, and the end of each phase."""
+    """Writes progress as lines for logs: at most one in ten seconds, and one at the end of each phase."""
 
     def __init__(self) -> None:
         self._phase = self._note = ""
         self._written = time.monotonic()
 
     def __call__(self, event: Progress) -> None:
-        """Write a line if it is time."""
+        """Write a line if the phase has ended or the last line is old enough."""
         if event.phase != self._phase:
             self._phase, self._written = event.phase, time.monotonic()
         if event.note not in ("", self._note):
@@ -255,11 +272,11 @@ def open_store(store: Path | str) -> Any:
     Raises
     ------
     InputError, StoreError
-        If there is none at the path.
+        If there is no Gram matrix at the path.
     """
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
-    from distkern.gram.open import open_gram  # loads numba and zarr, which takes a second
+    from distkern.gram.open import open_gram  # its import takes a second
     from distkern.io.bags import holds_bags
 
     if isinstance(store, Path) and holds_bags(store):
@@ -268,40 +285,48 @@ def open_store(store: Path | str) -> Any:
 
 
 def refuse_unwritable(path: Path | str) -> None:
-    """Refuse a path at which nothing can be made, before the work that would go there; a URL only the server can.
+    """Refuse a path that cannot be written, before the computation starts; only the server can check a URL.
 
     Raises
     ------
     InputError
-        Names the part of the path that stands in the way.
+        If a part of the path is a file, or its folder is not writable.
     """
     if isinstance(path, str):
         return
-    place = path.absolute()
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir():
-        raise InputError(f"{str(path)!r} cannot be made: {place.name!r} is a file, not a folder; give another path")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"{str(path)!r} cannot be made: the folder {str(place)!r} is not writable; give another path")
+    existing = path.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        raise InputError(
+            "{path!r} cannot be written: {existing!r} is a file, not a folder; give another path",
+            path=str(path),
+            existing=existing.name,
+        )
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise InputError(
+            "{path!r} cannot be written: the folder {existing!r} is not writable; give another path",
+            path=str(path),
+            existing=str(existing),
+        )
 
 
 def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
-    """Refuse to write over a file, before the work that would fill it.
+    """Refuse a file that exists or cannot be written, before the computation starts.
 
     Raises
     ------
     InputError
-        If it exists and may not be overwritten, or its folder cannot take it.
+        If it exists and ``overwrite`` is false, or its folder does not exist or is not writable.
     """
     refuse_existing(path, overwrite)
     refuse_unwritable(path.parent)
     if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into: make it first")
+        raise InputError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it first")
 
 
-def say_what_was_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
-    """Say what this process computed, of all the runs that a store knows, ``before`` of which had ended earlier."""
+def report_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
+    """Report the last run of this process after the first ``before`` runs of the store; ``nothing`` if it has none."""
     from distkern.store.runs import this_client
 
     own = [run for run in runs[before:] if run["client"] == this_client()]

@@ -1,4 +1,4 @@
-"""``distkern demo``: the colon cohort from its values to a report, on a local cluster."""
+"""``distkern demo``: classify the colon cohort on a local cluster, and write a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from distkern._version import __version__
 from distkern.cli.common import (
-    Place,
+    LocalPath,
     execution_options,
     executor_of,
     json_option,
@@ -25,23 +25,24 @@ from distkern.cli.common import (
 )
 from distkern.cli.errors import BUG, Failure, on_interruption
 from distkern.cli.evaluate import scores_table, summary, write_evaluation
+from distkern.cli.wording import the_same_command
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
 MARKER = ".distkern-demo"
-"""File that marks a folder as the demo's own, in which it may rewrite its outputs."""
+"""File that marks a folder as made by the demo, whose outputs may be replaced."""
 
 TILE = 16
-"""Ten tiles of the 62 samples, so that both workers have work."""
+"""The 62 samples make ten tiles, so that both workers have work."""
 
 WORKERS = 2
-"""Worker processes that are started where no other way to run is chosen."""
+"""Number of worker processes that are started if no executor is chosen."""
 
 REPEATS = 10
 """Repetitions of the five outer folds, as in the paper."""
 
 RANGE = (82.0, 90.0)
-"""Mean accuracies in per cent beyond which something is wrong: the repeats differ by a per cent or two."""
+"""Plausible mean accuracies in per cent; repeats differ by one or two per cent."""
 
 EPILOG = """\b
 Examples:
@@ -49,13 +50,13 @@ Examples:
   distkern demo --out /tmp/colon --workers 4
   distkern demo --out /shared/colon --scheduler-file /shared/scheduler.json
 
-Running it again completes the store and rewrites its own outputs. The exit code is 1 if the mean accuracy lies outside
-82-90 %."""
+A second run completes the store and replaces the outputs of the first. The exit code is 1 if the mean accuracy lies
+outside 82-90 %."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where the demo writes."""
+    """The files that the demo writes."""
 
     folder: Path
 
@@ -66,54 +67,55 @@ class Outputs:
 
     @property
     def labels(self) -> Path:
-        """The tissue of each sample."""
+        """The table of tissues."""
         return self.folder / "labels.csv"
 
     @property
     def evaluation(self) -> Path:
-        """Every fold's scores."""
+        """The scores of every fold."""
         return self.folder / "evaluation.json"
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The HTML page."""
         return self.folder / "report.html"
 
     def claim(self) -> None:
-        """Make the folder, or go on in one that an earlier demo made.
+        """Create the folder, or accept one that an earlier demo created.
 
         Raises
         ------
         InputError
-            If it holds something else.
+            If the folder holds other files.
         """
         marker = self.folder / MARKER
         if self.folder.exists() and not marker.is_file() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise InputError(
-                f"{str(self.folder)!r} exists and was not made by the demo, which would write into it: give another "
+                f"{str(self.folder)!r} exists and was not made by the demo, which would overwrite it: give another "
                 "folder with --out"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         write_text(marker, f"made by `distkern demo`, distkern {__version__}\n")
 
     def paths(self) -> dict[str, str]:
-        """All of them by name."""
+        """Return the paths of all outputs by name."""
         return {name: str(getattr(self, name)) for name in ("store", "labels", "evaluation", "report")}
 
 
 @click.command(epilog=EPILOG, short_help="Classify colon tumours as in the paper.")
-@click.option("--out", type=Place(), default=Path("distkern-demo"), help="Folder to write.")
+@click.option("--out", type=LocalPath(), default=Path("distkern-demo"), help="Folder for the outputs.")
 @execution_options
-@click.option("--overwrite", is_flag=True, help="Compute the matrix again, even if it is complete.")
+@click.option("--overwrite", is_flag=True, help="Compute the matrix again even if it is complete.")
 @click.option("--repeats", type=click.IntRange(1), default=REPEATS, hidden=True)
 @json_option
 @quiet_option
 def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, **execution: Any) -> None:
     """Classify colon tumours with the Kendall kernel, as in the paper, on a Dask cluster.
 
-    It starts one of two workers here, or joins yours, which proves that it works.
+    By default the cluster is two local workers; the options choose another one, which the demo then tests.
 
-    62 tissues x 2,000 genes (Alon et al. 1999); tau-b in tiles; a support vector machine in 10 x 5 folds.
+    The data are 62 tissues x 2,000 genes (Alon et al. 1999). The matrix of tau-b is computed in tiles, and a support
+    vector machine is evaluated in 10 x 5 folds.
     """
     began = time.perf_counter()
     outputs = Outputs(out)
@@ -124,11 +126,11 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
     from distkern.reproduce import published
 
     paper = {"kendall": published("CT", "SVMkdtALL"), "linear": published("CT", "SVMlinearALL")}
-    require_extras()  # before the work
+    require_extras()  # before the computation
     colon = load_colon()
     y = [str(tissue) for tissue in colon.obs["tissue"]]
     outputs.claim()
-    on_interruption(f"what had finished is in {str(out)!r}, and the same command goes on from there")
+    on_interruption(f"all finished results are in {str(out)!r}, and {the_same_command()} continues from there")
     gram = _computed(colon, outputs, overwrite, quiet, execution)
     say(f"evaluating {repeats} × 5 folds, C chosen by 5 inner folds", quiet)
     from distkern.learners.selection import cross_validate_gram
@@ -150,12 +152,12 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
     )
     seconds = time.perf_counter() - began
     _print_summary(found, outputs, paper, seconds, as_json)
-    if repeats == REPEATS:  # fewer say too little
+    if repeats == REPEATS:  # the mean of fewer varies too much
         _judge(100 * found.mean("accuracy"), paper["kendall"])
 
 
 def _computed(colon: Any, outputs: Outputs, overwrite: bool, quiet: bool, execution: dict[str, Any]) -> Any:
-    say("preparing who computes", quiet)
+    say("starting the executor", quiet)
     from distkern.build.compute import compute_gram
     from distkern.engine.resolve import resolve_executor
     from distkern.kernels.kendall import Kendall

@@ -1,4 +1,4 @@
-"""``distkern deploy``: start a cluster that others join, and print what batch systems and Kubernetes need."""
+"""``distkern deploy``: start a Dask cluster, or print files that run one on SLURM and Kubernetes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from distkern.cli import recipes
-from distkern.cli.common import Amount, Place, insecure_option, memory_option, print_table, say
+from distkern.cli.common import Amount, LocalPath, insecure_option, memory_option, print_table, say
 from distkern.core.files import write_text
 
 CERTIFICATES = Path("distkern-certificates")
@@ -25,21 +25,21 @@ Examples:
   distkern deploy slurm --srun --walltime 12:00:00 --out job.sh
   distkern deploy kubernetes --workers 20 --memory 4GiB gram /data/X.npy /data/X.zarr --kernel kendall
 
-Everything listens on this machine's loopback unless told otherwise, and beyond it only with TLS."""
+All servers listen on the loopback interface unless --host says otherwise; other interfaces need TLS."""
 
 
-@click.group(epilog=EPILOG, short_help="Start a cluster, or print what one needs.")
+@click.group(epilog=EPILOG, short_help="Start a cluster, or print the files that run one.")
 def deploy() -> None:
-    """Start a Dask cluster that others join, or print what SLURM and Kubernetes need to run one."""
+    """Start a Dask cluster, or print the files that run one on SLURM or Kubernetes."""
 
 
 @deploy.command()
-@click.argument("folder", type=Place(), metavar="DIR")
-@click.option("--days", type=click.IntRange(1), default=365, help="How long they are valid.")
+@click.argument("folder", type=LocalPath(), metavar="DIR")
+@click.option("--days", type=click.IntRange(1), default=365, help="Days for which they are valid.")
 def certificates(folder: Path, days: int) -> None:
-    """Make TLS certificates that all members of one cluster share, in a folder that its owner alone can read.
+    """Create the TLS certificates of one cluster, in a folder that only its owner can read.
 
-    Who holds a copy of the folder may join the cluster and run code on it. To shut somebody out make new ones.
+    Anyone with a copy of the folder can join the cluster and run code on it. To exclude someone create new ones.
     """
     from distkern.engine.dask.security import write_certificates
 
@@ -47,27 +47,37 @@ def certificates(folder: Path, days: int) -> None:
 
 
 @deploy.command()
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Worker processes of one thread; one a core.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of worker processes of one thread each. Default: one per core.",
+)
 @memory_option
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8786, help="Port of the scheduler; 0 takes a free port.")
 @click.option(
     "--dashboard-port",
     type=click.IntRange(0, 65535),
     default=8787,
-    help="Port of the dashboard, on loopback whatever the host.",
+    help="Port of the dashboard, which always listens on the loopback interface.",
 )
-@click.option("--tls", is_flag=True, help="Encrypt, and let in only who has the certificates.")
+@click.option("--tls", is_flag=True, help="Encrypt the cluster, and admit only holders of the certificates.")
 @click.option(
     "--certificates",
     "folder",
-    type=Place(),
+    type=LocalPath(),
     default=CERTIFICATES,
     metavar="DIR",
-    help="Where --tls finds them; they are made if nothing is there.",
+    help="Folder of the certificates of --tls; it is created if it does not exist.",
 )
 @insecure_option
-@click.option("--scheduler-file", type=Place(), metavar="FILE", help="Write the address for those who join.")
+@click.option(
+    "--scheduler-file",
+    type=LocalPath(),
+    metavar="FILE",
+    help="Write the address to this file, for --scheduler-file of other commands.",
+)
 def local(
     workers: int | None,
     memory_limit: int | None,
@@ -124,9 +134,9 @@ def local(
             say("stopping the workers and the scheduler")
 
 
-# What is printed ---------------------------------------------------------------------------------------------------
+# Printed files -----------------------------------------------------------------------------------------------------
 
-out_option = click.option("--out", type=Place(), metavar="FILE", help="Write it into a file that does not exist yet.")
+out_option = click.option("--out", type=LocalPath(), metavar="FILE", help="Write to this new file instead of stdout.")
 
 
 def _print_or_write(text: str, out: Path | None) -> None:
@@ -137,27 +147,29 @@ def _print_or_write(text: str, out: Path | None) -> None:
 
 
 @deploy.command()
-@click.option("--partition", metavar="NAME", help="Where the jobs are queued; SLURM's default.")
-@click.option("--account", metavar="NAME", help="Who pays; SLURM's default.")
-@click.option("--walltime", default="24:00:00", help="Time of a job.")
-@click.option("--cores", type=click.IntRange(1), default=16, help="Cores of a job; a worker each.")
+@click.option("--partition", metavar="NAME", help="Partition of the jobs. Default: that of SLURM.")
+@click.option("--account", metavar="NAME", help="Account of the jobs. Default: that of SLURM.")
+@click.option("--walltime", default="24:00:00", help="Wall time of a job.")
+@click.option("--cores", type=click.IntRange(1), default=16, help="Cores of a job, each with one worker.")
 @click.option("--memory", type=Amount(), default="64GiB", help="Memory of a job.")
-@click.option("--jobs", type=click.IntRange(1), default=4, help="Number of jobs, which is fixed.")
-@click.option("--srun", is_flag=True, help="One job that holds all cores, and runs everything under one srun.")
+@click.option("--jobs", type=click.IntRange(1), default=4, help="Number of jobs.")
+@click.option(
+    "--srun", is_flag=True, help="Print a job script for one job with all cores, which runs everything under one srun."
+)
 @out_option
 def slurm(out: Path | None, **given: Any) -> None:
-    """Print a Python program that runs workers as SLURM jobs, or a job script that runs all under one srun."""
+    """Print a Python program that runs workers as SLURM jobs, or a job script that uses one srun."""
     _print_or_write(recipes.slurm(**given), out)
 
 
 @deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("folder", type=Place(), metavar="DIR")
+@click.argument("folder", type=LocalPath(), metavar="DIR")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None:
-    """Run a distkern COMMAND on a cluster made of the tasks of one srun, as `distkern deploy slurm --srun` does.
+    """Run a distkern COMMAND on the tasks of one srun, as in the job script of `distkern deploy slurm --srun`.
 
-    DIR is shared by all tasks and holds the certificates of the job in tls/.
+    All tasks share DIR, which holds the certificates of the job in tls/.
     """
     from distkern.engine.dask.security import Certificates
     from distkern.engine.dask.srun import under_srun
@@ -173,12 +185,12 @@ def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None
 
 
 @deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--name", default="distkern", help="Name of all that is made.")
-@click.option("--image", default="distkern:latest", help="Image made from deploy/Dockerfile.")
-@click.option("--workers", type=click.IntRange(1), default=4, help="Workers of one thread.")
+@click.option("--name", default="distkern", help="Name of the created resources.")
+@click.option("--image", default="distkern:latest", help="Image built from deploy/Dockerfile.")
+@click.option("--workers", type=click.IntRange(1), default=4, help="Number of workers of one thread each.")
 @click.option("--memory", type=Amount(), default="4GiB", help="Memory of a worker.")
 @click.option("--storage", type=Amount(), default="100GiB", help="Size of the volume at /data.")
-@click.option("--cluster", is_flag=True, help="A cluster that stays, and no job.")
+@click.option("--cluster", is_flag=True, help="Print a cluster that keeps running instead of a job.")
 @out_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def kubernetes(out: Path | None, **given: Any) -> None:

@@ -1,4 +1,4 @@
-"""How a command ends when it does not end well: one line on stderr, and an exit code that a script can act on."""
+"""How a failed command ends: one line on stderr, and an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Exit codes:
   1  a bug in distkern, or a demo that went wrong
   2  wrong usage: an option or argument is missing or unknown
   3  bad input: a file, a sample, a label, a store, or a limit of memory or disk
-  4  tasks failed; what had finished is stored
-  5  interrupted; the same command goes on from where it stopped"""
+  4  tasks failed; all finished results are stored
+  5  interrupted; the same command continues where it stopped"""
 
 
 class Failure(click.ClickException):
-    """A command that ends with one line and an exit code."""
+    """The one line and the exit code that a failed command ends with."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(" ".join(message.split()))
@@ -38,7 +38,7 @@ class Failure(click.ClickException):
 
 
 def failure_of(error: Exception) -> Failure:
-    """Turn an exception into the line and the exit code that the user gets.
+    """Turn an exception into the line and the exit code of the command.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def failure_of(error: Exception) -> Failure:
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
         return Failure(f"{where}{error.strerror or _named(error)}", BAD_INPUT)
     if isinstance(error, MemoryError):
-        return Failure(f"the memory does not suffice: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
+        return Failure(f"out of memory: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
     return Failure(
         f"this is a bug in distkern, please report it ({_named(error)}): `distkern --debug ...` shows the traceback",
         BUG,
@@ -69,37 +69,37 @@ def _named(error: Exception) -> str:
 
 
 @contextmanager
-def one_line_ends(debug: bool = False) -> Iterator[None]:
-    """End errors, interruptions and warnings of the block in one line each; with ``debug`` also in a traceback."""
-    with _terminated_like_interrupted(), _one_line_warnings():
+def one_line_errors(debug: bool = False) -> Iterator[None]:
+    """Turn errors, interruptions and warnings of the block into one line each; ``debug`` adds the traceback."""
+    with _sigterm_as_interrupt(), _one_line_warnings():
         try:
             yield
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (KeyboardInterrupt, click.Abort):
-            # what was under way in Zarr's event loop stays unfinished, and Python would say so after our line
+            # unfinished coroutines of Zarr's event loop would print warnings after our line
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
-            raise Failure(_what_interruption_means(), INTERRUPTED) from None
+            raise Failure(_interruption_message(), INTERRUPTED) from None
         except Exception as error:
             if debug:
                 click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
             raise failure_of(error) from None
 
 
-def _what_interruption_means() -> str:
+def _interruption_message() -> str:
     context = click.get_current_context(silent=True)
     advice = context.meta.get("distkern.interrupted") if context else None
     return f"interrupted: {advice or f'run {the_same_command()} again'}"
 
 
 def on_interruption(advice: str) -> None:
-    """State what to do if the command is interrupted from now on."""
+    """Set the advice that is printed if the command is interrupted from now on."""
     click.get_current_context().meta["distkern.interrupted"] = advice
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Make SIGTERM, which batch systems send, end the work as Ctrl-C does."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM, which batch systems send, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

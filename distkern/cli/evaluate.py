@@ -1,4 +1,4 @@
-"""``distkern evaluate``: how well a Gram matrix tells classes apart."""
+"""``distkern evaluate``: cross-validate a classifier on a Gram matrix."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 
 from distkern.cli.cohort import count_classes, read_column
 from distkern.cli.common import (
-    Place,
-    StorePlace,
+    LocalPath,
+    StoreLocation,
     json_option,
     memory_option,
     open_store,
@@ -40,36 +40,37 @@ Examples:
   distkern evaluate cohort.zarr --labels cohort.h5ad --label relapse --groups patient
   distkern evaluate cohort.zarr --labels cohort.csv --samples columns --label relapse --C 0.1 --C 1 --repeats 3
 
-The classifier is a support vector machine on the kernel values, centred and scaled to unit norm on the training
-samples of each fold; inner folds choose its C. Labels are matched by the samples' ids."""
+The classifier is a support vector machine on the kernel values, which are centred and scaled to unit norm on the
+training samples of each fold. Inner folds choose its C. Labels are matched by the samples' ids."""
 
 label_options = options(
     click.option(
         "--label",
         metavar="COLUMN",
-        help="Column of the file that holds the labels; it may be left out if there is only one.",
+        help="Column with the labels. It may be left out if the file has only one column.",
     ),
     click.option(
         "--samples",
         type=click.Choice(["rows", "columns"]),
         default="rows",
-        help="Which are the samples of the text table of labels.",
+        help="Whether the rows or the columns of the text table of labels are the samples.",
     ),
     sep_option,
 )
 _LABELS_HELP = (
-    "A text table whose first column holds the samples' ids (or see --samples), or an .h5ad, .npz or .zarr file."
+    "File of labels: a text table whose first column holds the samples' ids (see --samples), or an .h5ad, .npz or "
+    ".zarr file."
 )
 
 
 @click.command(epilog=EPILOG, short_help="Cross-validate a classifier on a store.")
-@click.argument("store", type=StorePlace())
-@click.option("--labels", type=Place(), metavar="FILE", required=True, help=_LABELS_HELP)
+@click.argument("store", type=StoreLocation())
+@click.option("--labels", type=LocalPath(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
-@click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split may tear apart.")
-@click.option("--outer", type=click.IntRange(2), default=5, help="Folds that test.")
-@click.option("--repeats", type=click.IntRange(1), default=10, help="Repetitions of the outer folds.")
-@click.option("--inner", type=click.IntRange(2), default=5, help="Folds that choose C.")
+@click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split divides.")
+@click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
+@click.option("--repeats", type=click.IntRange(1), default=10, help="Number of repetitions of the outer folds.")
+@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C.")
 @click.option(
     "--C",
     "C",
@@ -77,9 +78,9 @@ _LABELS_HELP = (
     multiple=True,
     help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, help="Shuffles the folds.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
 @memory_option
-@click.option("--out", type=Place(), metavar="FILE", help="Write every fold's scores as JSON.")
+@click.option("--out", type=LocalPath(), metavar="FILE", help="Write the scores of every fold as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
 @quiet_option
@@ -98,7 +99,7 @@ def evaluate(
     C: tuple[float, ...],
     **protocol: int,
 ) -> None:
-    """Estimate by repeated nested cross-validation how well the Gram matrix in STORE tells labels apart."""
+    """Estimate the accuracy of a classifier on the Gram matrix in STORE by repeated nested cross-validation."""
     if out is not None:
         refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
@@ -109,7 +110,7 @@ def evaluate(
     _refuse_one_class(y, name, labels)
     from distkern.learners import selection
 
-    on_interruption("nothing was written; the same command starts again")
+    on_interruption("nothing was written: run the same command again")
     found = selection.cross_validate_gram(
         None,
         gram,
@@ -139,26 +140,35 @@ def _refuse_unusable(gram: Any) -> None:
     info = gram.info()
     if not gram.is_symmetric:
         raise InputError(
-            f"{gram.path!r} is a test × training matrix: cross-validation needs the matrix of one cohort, computed "
-            "without --against"
+            "{store!r} is a test × training matrix: cross-validation needs the matrix of one cohort, computed without "
+            "--against",
+            store=gram.path,
         )
     if not info["complete"]:
         raise InputError(
-            f"{gram.path!r} is not complete ({info['tiles_done']} of {info['tiles']} tiles): run the same "
-            "`distkern gram` again, it goes on where it stopped"
+            "{store!r} is not complete ({done} of {tiles} tiles): run the same `distkern gram` again, which continues "
+            "where it stopped",
+            store=gram.path,
+            done=info["tiles_done"],
+            tiles=info["tiles"],
         )
 
 
 def _refuse_one_class(y: list[str], name: str, labels: Path) -> None:
     if len(set(y)) < 2:
-        raise InputError(f"all samples have the {name!r} {y[0]!r} in {labels.name!r}: two classes or more are needed")
+        raise InputError(
+            "all samples have the {column!r} {label!r} in {file!r}: two classes or more are needed",
+            column=name,
+            label=y[0],
+            file=labels.name,
+        )
 
 
 # The result --------------------------------------------------------------------------------------------------------
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
-    """Mean and standard deviation of each score, and how they were found, JSON-ready."""
+    """Return the mean and standard deviation of each score, the settings and the time, ready for JSON."""
     from distkern.learners.selection import METRICS
 
     scores = {
@@ -168,7 +178,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Mean ± standard deviation over the repeats of each score, for people."""
+    """Return the mean ± standard deviation of each score over the repeats, as rows of a table."""
     from distkern.learners.selection import METRICS
 
     rows = []
@@ -194,7 +204,7 @@ def read_evaluation(path: Path) -> Evaluation:
     Raises
     ------
     InputError
-        If the file holds something else.
+        If the file does not exist or holds something else.
     """
     from distkern.learners.selection import Evaluation
 
@@ -203,10 +213,10 @@ def read_evaluation(path: Path) -> Evaluation:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
-            raise InputError("it is no JSON object")
+            raise InputError("it is not a JSON object")
         return Evaluation.from_dict(values)
-    except ValueError as error:  # no JSON, no text, or another file's JSON
-        raise InputError(f"{path.name!r} is not what `distkern evaluate --out` writes: {error}") from error
+    except ValueError as error:  # not JSON, not text, or other JSON
+        raise InputError(f"{path.name!r} is not a file of `distkern evaluate --out`: {error}") from error
 
 
 def _number(value: float) -> float | None:

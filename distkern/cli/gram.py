@@ -10,8 +10,8 @@ import click
 
 from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
-    Place,
-    StorePlace,
+    LocalPath,
+    StoreLocation,
     cohort_options,
     execution_options,
     executor_of,
@@ -24,12 +24,12 @@ from distkern.cli.common import (
     quiet_option,
     refuse_several_executors,
     refuse_unwritable,
-    say_what_was_computed,
+    report_computed,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import kernel_of, kernel_options
-from distkern.cli.wording import go_on_without, the_same_command
+from distkern.cli.wording import continue_without, the_same_command
 from distkern.core.errors import StoreMismatchError
 from distkern.core.sentences import Argument
 
@@ -38,41 +38,46 @@ gram_options = options(
     cohort_options,
     click.option(
         "--labels",
-        type=Place(),
+        type=LocalPath(),
         metavar="FILE",
-        help="A table of labels; here it is only checked that it knows the samples.",
+        help="Table of labels, which is only checked to have all samples.",
     ),
     click.option(
         "--against",
-        type=Place(),
+        type=LocalPath(),
         metavar="FILE",
-        help="Training samples: compute the matrix of INPUT (rows) against these (columns).",
+        help="Training samples: compute the kernel between INPUT (rows) and these (columns).",
     ),
-    click.option("--tile", type=click.IntRange(1), metavar="N", help="Samples on a side of a tile; chosen by default."),
+    click.option(
+        "--tile",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Tile size: the number of samples along a side. Default: chosen by the plan.",
+    ),
     click.option(
         "--dtype",
         type=click.Choice(["float64", "float32"]),
         default="float64",
-        help="Type of the stored values; counts of kernels on orderings are whole numbers, and stored as such.",
+        help="Type of the stored values. Kernels on orderings store counts, which are integers whatever it is.",
     ),
     click.option(
         "--missing",
         type=click.Choice(["error", "drop-features", "interleaving"]),
         default="error",
-        help="Where samples lack values: refuse them, leave such features out, or (Kendall kernels) average over all "
-        "places of what is missing.",
+        help="Missing values: an error, leave out their features, or (Kendall kernels) average over all positions "
+        "that the missing values could have.",
     ),
     click.option(
         "--landmarks",
         type=click.IntRange(1),
         metavar="K",
-        help="Compute the columns of K landmark samples only, for the Nyström approximation by them.",
+        help="Compute only the columns of K landmark samples, for a Nyström approximation.",
     ),
     click.option(
         "--landmark-choice",
         type=click.Choice(["random", "kmeans++", "leverage"]),
         default="random",
-        help="How landmarks are chosen: at random, far from one another, or by ridge leverage scores.",
+        help="Choice of the landmarks: at random, far from one another, or by ridge leverage scores.",
     ),
     click.option("--landmark-seed", type=int, default=0, metavar="N", help="Seed of that choice."),
     execution_options,
@@ -90,16 +95,16 @@ Examples:
   distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler-file cluster.json
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
-INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. A store of
-the same samples and kernel is completed: after an interruption run the same command again."""
+INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. An existing
+store of the same samples and kernel is completed: after an interruption run the same command again."""
 
 
 @click.command(epilog=EPILOG, short_help="Compute a Gram matrix into a store.")
-@click.argument("input", type=Place())
-@click.argument("store", type=StorePlace())
+@click.argument("input", type=LocalPath())
+@click.argument("store", type=StoreLocation())
 @gram_options
-@click.option("--no-resume", is_flag=True, help="Make it an error if the store exists.")
-@click.option("--dry-run", is_flag=True, help="Print the plan, and compute nothing.")
+@click.option("--no-resume", is_flag=True, help="Stop with an error if the store exists.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and compute nothing.")
 def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet: bool, **given: Any) -> None:
     """Compute the Gram matrix of the samples in INPUT into STORE: a folder, or a URL of object storage."""
     if dry_run:
@@ -112,9 +117,9 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
     kernel, X, Y = read_arguments(**given)
-    go_on_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
+    continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
-        on_interruption(f"what had finished is in {str(store)!r}, and {the_same_command()} goes on from there")
+        on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
         matrix = compute_gram(
             kernel,
             X,
@@ -139,11 +144,11 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
     if error:
         click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
-    say_what_was_computed(info["runs"], len(runs), quiet, "it was complete before: nothing was computed")
+    report_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
 
 
 def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Pick the arguments that tell the landmarks."""
+    """Select the arguments that choose landmarks."""
     return {name: given[name] for name in ("landmarks", "landmark_choice", "landmark_seed")}
 
 
@@ -160,12 +165,13 @@ def read_arguments(
     against: Path | None,
     **execution: Any,
 ) -> tuple[Any, Any, Any]:
-    """Build the kernel and read the samples of both sides."""
+    """Build the kernel, and read the samples of the rows and of the columns."""
     built = kernel_of(kernel, ties, params)
     separator = separator_of(sep)
     own = label
     if against is not None and labels is None and not holds_label(input, label, samples, separator):
-        own = label if not holds_label(against, label, samples, separator) else None  # only the training file has it
+        only_in_training = holds_label(against, label, samples, separator)
+        own = None if only_in_training else label
     X = read_cohort(input, samples=samples, labels=labels, label=own, sep=separator)
     if against is None:
         return built, X, None
@@ -174,7 +180,7 @@ def read_arguments(
 
 
 def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **given: Any) -> None:
-    """Print what ``distkern gram`` would do with the same arguments, and do none of it."""
+    """Print the plan of ``distkern gram`` with the same arguments."""
     from distkern.build.compute import plan_gram
     from distkern.build.plan import landmark_words, refuse_full_disk
     from distkern.core.units import readable_bytes, readable_seconds
@@ -182,7 +188,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)
-    wanted = given["workers"]  # a plan for so many is made without starting them
+    wanted = given["workers"]  # planning starts no workers
     refuse_several_executors(**given)
     with nullcontext() if wanted else executor_of(**given) as executor:
         pool = resolve_executor(executor)
@@ -235,7 +241,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
 
 
 def _existing(store: Path | str) -> dict[str, Any] | None:
-    """Describe the store that lies at a path; None where nothing does."""
+    """Return the description of the store at a path; None if the path does not exist."""
     from distkern.store.location import exists
 
     return open_store(store).info() if exists(str(store)) else None

@@ -1,4 +1,4 @@
-"""``distkern info``: what a store holds."""
+"""``distkern info``: describe the contents of a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from distkern.cli.bags import print_bags
-from distkern.cli.common import StorePlace, json_option, open_store, print_json, print_table
+from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
 
 EPILOG = """\b
 Examples:
@@ -17,11 +17,11 @@ Examples:
   distkern info bags.zarr"""
 
 
-@click.command(epilog=EPILOG, short_help="Print what a store holds.")
-@click.argument("store", type=StorePlace())
+@click.command(epilog=EPILOG, short_help="Describe the contents of a store.")
+@click.argument("store", type=StoreLocation())
 @json_option
 def info(store: Path | str, as_json: bool) -> None:
-    """Print what STORE holds: kernel, samples, tiles, how much is done, and its runs; or bags."""
+    """Describe STORE: its kernel, samples, tiles, progress and runs. It may also hold bags."""
     from distkern.io.bags import holds_bags
 
     if isinstance(store, Path) and holds_bags(store):
@@ -42,7 +42,7 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")
     verb = "append" if gram.status()["grown"] else "gram"
-    state = "complete" if found["complete"] else f"incomplete: the same `distkern {verb}` goes on where it stopped"
+    state = "complete" if found["complete"] else f"incomplete: the same `distkern {verb}` continues where it stopped"
     table = [
         ("store", found["path"]),
         ("kernel", repr(gram.kernel)),

@@ -1,26 +1,23 @@
-"""The command ``distkern``: its subcommands, and how they end."""
+"""The command ``distkern`` and its subcommands."""
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import click
 
+from distkern import cli
 from distkern._version import __version__
-from distkern.cli.append import append
-from distkern.cli.bags import bags
-from distkern.cli.cluster import cluster
-from distkern.cli.demo import demo
-from distkern.cli.deploy import deploy
-from distkern.cli.errors import EXIT_CODES, one_line_ends
-from distkern.cli.evaluate import evaluate
-from distkern.cli.gram import gram
-from distkern.cli.info import info
-from distkern.cli.plan import plan
-from distkern.cli.report import report
-from distkern.cli.reproduce import reproduce
-from distkern.cli.status import status
-from distkern.cli.verify import verify
+from distkern.cli.errors import EXIT_CODES, one_line_errors
+
+IN_ORDER = (
+    *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
+    *("evaluate", "cluster", "report", "reproduce", "deploy"),
+)
+"""Commands that the help lists first, in the order of their use; all others follow in alphabetical order."""
 
 EPILOG = f"""\b
 Examples:
@@ -35,15 +32,15 @@ Results go to stdout; progress, warnings and errors to stderr."""
 
 
 class Distkern(click.Group):
-    """Subcommands in the order of their use, each of which ends in one line when it fails."""
+    """Lists the subcommands in the order of their use, and turns their errors into one line each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the subcommands as they were added."""
+        """Return the subcommands in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand, and turn what it raises into a line and an exit code."""
-        with one_line_ends(debug=ctx.params["debug"]):
+        """Run a subcommand, and turn an exception into one line and an exit code."""
+        with one_line_errors(debug=ctx.params["debug"]):
             return super().invoke(ctx)
 
 
@@ -55,9 +52,18 @@ class Distkern(click.Group):
 def main(debug: bool) -> None:
     """Compute kernel (Gram) matrices of rankings and expression cohorts in tiles, on threads or a Dask cluster.
 
-    A matrix lies in a store on disk, may be larger than memory, and goes on where an interrupted run stopped.
+    A matrix is stored on disk and may be larger than memory. An interrupted run continues where it stopped.
     """
 
 
-for _command in (demo, bags, plan, gram, append, status, info, verify, evaluate, cluster, report, reproduce, deploy):
+def _commands() -> Iterator[click.Command]:
+    """Find the command of each file in this folder: the one that is named after its file."""
+    names = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"main"}
+    for name in sorted(names, key=lambda name: (IN_ORDER.index(name) if name in IN_ORDER else len(IN_ORDER), name)):
+        command = getattr(import_module(f"{cli.__name__}.{name}"), name, None)
+        if isinstance(command, click.Command):
+            yield command
+
+
+for _command in _commands():
     main.add_command(_command)

@@ -1,4 +1,4 @@
-"""``distkern plan``: what a computation will take."""
+"""``distkern plan``: estimate the resources of a computation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.common import Place, StorePlace
+from distkern.cli.common import LocalPath, StoreLocation
 from distkern.cli.gram import gram_options, print_plan
 
 EPILOG = """\b
@@ -16,14 +16,15 @@ Examples:
   distkern plan cohort.h5ad --kernel kendall --workers 500 --memory-limit 4GiB
   distkern plan cohort.h5ad cohort.zarr --kernel kendall --scheduler-file scheduler.json --json
 
-The arguments are those of `distkern gram`, and so is the answer of `distkern gram --dry-run`. With STORE also the disk
-and what is already there are looked at. With --workers it is a plan for so many, and none is started."""
+The arguments are the same as for `distkern gram`, whose option --dry-run prints the same plan. STORE is optional: with
+it the plan also checks the free disk space and the tiles that are already done. --workers plans for that number of
+workers and starts none."""
 
 
-@click.command(epilog=EPILOG, short_help="Print what a computation will take.")
-@click.argument("input", type=Place())
-@click.argument("store", type=StorePlace(), required=False)
+@click.command(epilog=EPILOG, short_help="Estimate the resources of a computation.")
+@click.argument("input", type=LocalPath())
+@click.argument("store", type=StoreLocation(), required=False)
 @gram_options
 def plan(store: Path | str | None, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Print what the Gram matrix of INPUT takes - tiles, disk, memory, time - and compute nothing."""
+    """Estimate the tiles, disk space, memory and time of the Gram matrix of INPUT, and compute nothing."""
     print_plan(store=store, as_json=as_json, **given)

@@ -1,4 +1,4 @@
-"""What `distkern deploy` prints: the files in ``templates/``, filled in. Those in ``deploy/`` are made of them too."""
+"""The files that `distkern deploy` prints, and those in ``deploy/``: both are made from ``templates/``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEBI = 2**20
 
 
 class _Recipe(string.Template):
-    """Marks its holes with ``@@``, which neither shells nor YAML nor Python use."""
+    """Marks placeholders with ``@@``, which neither shells nor YAML nor Python use."""
 
     delimiter = "@@"
 
@@ -32,12 +32,12 @@ _WALLTIME = re.compile(r"(?:(?P<d>\d+)-)?(?P<h>\d+)(?::(?P<m>\d\d))?(?::(?P<s>\d
 
 
 def seconds_of(walltime: str) -> int:
-    """Read a wall time as SLURM writes it: ``hours:minutes:seconds``, with ``days-`` in front.
+    """Parse a wall time in the format of SLURM, ``days-hours:minutes:seconds`` or a part of it.
 
     Raises
     ------
     InputError
-        If it is none, or less than ten minutes, which no worker could use.
+        If the text has another format, or the time is less than ten minutes, too short for a worker.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def seconds_of(walltime: str) -> int:
     days, hours, minutes, seconds = (int(found[part] or 0) for part in "dhms")
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if total < 600:
-        raise InputError(f"a wall time of {walltime} is over before workers have begun: give ten minutes or more")
+        raise InputError(f"a wall time of {walltime} is too short for workers to start: give ten minutes or more")
     return total
 
 
@@ -61,7 +61,7 @@ def slurm(
 ) -> str:
     """Write a job script for one ``srun``, or a Python program that submits jobs of workers.
 
-    Workers leave in time: their lifetime, with its stagger added, ends that stagger or more before the wall time.
+    Workers stop before the wall time ends: their lifetime and its stagger end at least one stagger earlier.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def slurm(
         named = {"partition": partition, "account": account}
         for name, value in named.items():
             if value is not None and not re.fullmatch(r"[\w.,@+-]+", value):
-                raise InputError(f"{value!r} is no {name} of SLURM: it has letters, digits and .,@+- only")
+                raise InputError(f"{value!r} is not a valid {name} of SLURM: use letters, digits and .,@+- only")
         return filled(
             "slurm_srun.sh",
             directives="".join(f"#SBATCH --{name}={value}\n" for name, value in named.items() if value is not None),
@@ -111,12 +111,12 @@ _JOB = ("gram", "/data/cohort.npy", "/data/cohort.zarr", "--kernel", "kendall")
 def kubernetes(
     *, name: str, image: str, workers: int, memory: int, storage: int, cluster: bool, command: tuple[str, ...] = ()
 ) -> str:
-    """Write the manifests of a job with its own cluster, or of a cluster that stays.
+    """Write the manifests of a job with its own cluster, or of a cluster that keeps running.
 
     Raises
     ------
     InputError
-        If the name is none that Kubernetes takes.
+        If the name is not valid in Kubernetes.
 
     Examples
     --------
@@ -126,11 +126,11 @@ def kubernetes(
     >>> kubernetes(name="Genes", **given)
     Traceback (most recent call last):
         ...
-    distkern.core.errors.InputError: 'Genes' is no name that Kubernetes takes: ...
+    distkern.core.errors.InputError: 'Genes' is not a valid Kubernetes name: ...
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name!r} is no name that Kubernetes takes: small letters, digits and hyphens, a letter first, at most 40"
+            f"{name!r} is not a valid Kubernetes name: use 1 to 40 small letters, digits and hyphens, a letter first"
         )
     values = {
         "name": name,

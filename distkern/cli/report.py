@@ -1,4 +1,4 @@
-"""``distkern report``: a Gram matrix and its evaluation as one page."""
+"""``distkern report``: write a Gram matrix and its evaluation as an HTML page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import click
 
 from distkern.cli.cohort import read_column
 from distkern.cli.common import (
-    Place,
-    StorePlace,
+    LocalPath,
+    StoreLocation,
     json_option,
     open_store,
     print_json,
@@ -24,18 +24,16 @@ Examples:
   distkern report cohort.zarr --labels clinical.csv --label relapse --out report.html
   distkern report colon.zarr --evaluation result.json --reference 85.78 --reference-label 'Jiao & Vert' --out page.html
 
-The page is one HTML file that needs no network."""
+The page is one HTML file that loads nothing from the network."""
 
 
 @click.command(epilog=EPILOG, short_help="Write a store and its evaluation as an HTML page.")
-@click.argument("store", type=StorePlace())
-@click.option("--out", type=Place(), metavar="FILE", required=True, help="The page to write.")
-@click.option("--evaluation", type=Place(), metavar="FILE", help="What `distkern evaluate --out` wrote.")
-@click.option(
-    "--reference", type=click.FloatRange(0, 100), help="An accuracy in per cent to compare with, such as 85.78."
-)
-@click.option("--reference-label", metavar="TEXT", help="Whose accuracy that is.")
-@click.option("--labels", type=Place(), metavar="FILE", help=_LABELS_HELP)
+@click.argument("store", type=StoreLocation())
+@click.option("--out", type=LocalPath(), metavar="FILE", required=True, help="HTML file to write.")
+@click.option("--evaluation", type=LocalPath(), metavar="FILE", help="File of `distkern evaluate --out`.")
+@click.option("--reference", type=click.FloatRange(0, 100), help="Accuracy in per cent to compare with, such as 85.78.")
+@click.option("--reference-label", metavar="TEXT", help="Source of that accuracy.")
+@click.option("--labels", type=LocalPath(), metavar="FILE", help=_LABELS_HELP)
 @label_options
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--overwrite", is_flag=True, help="Replace the page if it exists.")
@@ -54,13 +52,13 @@ def report(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write what STORE holds, and how well it tells labels apart, as one HTML page."""
+    """Write the Gram matrix in STORE, and its evaluation or labels if given, as one HTML page."""
     if label is not None and labels is None:
-        raise click.UsageError("--label names a column of the file of --labels: give that file too")
+        raise click.UsageError("--label names a column of a file of labels: add --labels")
     if reference_label is not None and reference is None:
-        raise click.UsageError("--reference-label says whose --reference it is: give that accuracy too")
+        raise click.UsageError("--reference-label names the source of an accuracy: add --reference")
     if reference is not None and evaluation is None:
-        raise click.UsageError("--reference is compared with an --evaluation: give that file too")
+        raise click.UsageError("--reference is compared with an evaluation: add --evaluation")
     refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
     gram = open_store(store)

@@ -1,4 +1,4 @@
-"""``distkern reproduce``: a table of a paper computed anew, the published numbers beside ours."""
+"""``distkern reproduce``: compute a table of a paper again, beside the published numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.common import (
-    Place,
+    LocalPath,
     json_option,
     print_json,
     print_table,
@@ -29,19 +29,21 @@ Examples:
   distkern reproduce kendall-accuracy --data cohorts/ --out accuracy.csv
   distkern reproduce smoothing --quick
 
-The file of --out is rewritten after every row, so that an interruption loses none; its first lines say what made it.
-It also has the single repetitions."""
+The file of --out is rewritten after every row, so that an interruption loses no row. Its first lines name the command
+and the versions that made it. It also has a column for each repetition."""
 
 
-@click.command(epilog=EPILOG, short_help="Compute a table of a paper anew.")
+@click.command(epilog=EPILOG, short_help="Compute a table of a paper again.")
 @click.argument("table", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the tables.")
-@click.option("--data", type=Place(), metavar="FOLDER", help="Folder of the data that do not ship with distkern.")
-@click.option("--cohort", "cohorts", multiple=True, help="Only this data set; may be repeated.")
-@click.option("--repeats", type=click.IntRange(1), help="Repetitions; as in the paper by default.")
-@click.option("--seed", type=click.IntRange(0), help="Of all that is random; 0 by default.")
-@click.option("--quick", is_flag=True, help="Something smaller that looks alike.")
-@click.option("--out", type=Place(), metavar="FILE", help="Write the rows as CSV.")
+@click.option(
+    "--data", type=LocalPath(), metavar="FOLDER", help="Folder of the data sets that do not come with distkern."
+)
+@click.option("--cohort", "cohorts", multiple=True, help="Use only this data set; may be repeated.")
+@click.option("--repeats", type=click.IntRange(1), help="Number of repetitions. Default: as in the paper.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of all random numbers. Default: 0.")
+@click.option("--quick", is_flag=True, help="Compute a smaller version of the table.")
+@click.option("--out", type=LocalPath(), metavar="FILE", help="Write the rows as CSV.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
 @quiet_option
@@ -54,24 +56,21 @@ def reproduce(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Compute TABLE as a paper did, with the published numbers beside ours where it prints them."""
+    """Compute TABLE as in its paper, and print the published numbers beside ours."""
     from distkern.reproduce import TABLES
 
     if listed:
         _list(list(TABLES.values()), as_json)
         return
     if table not in TABLES:
-        raise click.UsageError(
-            f"{'give a table' if table is None else f'there is no table {table!r}'}: {', '.join(TABLES)}"
-        )
-    chosen, given = (
-        TABLES[table],
-        {name: value for name, value in asked.items() if value is not False and value not in (None, ())},
-    )
+        fault = "give a table" if table is None else f"there is no table {table!r}"
+        raise click.UsageError(f"{fault}: {', '.join(TABLES)}")
+    chosen = TABLES[table]
+    given = {name: value for name, value in asked.items() if value is not False and value not in (None, ())}
     _refuse_options(chosen, given)
     if out is not None:
         refuse_unwritable_file(out, overwrite)
-    on_interruption("nothing was written" if out is None else f"the rows that were done are in {str(out)!r}")
+    on_interruption("nothing was written" if out is None else f"the finished rows are in {str(out)!r}")
     listener = {"on_event": progress_of(quiet)} if "on_event" in chosen.options() else {}
     rows = _written(chosen, given, chosen.rows(**given, **listener), out, quiet)
     if as_json:
@@ -101,7 +100,7 @@ def _refuse_options(table: Table, given: dict[str, Any]) -> None:
 
 
 def _written(table: Table, given: dict[str, Any], rows: Any, out: Path | None, quiet: bool) -> list[Row]:
-    """All rows, each told and written as soon as it is there."""
+    """Compute all rows; report and write each as soon as it is computed."""
     from distkern.reproduce.tables import as_text, write_rows
 
     done: list[Row] = []
@@ -114,7 +113,7 @@ def _written(table: Table, given: dict[str, Any], rows: Any, out: Path | None, q
 
 
 def _made(table: Table, given: dict[str, Any]) -> list[str]:
-    """What made the numbers: the command, but for the places of files, and the versions."""
+    """Describe how the numbers were made: the command without the paths of files, the versions and the source."""
     from distkern.reproduce.tables import versions
 
     words = ["distkern reproduce", table.name]
@@ -132,7 +131,7 @@ def _shown(rows: list[Row]) -> list[str]:
 
 
 def _print_rows(rows: list[Row]) -> None:
-    """Print rows in columns: numbers to the right."""
+    """Print rows in columns, with numbers aligned to the right."""
     from distkern.reproduce.tables import as_text
 
     names = _shown(rows)

@@ -1,4 +1,4 @@
-"""``distkern status``: how far a run is, from another process, while it goes on."""
+"""``distkern status``: show the progress of a run from another process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from distkern.cli.common import StorePlace, json_option, open_store, print_json, print_table
+from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
 from distkern.cli.errors import on_interruption
 
 WATCH_SECONDS = 5.0
-"""Seconds between two looks; a run tells of itself as often."""
+"""Seconds between two reads of the store; runs write their status as often."""
 
 EPILOG = """\b
 Examples:
@@ -22,23 +22,22 @@ Examples:
   distkern status cohort.zarr --watch
   distkern status cohort.zarr --json | jq .seconds_left
 
-A run tells of itself every few seconds by one small write into the store. One that is not heard of for a minute has
-been killed, or cannot reach the store any more; the same `distkern gram` or
-`distkern append` goes on from what is done. A tile that failed
-is named here, and in `distkern info` later."""
+A run writes its status into the store every few seconds. After a minute without one it is silent: it was killed, or it
+can no longer reach the store. The same `distkern gram` or `distkern append` then continues from the finished tiles.
+Failed tiles are named here, and later in `distkern info`."""
 
 
-@click.command(epilog=EPILOG, short_help="Show how far a run is, while it goes on.")
-@click.argument("store", type=StorePlace())
-@click.option("--watch", is_flag=True, help="Look again every few seconds until the matrix is complete.")
+@click.command(epilog=EPILOG, short_help="Show the progress of a run.")
+@click.argument("store", type=StoreLocation())
+@click.option("--watch", is_flag=True, help="Show the status every few seconds until the matrix is complete.")
 @json_option
 def status(store: Path, watch: bool, as_json: bool) -> None:
-    """Show progress, rate, time left, workers and failures of the run that fills STORE."""
+    """Show the progress, rate, time left, workers and failures of the run that writes STORE."""
     if not watch:
         found = open_store(store).status()
         print_json(found) if as_json else print_table(table(found))
         return
-    on_interruption("only this watching has ended; the run goes on")
+    on_interruption("only `distkern status` has ended; the run continues")
     drawn = 0
     while True:
         found = open_store(store).status()
@@ -52,7 +51,7 @@ def status(store: Path, watch: bool, as_json: bool) -> None:
 
 
 def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
-    """Print a table in the place of the last one where there is a terminal, else after it; return its height."""
+    """Print a table, over the last one on a terminal and after it elsewhere; return its height."""
     if drawn:
         click.echo(f"\x1b[{drawn}A\x1b[J" if sys.stdout.isatty() else "", nl=not sys.stdout.isatty())
     print_table(rows)
@@ -60,7 +59,7 @@ def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
 
 
 def table(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say in words what `store_status` found."""
+    """Return the status of a store as rows of a table."""
     from distkern.core.units import readable_seconds
 
     done, tiles, run = found["tiles_done"], found["tiles"], found["run"]
@@ -75,8 +74,8 @@ def table(found: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("rate", f"{found['tiles_per_second']:,.3g} tiles a second{left}"))
     if run is None:
         return rows
-    at_work = f"{found['tasks_side_by_side']:,} tasks side by side" if found["alive"] else "nobody"
-    rows.append(("at work", at_work + (f", {found['runs_alive']} runs" if found["runs_alive"] > 1 else "")))
+    running = f"{found['tasks_side_by_side']:,} tasks at a time" if found["alive"] else "nothing"
+    rows.append(("running", running + (f", {found['runs_alive']} runs" if found["runs_alive"] > 1 else "")))
     rows.append(("started", f"{run['started']} by {run['client']} on {run['executor']}"))
     rows.append(("last heard", f"{readable_seconds(found['last_heard_seconds'])} ago"))
     if run["workers"]:
@@ -97,14 +96,14 @@ def _memory(run: dict[str, Any], promised: int) -> str:
 
 
 def _state(found: dict[str, Any]) -> str:
-    on = f"the same `distkern {'append' if found['grown'] else 'gram'}` goes on where it stopped"
+    on = f"the same `distkern {'append' if found['grown'] else 'gram'}` continues where it stopped"
     run = found["run"]
     if found["state"] == "running":
-        return f"running: {run['note'] or run['phase'] or 'about to begin'}"
+        return f"running: {run['note'] or run['phase'] or 'starting'}"
     return {
         "complete": "complete",
-        "silent": f"not heard of any more: {on}",
+        "silent": f"silent: {on}",
         "failed": f"ended with an error: {on}",
         "interrupted": f"interrupted: {on}",
-        "idle": f"no run is at work: {on}",
+        "idle": f"no run is active: {on}",
     }[str(found["state"])]

@@ -1,4 +1,4 @@
-"""``distkern verify``: compare all that a store holds with its checksums."""
+"""``distkern verify``: compare the contents of a store with their checksums, and repair them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from distkern.cli.common import StorePlace, json_option, open_store, print_json, progress_of, quiet_option, say
+from distkern.cli.common import StoreLocation, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import CorruptTileError, StoreError
@@ -20,8 +20,8 @@ The exit code is 3 if something is damaged and was not repaired."""
 
 
 @click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
-@click.argument("store", type=StorePlace())
-@click.option("--repair", is_flag=True, help="Recompute damaged tiles, from the samples prepared in the store.")
+@click.argument("store", type=StoreLocation())
+@click.option("--repair", is_flag=True, help="Recompute damaged tiles from the samples in the store.")
 @json_option
 @quiet_option
 def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
@@ -29,7 +29,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
     from distkern.build.repair import repair_gram
 
     gram = open_store(store)
-    damage = [_shortly(found) for found in gram.damages(progress=progress_of(quiet))]
+    damage = [_description(found) for found in gram.damages(progress=progress_of(quiet))]
     on_interruption("run the same command again")
     repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
     left = gram.damages(progress=False) if repaired else damage
@@ -44,7 +44,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
             click.echo(f"{store}: recomputed {repaired:,} damaged tile{'s' if repaired > 1 else ''}")
         if not left:
             click.echo(
-                f"{store}: whole: {info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
+                f"{store}: intact: {info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
             )
     if left:
         number = f"{len(left):,} damaged part{'s' if len(left) > 1 else ''}"
@@ -53,9 +53,9 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool) -> None:
         )
     if not info["complete"]:
         verb = "append" if gram.status()["grown"] else "gram"
-        say(f"the matrix is not complete: the same `distkern {verb}` goes on where it stopped", quiet)
+        say(f"the matrix is not complete: the same `distkern {verb}` continues where it stopped", quiet)
 
 
-def _shortly(error: CorruptTileError) -> str:
+def _description(error: CorruptTileError) -> str:
     """Name the damage, without the advice to use the command that the user has just run."""
     return str(error.fields["damage"]) if "damage" in error.fields else in_cli_words(error)

@@ -1,4 +1,4 @@
-"""How the command line writes what Python users call arguments and functions: two tables, and nothing else."""
+"""The names that messages use on the command line: options for arguments, commands for functions."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ COMMANDS: dict[str, str | None] = {
 """The command, or the option, of each function and class that a message refers to; None where there is none."""
 
 
-def go_on_without(*options: str) -> None:
-    """State which options the user has to leave out, so that the same command continues instead of starting again."""
+def continue_without(*options: str) -> None:
+    """Set the options to leave out, so that the same command continues instead of starting again."""
     click.get_current_context().meta["distkern.without"] = options
 
 

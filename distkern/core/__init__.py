@@ -1,1 +1,1 @@
-"""What every floor stands on: errors, protocols, checks, the jit policy, progress events."""
+"""Foundations that every other package imports: errors, protocols, validation, random streams, containers, events."""

@@ -1,4 +1,4 @@
-"""The container of bags: every sample is a weighted set of points, and sets differ in size."""
+"""Bags: samples that are weighted sets of points, sets of any size; their rows of numbers, and their construction."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """m weighted sets of points in d dimensions; make them with `from_arrays`, `from_table`, `from_anndata` and others.
+    """m weighted sets of points in d dimensions; made by `from_arrays`, `from_table`, `from_anndata` and others.
 
-    Bag i holds the points ``values[offsets[i]:offsets[i + 1]]`` with the weights at the same places. The order of its
-    points means nothing, and only the proportions of its weights do.
+    Bag i has the points ``values[offsets[i]:offsets[i + 1]]`` and the weights at the same positions. The order of the
+    points is arbitrary, and only the proportions of the weights matter.
 
     Parameters
     ----------
     values
         (points, d): all points, bag after bag.
     offsets
-        (m + 1,): where each bag begins, and where the last one ends.
+        (m + 1,): position of the first point of each bag, and the number of points.
     weights
-        (points,): how much each point counts, more than 0.
+        (points,): weight of each point, more than 0.
     ids
         Names of the m bags.
     labels
@@ -41,8 +41,8 @@ class Bags:
     Raises
     ------
     InputError
-        If the parts do not fit together, a bag is empty, a value is not finite, or a weight is not positive; the bag
-        is named.
+        If the arrays do not match, a bag is empty, a value is not finite, or a weight is not positive; the message
+        names the bag.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Bags:
         empty = np.flatnonzero(np.diff(offsets) <= 0)
         if len(empty):
             raise InputError(
-                f"bag {ids[empty[0]]!r} is empty ({len(empty)} such): leave it out, for it has no distribution"
+                f"bag {ids[empty[0]]!r} is empty ({len(empty)} such): leave it out, since it has no distribution"
             )
         if weights.shape != (len(values),):
             raise InputError(f"got weights of shape {weights.shape} for {len(values)} points: give one for each")
@@ -103,27 +103,27 @@ class Bags:
         }.items():
             object.__setattr__(self, name, checked)
 
-    # Making them ---------------------------------------------------------------------------------------------------
+    # Construction -------------------------------------------------------------------------------------------------
 
     @classmethod
     def from_arrays(
         cls, arrays: Iterable[Any], weights: Iterable[Any] | None = None, ids: Any = None, labels: Any = None
     ) -> Bags:
-        """Make bags from one array of points each.
+        """Make bags from one array of points per bag.
 
         Parameters
         ----------
         arrays
             m arrays (points, d), or (points,) where d = 1.
         weights
-            m arrays (points,); all points count alike by default.
+            m arrays (points,); equal weights by default.
         ids, labels
-            Names of the bags, their positions by default; and a label for each.
+            Names of the bags, by default their positions; a label for each bag.
 
         Raises
         ------
         InputError
-            If points have unlike dimensions; the first such bag is named.
+            If points have different numbers of dimensions; the message names the first such bag.
         """
         parts = [_as_points(array, position) for position, array in enumerate(arrays)]
         if not parts:
@@ -136,16 +136,14 @@ class Bags:
                     f"{parts[0].shape[1]}: give points of one space"
                 )
             if not len(part):
-                raise InputError(f"bag {name!r} is empty: leave it out, for it has no distribution")
+                raise InputError(f"bag {name!r} is empty: leave it out, since it has no distribution")
         sizes = [len(part) for part in parts]
         if weights is None:
             heavy = np.ones(sum(sizes))
         else:
             given = [np.asarray(weight, dtype=np.float64).ravel() for weight in weights]
             if [len(weight) for weight in given] != sizes:
-                raise InputError(
-                    "the weights do not fit the points: give an array for each bag, a number for each point"
-                )
+                raise InputError("the weights do not fit the points: give one array per bag, with one number per point")
             heavy = np.concatenate(given)
         return cls(np.concatenate(parts), np.concatenate([[0], np.cumsum(sizes)]), heavy, names, labels)
 
@@ -158,24 +156,24 @@ class Bags:
         weight: str | None = None,
         label: str | None = None,
     ) -> Bags:
-        """Make bags from a pandas DataFrame with a row for each point and a column that says whose point it is.
+        """Make bags from a pandas DataFrame with one row per point and a column with the name of its bag.
 
         Parameters
         ----------
         frame
-            The table; the rows of a bag need not stand together.
+            The table; the rows of a bag need not be adjacent.
         by
-            Column with the bag's name.
+            Column with the name of the bag.
         columns
-            Columns with the coordinates; all others that hold numbers by default.
+            Columns with the coordinates; by default all other numeric columns.
         weight, label
-            Columns with the point's weight, and with the bag's label, which must be the same in all rows of a bag.
+            Columns with the weight of the point, and with the label of the bag, which is the same in all rows of a bag.
 
         Raises
         ------
         InputError
-            If there is no such column, one of coordinates holds no numbers, a name or label is missing, or a bag has
-            two labels.
+            If there is no such column, a column of coordinates is not numeric, a name or label is missing, or a bag
+            has two labels.
 
         Examples
         --------
@@ -206,30 +204,31 @@ class Bags:
         weight: str | None = None,
         label: str | None = None,
     ) -> Bags:
-        """Make bags from AnnData: the cells of each patient, donor or group.
+        """Make bags from AnnData, one bag for the cells of each patient, donor or group.
 
         Parameters
         ----------
         adata
-            AnnData with a row for each cell.
+            AnnData with one row per cell.
         by
-            Column of ``obs`` with the name of the bag that the cell belongs to.
+            Column of ``obs`` with the name of the bag of the cell.
         use_rep, layer
-            Key of ``obsm``, such as ``"X_pca"``, or of ``layers``, where the coordinates are; X by default.
+            Key of ``obsm``, such as ``"X_pca"``, or of ``layers``, with the coordinates; X by default.
         weight, label
-            Columns of ``obs`` with the cell's weight, and with the bag's label, the same for all cells of a bag.
+            Columns of ``obs`` with the weight of the cell, and with the label of the bag, which is the same for all its
+            cells.
 
         Raises
         ------
         InputError
-            If there is no such key, a cell has no name of a bag or no label, or a bag has two labels.
+            If there is no such key, a cell has no bag or no label, or a bag has two labels.
         """
         for column in (by, weight, label):
             if column is not None and column not in adata.obs.columns:
                 raise InputError(f"obs has no column {column!r}; it has {', '.join(map(str, adata.obs.columns))}")
-        for kind, key, held in (("obsm", use_rep, adata.obsm), ("layers", layer, adata.layers)):
-            if key is not None and key not in held:
-                raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, held.keys())) or 'none'}")
+        for kind, key, mapping in (("obsm", use_rep, adata.obsm), ("layers", layer, adata.layers)):
+            if key is not None and key not in mapping:
+                raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, mapping.keys())) or 'none'}")
         cells = adata.obsm[use_rep] if use_rep is not None else adata.X if layer is None else adata.layers[layer]
         dense = cells.toarray() if hasattr(cells, "toarray") else cells
         weights = None if weight is None else numbers_of(adata.obs, [weight])[:, 0]
@@ -238,23 +237,23 @@ class Bags:
 
     @classmethod
     def from_documents(cls, documents: Iterable[Any], vectors: Any = None, ids: Any = None, labels: Any = None) -> Bags:
-        """Make bags from documents: a document is the set of its words, each weighted by how often it occurs.
+        """Make bags from documents: the words of a document, each weighted by its number of occurrences.
 
         Parameters
         ----------
         documents
-            m texts, which are cut at white space, or m lists of words; or a dict from word to count for each.
+            m texts, split at white space; or m lists of words; or m dicts from word to count.
         vectors
-            A dict from word to vector, (d,): points are the vectors of the words, and words without one are left out.
-            By default a word is its number in the sorted vocabulary, d = 1: points that are equal or not, and no more,
-            which is what kernels on histograms compare.
+            A dict from word to vector, (d,): a point is the vector of a word; words without a vector are left out. By
+            default a point is the number of the word in the sorted vocabulary, d = 1, for kernels that compare
+            histograms and see only whether two points are equal.
         ids, labels
-            Names of the documents, their positions by default; and a label for each.
+            Names of the documents, by default their positions; a label for each document.
 
         Raises
         ------
         InputError
-            If a document has no word (with a vector); it is named.
+            If a document has no word (with a vector); the message names it.
 
         Examples
         --------
@@ -279,19 +278,19 @@ class Bags:
 
     @classmethod
     def from_counts(cls, counts: Any, ids: Any = None, labels: Any = None) -> Bags:
-        """Make bags from histograms: bag i holds the bins j with counts[i, j] > 0, as points j with that weight, d = 1.
+        """Make bags from histograms: bag i has the point j with weight counts[i, j] for each bin j not empty, d = 1.
 
         Parameters
         ----------
         counts
             (m, bins), 0 or more; dense or a SciPy sparse matrix.
         ids, labels
-            Names of the histograms, their positions by default; and a label for each.
+            Names of the histograms, by default their positions; a label for each histogram.
 
         Raises
         ------
         InputError
-            If the counts are not a matrix of numbers of 0 or more, or a histogram is empty; it is named.
+            If the counts are not a matrix of numbers of 0 or more, or a histogram is empty; the message names it.
 
         Examples
         --------
@@ -306,7 +305,7 @@ class Bags:
         weights = [row[bins] for row, bins in zip(table, filled, strict=True)]
         return cls.from_arrays(filled, weights, ids, labels)
 
-    # What they are -------------------------------------------------------------------------------------------------
+    # Access ------------------------------------------------------------------------------------------------------
 
     @property
     def sizes(self) -> Indices:
@@ -331,14 +330,14 @@ class Bags:
             if bag not in self.ids:
                 raise InputError(f"there is no bag {bag!r}")
             bag = self.ids.index(bag)
-        place = range(len(self))[bag]
-        return slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        position = range(len(self))[bag]
+        return slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 
     def rows(self) -> Floats:
-        """Each bag as one row of numbers, (m, 1 + L (1 + d)) for a largest bag of L points: what kernels on bags read.
+        """Each bag as one row of numbers, (m, 1 + L (1 + d)) with L points in the largest bag; the input of kernels.
 
-        A row holds d, then L weights, then the coordinates of L points; those beyond the bag's own have weight 0. The
-        engine makes rows of a few bags at a time.
+        A row has d, then L weights, then the coordinates of L points; padding has weight 0. The engine makes rows of a
+        few bags at a time.
 
         Examples
         --------
@@ -350,12 +349,12 @@ class Bags:
 
     @classmethod
     def from_rows(cls, rows: Any, ids: Any = None, labels: Any = None) -> Bags:
-        """Build bags back from `rows`."""
+        """Build bags from their `rows`."""
         weights, points = split_rows(np.asarray(rows, dtype=np.float64))
-        held = [weight > 0 for weight in weights]
+        weighted = [weight > 0 for weight in weights]
         return cls.from_arrays(
-            [point[some] for point, some in zip(points, held, strict=True)],
-            [weight[some] for weight, some in zip(weights, held, strict=True)],
+            [point[some] for point, some in zip(points, weighted, strict=True)],
+            [weight[some] for weight, some in zip(weights, weighted, strict=True)],
             ids,
             labels,
         )
@@ -400,7 +399,7 @@ def _as_points(array: Any, position: int) -> Floats:
     try:
         points = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"bag {position} is no array of numbers: {error}") from error
+        raise InputError(f"bag {position} is not an array of numbers: {error}") from error
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2:
@@ -412,7 +411,7 @@ def _as_points(array: Any, position: int) -> Floats:
 
 
 def row_width(largest: int, dimensions: int) -> int:
-    """Numbers in a row that has room for so many points.
+    """Length of a row for bags of at most ``largest`` points.
 
     Examples
     --------
@@ -423,12 +422,12 @@ def row_width(largest: int, dimensions: int) -> int:
 
 
 def pad_rows(values: Floats, sizes: Indices, weights: Floats, largest: int) -> Floats:
-    """Bags as rows with room for ``largest`` points each.
+    """Write bags as rows of numbers, for at most ``largest`` points per bag.
 
     Parameters
     ----------
     values, weights
-        Points (points, d) and their weights (points,), bag after bag.
+        Points (points, d) and their weights (points,), ordered by bag.
     sizes
         Number of points of each bag, (m,).
 
@@ -441,48 +440,49 @@ def pad_rows(values: Floats, sizes: Indices, weights: Floats, largest: int) -> F
     m, d = len(sizes), values.shape[1]
     out = np.zeros((m, row_width(largest, d)))
     out[:, 0] = d
-    held = np.arange(largest) < sizes[:, None]
-    out[:, 1 : 1 + largest][held] = weights
-    out[:, 1 + largest :].reshape(m, largest, d)[held] = values  # a view
+    filled = np.arange(largest) < sizes[:, None]
+    out[:, 1 : 1 + largest][filled] = weights
+    out[:, 1 + largest :].reshape(m, largest, d)[filled] = values  # a view
     return out
 
 
 def split_rows(rows: Floats) -> tuple[Floats, Floats]:
-    """Weights (m, L) and points (m, L, d) of bags that are rows.
+    """Weights (m, L) and points (m, L, d) of bags given as rows of numbers.
 
     Raises
     ------
     InputError
-        If they are no such rows.
+        If they are not such rows.
     """
     d = int(rows[0, 0]) if rows.ndim == 2 and rows.shape[1] > 1 and np.isfinite(rows[0, 0]) else 0
     if d < 1 or (rows.shape[1] - 1) % (d + 1) or not (rows[:, 0] == d).all():
         raise InputError(
-            "the samples are no bags: make them with distkern.Bags, for this kernel compares sets of points"
+            "the samples are not bags, and this kernel compares sets of points: make them with distkern.Bags"
         )
     largest = (rows.shape[1] - 1) // (d + 1)
     return rows[:, 1 : 1 + largest], rows[:, 1 + largest :].reshape(len(rows), largest, d)
 
 
 def widen_rows(rows: Floats, width: int) -> Floats:
-    """Bags that are rows as longer rows, with room for more points.
+    """Pad rows of bags to a larger width.
 
     Raises
     ------
     InputError
-        If the rows would have to be shorter, or no number of points fills that width.
+        If the width is smaller than that of the rows, or not the width of bags in as many dimensions.
     """
     weights, points = split_rows(rows)
     bags, length, d = points.shape
     largest = (width - 1) // (1 + d)
     if width != row_width(largest, d):
         raise InputError(
-            f"the points of these bags have {d} dimensions, and those of the bags that they meet another number"
+            f"the points of these bags have {d} dimensions, and those of the other bags another number: give points "
+            "of one space"
         )
     if largest < length:
         raise InputError(
-            f"the largest of these bags has {length} points, and those that they meet have {largest} at most, which is "
-            "what there is room for: compute all bags together"
+            f"the largest of these bags has {length} points, and the other bags have room for {largest} points only: "
+            "compute all bags together"
         )
     out = np.zeros((bags, width))
     out[:, 0] = d
@@ -495,12 +495,12 @@ def widen_rows(rows: Floats, width: int) -> Floats:
 
 
 def numbers_of(frame: Any, columns: list[str]) -> Floats:
-    """Columns of a DataFrame as float64; what is missing is NaN.
+    """Columns of a DataFrame as float64; missing values are NaN.
 
     Raises
     ------
     InputError
-        If there is no column, or one does not hold numbers.
+        If there is no column, or one is not numeric.
     """
     if not columns:
         raise InputError(
@@ -523,16 +523,16 @@ def numbers_of(frame: Any, columns: list[str]) -> Floats:
 
 
 def grouped(points: Floats, names: Any, weights: Floats | None, labels: Any, what: str) -> Parts:
-    """Bags of points in the order in which they first occur.
+    """Group points by the name of their bag; bags are in the order of first occurrence.
 
     Parameters
     ----------
     points, weights
         (points, d), and (points,) or None for ones.
     names, labels
-        pandas Series with the name of each point's bag, and with the bag's label or None.
+        pandas Series with the name of each point's bag, and with the label of that bag or None.
     what
-        Where the names come from, for messages.
+        Source of the names, for messages.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""One thread for each library while tiles are computed, and one BLAS thread while reproducible matrix products run.
+"""Limits on the threads of numerical libraries: one thread each while tiles and matrix products are computed.
 
-BLAS splits a product by the number of its threads, which may change the last bits and oversubscribes the cores when
-several tiles run side by side. The limit is a property of the process, so concurrent users share it: the first one in
-sets it, the last one out restores it.
+BLAS splits a product by the number of its threads. That may change the last bits of the result, and it oversubscribes
+the cores when several tiles run in parallel. The limit applies to the whole process, so concurrent users share it: the
+first one sets it, and the last one restores the previous limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread inside the block, for all threads of this process."""
+    """Limit BLAS to one thread inside the block, for all threads of this process."""
     global _users, _limiter
     with _lock:
         if _users == 0:
@@ -46,11 +46,11 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Hold BLAS, OpenMP and Numba to one thread for what the calling thread does inside the block.
+    """Limit BLAS, OpenMP and Numba to one thread for the calling thread inside the block.
 
-    Tasks run side by side on as many threads as there are cores; libraries that start threads of their own would share
-    the same cores. OpenMP and Numba count for each thread, BLAS for the process. Numba's pool is only held where it
-    runs: distkern compiles no parallel routine, and does not start it.
+    Tasks run in parallel on as many threads as there are cores, so libraries must not start threads of their own.
+    OpenMP and Numba limit the calling thread, BLAS the process. Numba's thread pool is limited only if it is running:
+    distkern compiles no parallel routine and does not start it.
     """
     with one_blas_thread(), _controller().limit(limits=1, user_api="openmp"), _one_numba_thread():
         yield

@@ -13,6 +13,5 @@ def warn_renamed(old: str, new: str) -> None:
     old, new
         The name that was used, and the one to use.
     """
-    warnings.warn(
-        f"{old} is now called {new}; the old name will go in a later version", DeprecationWarning, stacklevel=3
-    )
+    words = f"{old} is now called {new}; the old name will be removed in a later version"
+    warnings.warn(words, DeprecationWarning, stacklevel=3)

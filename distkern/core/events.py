@@ -1,4 +1,4 @@
-"""Progress events: what long work tells about itself. Who draws them is not this module's business."""
+"""Progress events of long computations. Listeners decide how to display them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of long work: ``done`` of ``total`` units of ``phase`` are finished; ``note``: why it stands."""
+    """Progress of a computation: ``done`` of ``total`` units of ``phase`` are finished; ``note`` says why it waits."""
 
     phase: str
     done: int
@@ -20,4 +20,4 @@ Listener = Callable[[Progress], None]
 
 
 def silent(event: Progress) -> None:
-    """Listen and draw nothing."""
+    """Ignore progress events."""

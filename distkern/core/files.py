@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and never over another one unasked."""
+"""Atomic writing of files and folders, which never replaces an existing one unless asked to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from distkern.core.sentences import Argument
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
-    """Take a path as people write it: a ``~`` at its beginning is somebody's home.
+    """Convert to a path; a leading ``~`` or ``~user`` becomes the home folder.
 
     Examples
     --------
@@ -28,37 +28,47 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Refuse a path that cannot become a file, because something lies there.
+    """Refuse a path that is taken, so that no file can be written there.
 
     Raises
     ------
     InputError
-        If a folder lies there, or a file that may not be replaced.
+        If the path is a folder, or a file that may not be replaced.
     """
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: give the path of a file")
-    if path.exists() and not overwrite:
-        raise _occupied(path)
+    if path.exists():
+        refuse_occupied(path, overwrite)
+
+
+def refuse_occupied(path: Path, overwrite: bool) -> None:
+    """Raise InputError if a path exists and may not be replaced."""
+    if os.path.lexists(path) and not overwrite:
+        raise InputError(
+            "{path!r} exists: give another path, or {overwrite} to replace it",
+            path=str(path),
+            overwrite=Argument("overwrite", True),
+        )
 
 
 @contextmanager
 def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file to write; it comes to its place when the block ends well, and leaves nothing when it does not.
+    """Open a file for writing; it appears at its path when the block succeeds, and is discarded when it fails.
 
     Raises
     ------
     InputError
-        If a file lies there, or came to lie there meanwhile, and may not be replaced; or if it cannot be written.
+        If a file exists there before or after the block and may not be replaced, or if it cannot be written.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = Path(folder, "notes.txt")
-    ...     with written_whole(place) as file:
+    ...     path = Path(folder, "notes.txt")
+    ...     with written_whole(path) as file:
     ...         _ = file.write(b"first")
-    ...         held = place.exists()
-    ...     held, place.read_bytes(), len(list(Path(folder).iterdir()))
+    ...         existed = path.exists()
+    ...     existed, path.read_bytes(), len(list(Path(folder).iterdir()))
     (False, b'first', 1)
     """
     refuse_existing(path, overwrite)
@@ -77,30 +87,30 @@ def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a folder to fill; it comes to its place when the block ends well, and leaves nothing when it does not.
+    """Yield a folder to fill; it appears at its path when the block succeeds, and is discarded when it fails.
 
     Raises
     ------
     InputError
-        If something lies there, or came to lie there meanwhile, and may not be replaced; or if it cannot be written.
+        If something exists there before or after the block and may not be replaced, or if it cannot be written.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = Path(folder, "notes")
-    ...     with folder_written_whole(place) as building:
+    ...     path = Path(folder, "notes")
+    ...     with folder_written_whole(path) as building:
     ...         _ = (building / "one.txt").write_text("first")
-    ...         held = place.exists()
-    ...     held, (place / "one.txt").read_text(), len(list(Path(folder).iterdir()))
+    ...         existed = path.exists()
+    ...     existed, (path / "one.txt").read_text(), len(list(Path(folder).iterdir()))
     (False, 'first', 1)
     """
     building, old = (path.with_name(f".{path.name}.{uuid4().hex}.{end}") for end in ("part", "old"))
     try:
-        _refuse_occupied(path, overwrite)
+        refuse_occupied(path, overwrite)
         building.mkdir(parents=True)
         yield building
-        _refuse_occupied(path, overwrite)
+        refuse_occupied(path, overwrite)
         if os.path.lexists(path):
             os.rename(path, old)
         os.rename(building, path)
@@ -113,20 +123,7 @@ def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Pat
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _occupied(path: Path) -> InputError:
-    return InputError(
-        "{file!r} exists: give another path, or {overwrite} to replace it",
-        file=str(path),
-        overwrite=Argument("overwrite", True),
-    )
-
-
-def _refuse_occupied(path: Path, overwrite: bool) -> None:
-    if os.path.lexists(path) and not overwrite:
-        raise _occupied(path)
-
-
 def write_text(path: Path, text: str, *, overwrite: bool = True) -> None:
-    """Write a text file whole or not at all, in UTF-8 and with the ends of lines as they are."""
+    """Write a text file atomically, in UTF-8 and without changing its line ends."""
     with written_whole(path, overwrite=overwrite) as file:
         file.write(text.encode("utf-8"))

@@ -1,4 +1,4 @@
-"""Bags of points from images: the places of bright pixels."""
+"""Bags of points from images: the coordinates of bright pixels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bags_from_images(
     ids: Any = None,
     labels: Any = None,
 ) -> Bags:
-    """Make a bag of each image: the places of its bright pixels in the unit square.
+    """Make one bag per image: the coordinates of its bright pixels in the unit square.
 
     The pixel in row r and column c of an image of H × W pixels is the point (c / (W − 1), r / (H − 1)). Source: Cuturi,
     Fukumizu & Vert, *Semigroup kernels on measures*, section 8.
@@ -31,14 +31,14 @@ def bags_from_images(
     images
         (m, H, W): intensities.
     points
-        How many of the bright pixels are drawn without replacement for each image, or all where it has fewer; all by
-        default. The draw depends on the seed and the image alone, not on the others.
+        Number of bright pixels to draw without replacement from each image, or all if it has fewer; all by default.
+        The draw depends only on the seed and the image.
     threshold
-        Pixels brighter than this are points.
+        Intensity above which a pixel is a point.
     seed
-        Of the draws.
+        Seed of the draws.
     ids, labels
-        Names of the images, their positions by default; and a label for each.
+        Names of the images, by default their positions; a label for each image.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The only place that calls numba's jit: one policy for every compiled routine.
+"""The only module that calls numba's jit: one policy for every compiled routine.
 
-``nogil`` so that threads run side by side, no ``fastmath`` so that floating point sums keep one order (the result must
-not depend on the machine's vector width), and compiled code cached on disk where any safe place exists.
+The policy is ``nogil``, so that threads run in parallel; no ``fastmath``, so that floating-point sums keep one order
+and do not depend on the vector width of the machine; and a cache on disk wherever a safe folder exists.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ def compiled(function: Function) -> Function:
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path | None:
-    """Folder of this user on this machine for compiled code, where the package itself cannot be written.
+    """Return a private folder for compiled code, on this machine, if the package folder is not writable.
 
-    None where numba chooses: beside the package, or where ``NUMBA_CACHE_DIR`` says. A cache holds code that is run
-    without question, so a folder that anybody else could write is never used; and a home that many machines share
-    is not either.
+    None leaves the choice to numba: beside the package, or in ``NUMBA_CACHE_DIR``. Code from a cache runs unchecked, so
+    a folder that others can write is never used. Neither is the home folder, which many machines may share.
     """
     if _config.CACHE_DIR or os.access(Path(__file__).parent.parent / "compiled", os.W_OK):
         return None
@@ -54,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def private_folder(folder: Path) -> Path | None:
-    """Make a folder that only this user can write; None if it cannot be made, or is somebody else's."""
+    """Make a folder that only this user can write; None if that fails or the folder belongs to another user."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
@@ -66,7 +65,7 @@ def private_folder(folder: Path) -> Path | None:
 
 @contextmanager
 def _cached_in(folder: Path | None) -> Iterator[None]:
-    """Let numba cache what is declared inside the block in a folder, and nothing else."""
+    """Make numba cache the functions that are declared inside the block in this folder."""
     before = _config.CACHE_DIR
     _config.CACHE_DIR = before if folder is None else str(folder)
     try:

@@ -1,4 +1,4 @@
-"""From lists of items, best first, to the value of each item: what `Rankings.from_orderings` does."""
+"""Orderings, lists of items with the best first, converted to a value for each item; for `Rankings.from_orderings`."""
 
 from __future__ import annotations
 
@@ -12,32 +12,34 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats
 
 NOT_RANKED = -1
-"""Fills an ordering, given by item positions, behind the last item that it ranks."""
+"""Padding of an ordering after its last ranked item."""
 
 
-def place(orderings: Any, names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...]]:
-    """Value of each item (larger = preferred, NaN = not ranked) in each ordering, and the names of the items.
+def placements(orderings: Any, names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...]]:
+    """Return the placement of each item in each ordering, and the names of the items.
+
+    The placement of the best of n items is n, the next n − 1, and so on; NaN if the item is not ranked.
 
     Raises
     ------
     InputError
-        If an ordering repeats an item, names an unknown one, or goes on behind a gap; its row is named.
+        If an ordering repeats an item, names an unknown one, or continues after padding; the message names its row.
 
     Examples
     --------
-    >>> place([["b", "a"], ["a", None]], None)
+    >>> placements([["b", "a"], ["a", None]], None)
     (array([[ 1.,  2.],
             [ 2., nan]]), ('a', 'b'))
     """
     if isinstance(orderings, np.ndarray) and orderings.ndim == 2 and orderings.dtype.kind in "iu":
-        values = _place_positions(orderings, None if names is None else len(names))
+        values = _from_positions(orderings, None if names is None else len(names))
     else:
-        values, names = _place_lists(_as_lists(orderings), names)
+        values, names = _from_lists(_as_lists(orderings), names)
     return values, tuple(map(str, range(values.shape[1]))) if names is None else names
 
 
-def _place_positions(orderings: Array, n_items: int | None) -> Floats:
-    """Values of orderings given as a rectangular array of positions filled up with −1."""
+def _from_positions(orderings: Array, n_items: int | None) -> Floats:
+    """Placements from a rectangular array of item positions, padded with −1."""
     orderings = orderings.astype(np.int64)
     if orderings.size == 0:
         raise InputError("there are no orderings")
@@ -50,14 +52,14 @@ def _place_positions(orderings: Array, n_items: int | None) -> Floats:
     gap = ranked[:, 1:] & ~ranked[:, :-1]
     if gap.any():
         raise _gap(int(np.argwhere(gap)[0, 0]))
-    rows, places = np.nonzero(ranked)
-    cells = rows * n + orderings[rows, places]
+    rows, ranks = np.nonzero(ranked)
+    cells = rows * n + orderings[rows, ranks]
     times = np.bincount(cells, minlength=len(orderings) * n)
     if n and times.max(initial=0) > 1:
         row, item = divmod(int(cells[times[cells] > 1][0]), n)
-        raise InputError(f"ordering {row} ranks item {item} twice: an item can have one place only")
+        raise InputError(f"ordering {row} ranks item {item} twice: rank each item once")
     values = np.full((len(orderings), n), np.nan)
-    values[rows, orderings[rows, places]] = n - places
+    values[rows, orderings[rows, ranks]] = n - ranks
     return values
 
 
@@ -76,8 +78,8 @@ def _as_lists(orderings: Any) -> list[list[Any]]:
     return lists
 
 
-def _place_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
-    """Values of orderings given as lists of names, positions and groups of them."""
+def _from_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
+    """Placements from lists of names, positions and groups of tied items."""
     groups = [_groups(row, ordering) for row, ordering in enumerate(orderings)]
     entries = [item for ordering in groups for group in ordering for item in group]
     if names is None and any(isinstance(item, str) for item in entries):
@@ -93,19 +95,19 @@ def _place_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> t
                 if not 0 <= index < n:
                     raise _unknown(row, item, n)
                 if not math.isnan(values[row, index]):
-                    raise InputError(f"ordering {row} ranks item {item!r} twice: an item can have one place only")
+                    raise InputError(f"ordering {row} ranks item {item!r} twice: rank each item once")
                 values[row, index] = n - before - (len(group) - 1) / 2
             before += len(group)
     return values, names
 
 
 def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:
-    """Entries of one ordering as groups of tied items, without what fills it up."""
+    """Return the groups of tied items of one ordering, without padding."""
     groups: list[list[int | str]] = []
     ended = False
     for entry in ordering:
         members = [entry] if isinstance(entry, str) or not isinstance(entry, Iterable) else list(entry)
-        if len(members) == 1 and _is_filler(members[0]):
+        if len(members) == 1 and _is_padding(members[0]):
             ended = True
             continue
         if ended:
@@ -114,7 +116,7 @@ def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:
     return groups
 
 
-def _is_filler(entry: Any) -> bool:
+def _is_padding(entry: Any) -> bool:
     if entry is None or (isinstance(entry, (float, np.floating)) and math.isnan(entry)):
         return True
     return not isinstance(entry, str) and entry == NOT_RANKED
@@ -125,7 +127,7 @@ def _item(row: int, entry: Any) -> int | str:
         return str(entry)
     if isinstance(entry, (int, np.integer)) or (isinstance(entry, (float, np.floating)) and entry.is_integer()):
         return int(entry)
-    raise InputError(f"ordering {row} holds {entry!r}, which is neither the name nor the position of an item")
+    raise InputError(f"ordering {row} contains {entry!r}, which is neither the name nor the position of an item")
 
 
 def _unknown(row: int, item: Any, n: int) -> InputError:
@@ -138,4 +140,4 @@ def _unknown(row: int, item: Any, n: int) -> InputError:
 
 
 def _gap(row: int) -> InputError:
-    return InputError(f"ordering {row} goes on behind an entry that ranks nothing: put all items first, best to worst")
+    return InputError(f"ordering {row} has an item after padding (−1, None or NaN): put all items first, best to worst")

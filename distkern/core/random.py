@@ -1,10 +1,10 @@
-"""Counter-based random streams: a number depends on its key alone, never on what was drawn before it or by whom.
+"""Counter-based random streams: a random number depends on its key only, not on earlier draws or on the process.
 
-A stream is keyed by (seed, the content of a sample, draw). A sample is therefore jittered, or completed, the same way
-in any task, on any worker, in training and in prediction: a Monte Carlo kernel is a true function of its arguments.
+The key of a stream is (seed, content of a sample, draw). A sample is therefore jittered or completed in the same way in
+any task, on any worker, in training and in prediction: a Monte Carlo kernel is a function of its arguments.
 
 The generator is Philox4x32-10 of Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3* (2011),
-compiled here rather than taken from NumPy so that other compiled routines can draw inside their loops.
+compiled here instead of taken from NumPy, so that other compiled routines can draw numbers inside their loops.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def sample_keys(seed: int, digests: Array) -> NDArray[np.uint32]:
     Parameters
     ----------
     seed
-        Any whole number of less than 2¹²⁷ in size.
+        Any integer with absolute value below 2¹²⁷.
     digests
-        Of the samples' values, from `distkern.io.source.sample_digests`.
+        Digests of the samples' values, from `distkern.io.digests.sample_digests`.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def uniforms(key: Array, draw: int, count: int) -> Floats:
 
 @compiled
 def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
-    """Philox4x32-10: four random words of 32 bits from a counter of four words and a key of two, all held as uint64."""
+    """Philox4x32-10: four random 32-bit words from a counter of four words and a key of two, all as uint64."""
     for _ in range(10):
         p0, p1 = _MULTIPLIER_0 * c0, _MULTIPLIER_1 * c2
         c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _LOW, (p0 >> _HALF) ^ c3 ^ k1, p0 & _LOW
@@ -78,7 +78,7 @@ def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 def fill_uniform(key, draw, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with uniform numbers of [0, 1), 53 bits each: the first ones of the stream (key, draw).
 
-    ``key`` (4,) is a row of `sample_keys`; ``draw`` is a whole number below 2³².
+    ``key`` (4,) is a row of `sample_keys`; ``draw`` is an integer below 2³².
     """
     k0, k1, c2, c3 = np.uint64(key[0]), np.uint64(key[1]), np.uint64(key[2]), np.uint64(key[3])
     n = out.shape[0]

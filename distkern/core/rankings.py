@@ -1,4 +1,4 @@
-"""The container of rankings: every sample orders some items, totally or in part, and may stand for many voters."""
+"""Rankings: each sample orders some items, totally or partially, and may represent many voters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distkern.core.errors import InputError
-from distkern.core.orderings import place
+from distkern.core.orderings import placements
 from distkern.core.typing import Floats, Indices
 
 Kind = Literal["total", "interleaving", "top"]
@@ -29,15 +29,15 @@ class Rankings:
     items
         Names of the n items.
     kind
-        What NaN means, for each sample. ``"total"``: there is none. ``"interleaving"``: the item's place among the
-        others is unknown. ``"top"``: the item comes after all that are observed.
+        Meaning of NaN, for each sample. ``"total"``: there is no NaN. ``"interleaving"``: the rank of the item among
+        the others is unknown. ``"top"``: the item comes after all observed items.
     counts
-        (m,): how many voters gave each ranking.
+        (m,): number of voters for each ranking.
 
     Raises
     ------
     InputError
-        If the parts do not fit together, or a total ranking lacks an item.
+        If the shapes do not match, or a total ranking lacks an item.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class Rankings:
         if missing.any():
             row, item = np.argwhere(missing)[0]
             raise InputError(
-                f"ranking {row} is total but does not place item {items[item]!r}: say kind='top' if items not placed "
-                "come last, kind='interleaving' if their place is unknown (positions of items count from 0)"
+                f"ranking {row} is total but does not rank item {items[item]!r}: give kind='top' if items that are not "
+                "ranked come last, kind='interleaving' if their rank is unknown (rankings are numbered from 0)"
             )
 
     @classmethod
@@ -81,18 +81,18 @@ class Rankings:
         counts: Any = None,
         items: Iterable[Any] | None = None,
     ) -> Rankings:
-        """Make rankings from the rank or score of each item: entry (i, j) is what sample i gives item j.
+        """Make rankings from the rank or score of each item: entry (i, j) is the value that sample i gives to item j.
 
         Parameters
         ----------
         values
             (m, n); NaN = not observed.
         kind
-            One word for all samples or one for each.
+            One kind for all samples, or one for each.
         larger_is_preferred
             False where 1 = best. Ranks between 1 and n then become n + 1 − rank, other values change their sign.
         counts
-            (m,): how many voters gave each ranking; one each by default.
+            (m,): number of voters for each ranking; 1 by default.
         items
             Names of the items; by default the columns of a DataFrame, else ``"0"``, ``"1"``, …
 
@@ -132,20 +132,20 @@ class Rankings:
         ----------
         orderings
             m lists. Text entries are names of items; integers are positions in ``items``, from 0. A list, tuple or set
-            among the entries is a group of tied items. −1, None and NaN, behind the last item only, fill up a list and
-            rank nothing; 0 is the first item, so subtract 1 from files that number the items from 1.
+            among the entries is a group of tied items. −1, None and NaN are padding after the last ranked item.
+            Position 0 is the first item, so subtract 1 if the items of a file are numbered from 1.
         kind
-            One word for all samples or one for each.
+            One kind for all samples, or one for each.
         counts
-            (m,): how many voters gave each ordering; one each by default.
+            (m,): number of voters for each ordering; 1 by default.
         items
-            Names of the items. By default the sorted names that occur, or ``"0"``, ``"1"``, … up to the largest
+            Names of the items. By default the sorted names in the orderings, or ``"0"``, ``"1"``, … up to the largest
             position.
 
         Raises
         ------
         InputError
-            If an ordering repeats an item, names an unknown one, or goes on behind a gap; its row is named.
+            If an ordering repeats an item, names an unknown one, or continues after padding; the message names its row.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class Rankings:
         >>> Rankings.from_orderings([["a", ("b", "c")]]).values
         array([[3. , 1.5, 1.5]])
         """
-        values, names = place(orderings, None if items is None else tuple(map(str, items)))
+        values, names = placements(orderings, None if items is None else tuple(map(str, items)))
         return cls(values, names, _spread(kind, len(values)), _default(counts, len(values)))
 
     @property
@@ -170,10 +170,10 @@ class Rankings:
 
     @property
     def scores(self) -> Floats:
-        """Values with the kinds written into them: −infinity is what a top-k ranking does not observe.
+        """Values with −infinity for the unobserved items of top-k rankings.
 
-        −infinity is a value like another, the least one and tied with itself, which is just what kind ``"top"`` says of
-        items not observed. What stays NaN has an unknown place.
+        −infinity is the smallest value and is tied with itself, as kind ``"top"`` demands: unobserved items come last
+        and are tied. Values that stay NaN have an unknown rank.
 
         Examples
         --------
@@ -183,7 +183,9 @@ class Rankings:
         """
         top = np.array(self.kind) == "top"
         scores = self.values.copy()
-        for row in np.flatnonzero(top & np.isneginf(scores).any(axis=1)):  # observed ones come before the others
+        for row in np.flatnonzero(
+            top & np.isneginf(scores).any(axis=1)
+        ):  # an observed −infinity precedes the unobserved
             seen = ~np.isnan(scores[row])
             scores[row, seen] = np.unique(scores[row, seen], return_inverse=True)[1]
         scores[top] = np.where(np.isnan(scores[top]), -np.inf, scores[top])
@@ -210,7 +212,7 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, rows: int | slice | Sequence[int] | Indices | NDArray[np.bool_]) -> Rankings:
-        """Return some of the rankings: a position, a slice, positions or a mask; always a `Rankings`."""
+        """Select rankings by a position, a slice, positions or a mask; always returns a `Rankings`."""
         picked = np.atleast_1d(np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)])
         return self._take(picked, self.counts[picked])
 
@@ -226,11 +228,11 @@ class Rankings:
         return self._take(rows, np.ones(len(rows), dtype=np.int64))
 
     def distinct(self) -> tuple[Rankings, Indices]:
-        """Collapse rankings of equal values and kind, in order of first appearance, adding up their counts.
+        """Merge rankings with equal values and kind, in order of first appearance, and add their counts.
 
         Returns
         -------
-        The distinct rankings, and for each of the given ones its position among them.
+        The distinct rankings, and the position of each original ranking among them.
 
         Examples
         --------
@@ -241,11 +243,11 @@ class Rankings:
         """
         canonical = self.values + 0.0
         canonical[np.isnan(canonical)] = np.nan
-        places: dict[tuple[str, bytes], int] = {}
+        positions: dict[tuple[str, bytes], int] = {}
         keys = ((kind, row.tobytes()) for kind, row in zip(self.kind, canonical, strict=True))
-        inverse = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.intp)
+        inverse = np.array([positions.setdefault(key, len(positions)) for key in keys], dtype=np.intp)
         first = np.unique(inverse, return_index=True)[1]
-        counts = np.zeros(len(places), dtype=np.int64)
+        counts = np.zeros(len(positions), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
         return self._take(first, counts), inverse
 
@@ -291,7 +293,7 @@ def _as_counts(counts: Any, count: int) -> NDArray[np.int64]:
     if given.shape != (count,):
         raise InputError(f"the counts have shape {given.shape}; they must be ({count},), one per ranking")
     if given.dtype.kind not in "iuf" or not np.all(given == np.floor(given)) or given.min() < 1:
-        raise InputError("the counts of rankings must be whole numbers from 1: leave out rankings that nobody gave")
+        raise InputError("the counts of rankings must be whole numbers from 1: leave out rankings without voters")
     return given.astype(np.int64)
 
 
@@ -304,7 +306,7 @@ def _default(counts: Any, count: int) -> Any:
 
 
 def _reversed(matrix: Floats) -> Floats:
-    """Turn values of which the smaller is preferred around, without merging or splitting any."""
+    """Reverse the order of the values, without merging or splitting any of them."""
     top = matrix.shape[1] + 1
     mirrored = top - matrix
     observed = matrix[~np.isnan(matrix)]

@@ -1,4 +1,4 @@
-"""Amounts of memory, disk and time, read and written the way people write them."""
+"""Amounts of memory, disk and time: parsing and formatting."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse_bytes(amount: str | int) -> int:
 
 
 def readable_bytes(count: float) -> str:
-    """Write a number of bytes for people.
+    """Format a number of bytes with a unit.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def readable_bytes(count: float) -> str:
 
 
 def readable_seconds(seconds: float) -> str:
-    """Write a duration for people.
+    """Format a duration with a unit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of the samples that a kernel is given, each with a message that names the culprit and says what to do."""
+"""Checks of samples before a kernel computes with them. Each message names the culprit and the remedy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Names = Sequence[str] | None
 
 
 def name_of(position: int, names: Names) -> str:
-    """Name a sample or feature by its own name where it has one, else by its position."""
+    """Return the name of a sample or feature for messages: its own name if it has one, else its position."""
     return f"number {position}" if names is None else repr(names[position])
 
 
 def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
-    """Raise SampleError at the first NaN: no value would be silently taken for another one."""
+    """Raise SampleError at the first NaN."""
     where = np.isnan(X)
     if where.any():
         row, col = (int(position) for position in np.argwhere(where)[0])
@@ -33,7 +33,7 @@ def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
 
 
 def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None:
-    """Raise SampleError at the first infinite value, which no inner product survives."""
+    """Raise SampleError at the first infinite value, because inner products with it are not finite."""
     where = np.isinf(X)
     if where.any():
         row, col = (int(position) for position in np.argwhere(where)[0])
@@ -47,14 +47,14 @@ def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None
 
 
 def refuse_constant(X: Array, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:
-    """Raise SampleError at the first sample whose features are all tied, for it orders nothing."""
+    """Raise SampleError at the first sample whose features are all tied, because it orders no pair."""
     constant = X.min(axis=1) == X.max(axis=1)
     if constant.any():
         raise constant_sample(int(np.flatnonzero(constant)[0]), ids, remedy)
 
 
 def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError:
-    """Say that a sample ties all its features."""
+    """Return the error for a sample whose features are all tied."""
     return SampleError(
         "sample {sample} is constant, so it orders no pair of features: {remedy}",
         row,
@@ -64,22 +64,22 @@ def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError
 
 
 def refuse_single_feature(X: Array) -> None:
-    """Raise InputError where there is no pair of features to compare."""
+    """Raise InputError if there are fewer than two features."""
     if X.shape[1] < 2:
         raise InputError(f"kernels on orderings compare pairs of features; the samples have {X.shape[1]}")
 
 
 def refuse_other_features(known: Names, new: Names, whose: str) -> None:
-    """Raise InputError where samples have other features, or the same in another order, than those they meet.
+    """Raise InputError if new samples have other features than the stored ones, or the same in another order.
 
-    Features without names, or named by their positions as a container does by itself, are taken as they stand.
+    Names that are missing, or that are the default positions of a container, are not compared.
 
     Parameters
     ----------
     known, new
         Names of the features of the stored or training samples, and of the new ones.
     whose
-        What the new samples are called in the message.
+        Name of the new samples in the message.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Small real data sets that ship with the package, with source, citation and orientation; and a simulator."""
+"""Small real data sets that ship with the package, with their source and citation, and a simulator of rankings."""
 
 from __future__ import annotations
 

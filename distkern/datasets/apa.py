@@ -1,4 +1,4 @@
-"""The 1980 election of the president of the American Psychological Association: 15,449 ballots on five candidates."""
+"""Ballots of the 1980 election of the American Psychological Association: 15,449 voters, five candidates."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def load_apa(*, partial: bool = False) -> Rankings:
     """Load the election of the American Psychological Association, 1980: rankings of five candidates.
 
     The file lists the candidates of each ballot from best to worst (an ordering). In the returned `Rankings` a larger
-    value means preferred: 5 for the first choice, 4 for the second, and so on.
+    value is preferred: 5 for the first choice, 4 for the second, and so on.
 
     Parameters
     ----------
     partial
-        Load all 15,449 ballots instead of the 5,738 that rank all candidates. Voters could name as many candidates as
-        they liked, so those not named come after those that are: the kind is ``"top"`` and their value NaN.
+        Load all 15,449 ballots instead of the 5,738 that rank all candidates. Voters could name any number of
+        candidates. Candidates without a name on the ballot come last: the kind is ``"top"`` and their value NaN.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def load_apa(*, partial: bool = False) -> Rankings:
     with files("distkern.datasets").joinpath("data", "apa_ballots.csv").open("rb") as stream:
         table = np.loadtxt(stream, delimiter=",", skiprows=1, dtype=np.int64)
     ballots, counts = table[:, :-1], table[:, -1]
-    # the file numbers candidates from 1 and writes 0 behind the last one named: one less is a position, or −1
+    # the file numbers candidates from 1 and pads with 0; subtracting 1 gives positions, padded with −1
     if partial:
         return Rankings.from_orderings(ballots - 1, kind="top", counts=counts, items=CANDIDATES)
     full = ballots.min(axis=1) > 0

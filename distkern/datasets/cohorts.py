@@ -1,4 +1,4 @@
-"""How the expression cohorts that ship with the package are read."""
+"""Reader of the expression cohorts that ship with the package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shipped(name: str) -> dict[str, Any]:
 
 
 def annotated(loader: str, X: Floats, y: Array, arrays: dict[str, Any], about: dict[str, str]) -> AnnData:
-    """Put values, labels and names into an AnnData object; ``about["label"]`` names the column of the labels.
+    """Make an AnnData object of values, labels and names; ``about["label"]`` is the name of the column of labels.
 
     Raises
     ------

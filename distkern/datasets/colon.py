@@ -17,7 +17,7 @@ CITATION = "Alon et al. (1999) PNAS 96:6745-6750"
 SOURCE = "github.com/YunlongJiao/kendallkernel_demo, geneexpr/data/ct.rda"
 
 TISSUES = {"negative": "tumour", "positive": "normal"}
-"""What the labels of the file mean: the data set that it goes back to calls a tumour negative."""
+"""Meaning of the labels in the file: its source calls a tumour negative."""
 
 
 @overload
@@ -27,8 +27,9 @@ def load_colon(*, return_X_y: Literal[True]) -> tuple[Floats, NDArray[np.str_]]:
 def load_colon(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[np.str_]]:
     """Load the colon cohort: expression of 2,000 genes in 40 tumour and 22 normal tissues.
 
-    Intensities of an oligonucleotide array, from 5.8 to 20,903, none missing and not transformed; a larger value means
-    more expression. The genes of this copy have no names (``attribute1`` to ``attribute2000``).
+    The values are intensities of an oligonucleotide array, from 5.8 to 20,903, not transformed, none
+    missing. A larger value means more expression. The genes of this copy have no names (``attribute1`` to
+    ``attribute2000``).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rankings drawn from Mallows' model."""
+"""Random rankings from the Mallows model."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from distkern.core.rankings import Rankings
 def sample_mallows(
     consensus: Any, dispersion: float, size: int, *, random_state: int | np.random.Generator | None = None
 ) -> Rankings:
-    r"""Draw total rankings, independently, with probability :math:`\exp(-\theta\, d(x, \sigma)) / \psi(\theta)`.
+    r"""Draw independent total rankings with probability :math:`\exp(-\theta\, d(x, \sigma)) / \psi(\theta)`.
 
-    d is the number of discordant pairs. Drawn exactly by repeated insertion: the j-th best item of the consensus goes
-    in front of v of the j − 1 better ones with probability in proportion to exp(−θ v), and each costs one pair.
-    Doignon, Pekeč and Regenwetter, "The repeated insertion model for rankings", Psychometrika 69 (2004).
+    d is the number of discordant pairs. The rankings are exact draws by repeated insertion: the j-th best item of the
+    consensus is inserted before v of the j − 1 better items with probability proportional to exp(−θ v), because each
+    of these v pairs becomes discordant. Doignon, Pekeč and Regenwetter, "The repeated insertion model for rankings",
+    Psychometrika 69 (2004).
 
     Parameters
     ----------
     consensus
-        σ, (n,): value of each item, larger = preferred.
+        σ, (n,): value of each item; larger = preferred.
     dispersion
-        θ ≥ 0; 0 draws all rankings alike.
+        θ ≥ 0; with 0 all rankings have the same probability.
     size
         Number of rankings.
     random_state
@@ -53,12 +54,12 @@ def sample_mallows(
     if not 0 <= dispersion < np.inf:
         raise InputError(f"the dispersion must be a finite number of 0 or more; got {dispersion!r}")
     random, n = np.random.default_rng(random_state), len(values)
-    places = np.empty((size, n), dtype=np.int64)  # of the items of the consensus, best first, among those inserted
+    ranks = np.empty((size, n), dtype=np.int64)  # of the items inserted so far, in the order of the consensus
     for item in range(n):
         chances = np.cumsum(np.exp(-dispersion * np.arange(item + 1)))
-        place = item - np.searchsorted(chances, random.random(size) * chances[-1], side="right").clip(max=item)
-        places[:, :item] += places[:, :item] >= place[:, None]
-        places[:, item] = place
+        rank = item - np.searchsorted(chances, random.random(size) * chances[-1], side="right").clip(max=item)
+        ranks[:, :item] += ranks[:, :item] >= rank[:, None]
+        ranks[:, item] = rank
     drawn = np.empty((size, n))
-    drawn[:, np.argsort(-values)] = n - places
+    drawn[:, np.argsort(-values)] = n - ranks
     return Rankings.from_ranks(drawn)

@@ -24,12 +24,12 @@ def load_medulloblastoma(*, return_X_y: Literal[True]) -> tuple[Floats, NDArray[
 def load_medulloblastoma(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[np.str_]]:
     """Load the medulloblastoma cohort: expression of 7,129 probe sets in 60 tumours, by outcome of the treatment.
 
-    Average differences of an oligonucleotide array, whole numbers from −55,360 to 207,050, none missing and not
-    transformed; a larger value means more expression. Many are near 0 or below it, where the array measures noise.
+    The values are average differences of an oligonucleotide array, integers from −55,360 to 207,050, not transformed,
+    none missing. A larger value means more expression. Values near or below 0 are noise.
 
     The outcomes keep the names of the file, ``"Class0"`` (39) and ``"Class1"`` (21), because copies of the data
-    disagree on what they mean: this one goes back to the Kent Ridge repository, which, as table 1 of Jiao and Vert,
-    calls the 39 failures and the 21 survivors; other copies and Pomeroy et al. have 39 survivors and 21 failures.
+    disagree about their meaning. In the source of this copy, the Kent Ridge repository, and in table 1 of Jiao and
+    Vert, the 39 are failures and the 21 survivors. In other copies and in Pomeroy et al., the 39 are survivors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Blood cells of Zheng et al. (2017): 700 of a donor's 68,000, on 50 principal components of their expression."""
+"""Blood cells of Zheng et al. (2017): 700 of the 68,000 cells of a donor, in 50 principal components."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def load_pbmc(*, return_X_y: Literal[False] = False) -> AnnData: ...
 @overload
 def load_pbmc(*, return_X_y: Literal[True]) -> tuple[Floats, NDArray[np.str_]]: ...
 def load_pbmc(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[np.str_]]:
-    """Load 700 mononuclear cells of the blood of one donor, of ten types: a table of cells to make `Bags` of.
+    """Load 700 mononuclear blood cells of one donor, of ten types: a table of cells for `Bags`.
 
-    The values are 50 principal components of the scaled logarithmic expression of 765 genes, none missing. The types
-    were given by comparing the cell's expression with that of purified cells, so they are no independent truth of a
-    method that sees the expression too.
+    The values are 50 principal components of the scaled logarithmic expression of 765 genes, none missing. The cell
+    types were derived from the same expression by comparison with purified cells, so they are not an independent
+    ground truth.
 
     Parameters
     ----------

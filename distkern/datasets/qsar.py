@@ -1,4 +1,4 @@
-"""Inhibitors of two enzymes by Sutherland et al. (2004): descriptors of compounds and their measured activity."""
+"""Inhibitors of two enzymes by Sutherland et al. (2004): molecular descriptors and measured activity."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SETS = ("dhfr", "cox2")
 
 @dataclass(frozen=True, eq=False)
 class Compounds:
-    """Compounds of definite activity, split as their authors did.
+    """Compounds with a measured activity, and the split of their authors.
 
     Parameters
     ----------
     X
-        Descriptors, (compounds, descriptors), in units of their own.
+        Descriptors, (compounds, descriptors), each in its own unit.
     y
-        Activity pIC50 = −log₁₀ of the concentration in mol/l that inhibits by half, (compounds,); larger is stronger.
+        Activity pIC50 = −log₁₀ of the half-maximal inhibitory concentration in mol/l, (compounds,); larger = stronger.
     train
-        Whether a compound is in the training set, else it is in the test set, (compounds,).
+        Whether a compound is in the training set instead of the test set, (compounds,).
     names, descriptors
         Names of the compounds and of the descriptors.
     """
@@ -43,8 +43,8 @@ class Compounds:
 def load_qsar(name: str) -> Compounds:
     """Load inhibitors of dihydrofolate reductase (``"dhfr"``) or of cyclooxygenase-2 (``"cox2"``).
 
-    361 compounds with 70 descriptors, of which 237 to train on, and 282 with 74, of which 188. The inactive compounds
-    of the source, whose activity is a placeholder, are left out.
+    ``"dhfr"`` has 361 compounds (237 for training) and 70 descriptors, ``"cox2"`` 282 compounds (188) and 74
+    descriptors. The inactive compounds of the source, whose activity is a placeholder, are omitted.
 
     Raises
     ------

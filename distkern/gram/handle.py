@@ -11,14 +11,15 @@ import numpy as np
 from distkern.core.events import Listener, silent
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.progress import Late, progress_listener
+from distkern.gram.all_pairs import work_on_pairs
 from distkern.gram.base import StoredGram
 from distkern.gram.cross import against_stored
-from distkern.gram.folds import fold
-from distkern.gram.passes import in_terms_of, product, read_values
-from distkern.gram.prepared import prepared_block
+from distkern.gram.map_reduce import kernel_values
+from distkern.gram.prepared import opened, prepared_block
+from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
-from distkern.operators.pairwise import Numbers, PairWork, State
+from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.samples import DIAGONAL, among, standing_for
 from distkern.store.tiles import GramStore
 
@@ -153,8 +154,7 @@ class Gram(StoredGram):
             self._store,
             self._kernel,
             V[:, None] if V.ndim == 1 else V,
-            self._summary("rows"),
-            self._summary("cols"),
+            (self._summary("rows"), self._summary("cols")),
             executor=self._executor,
             listener=listener,
             top=self._store.rows.index if rows is None else among(self._store.rows, rows),
@@ -163,15 +163,15 @@ class Gram(StoredGram):
         )
         return out[:, 0] if V.ndim == 1 else out
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
         listener = Late(progress_listener(None), BAR_AFTER)
         try:
-            return fold(
+            return work_on_pairs(
                 self._store,
                 self._kernel,
                 work,
-                numbers,
-                masses,
+                arrays,
+                additive,
                 self._summary("rows"),
                 executor=self._executor,
                 listener=listener,
@@ -181,10 +181,9 @@ class Gram(StoredGram):
             listener.close()
 
     def _values(self, stored: Floats, rows: Indices, cols: Indices) -> Floats:
-        """Turn stored values into those of the kernel."""
-        row_side = {name: array[rows] for name, array in self._summary("rows").items()}
-        col_side = {name: array[cols] for name, array in self._summary("cols").items()}
-        return in_terms_of(self._kernel, stored, row_side, col_side, self._store.meta["n_features"])
+        """Convert stored values of computed samples to values of the kernel."""
+        summaries = arrays_at(self._summary("rows"), rows), arrays_at(self._summary("cols"), cols)
+        return kernel_values(self._kernel, stored, *summaries, self.n_features)
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples."""
@@ -236,7 +235,7 @@ class Gram(StoredGram):
 
         grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
         array = tiled_array(
-            partial(read_values, self.path, self._store.meta["id"], self._kernel),
+            partial(_tile_values, self.path, self._store.meta["id"], self._kernel),
             [stop - start for start, stop in map(grid.row_range, range(grid.row_blocks))],
             [stop - start for start, stop in map(grid.col_range, range(grid.col_blocks))],
             symmetric=grid.symmetric,
@@ -281,3 +280,10 @@ def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices
         int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
         for block in np.unique(blocks)
     }
+
+
+def _tile_values(path: str, store_id: str, kernel: Kernel, i: int, j: int) -> Floats:
+    """Read tile (i, j) of the store at a path, on a worker, as values of a kernel."""
+    store, _ = opened(path, store_id)
+    rows, cols = (samples.read(block, only=kernel.summary) for samples, block in ((store.rows, i), (store.cols, j)))
+    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.meta["n_features"])

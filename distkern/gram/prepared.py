@@ -1,4 +1,8 @@
-"""Stores that a process has open, and the prepared samples that it reads from them."""
+"""Stores that this process has open, and blocks of prepared samples read from them.
+
+Tiles are computed row by row, so a process keeps the prepared row samples of its last tile: at most one block, whatever
+the number of threads, since the plan counts the memory of one.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +18,38 @@ from distkern.store.addresses import refuse_beyond_memory
 from distkern.store.samples import DIAGONAL, StoredSamples
 from distkern.store.tiles import GramStore
 
-_keeping = threading.Lock()
+_lock = threading.Lock()
 _kept: dict[tuple[Any, ...], Prepared] = {}
-"""Row samples of the last tile, by what tells them from others; one block at most, whatever the number of threads."""
+"""The kept block, by store, number of the block and checksums."""
 
 
-def opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
-    """Open a store once a process, and let go of the samples that are kept for the next tile.
+def opened(path: str, store_id: str, *, keep_block: bool = False) -> tuple[GramStore, Kernel]:
+    """Open a store once per process; return it and the kernel of its stored values.
 
     Parameters
     ----------
     store_id
-        Tells the store from one that lay or lies at the same path.
+        Identifier of the store, to refuse another one at the same path.
+    keep_block
+        Whether to keep the block of row samples for the next tile.
+
+    Raises
+    ------
+    StoreMismatchError
+        If there is another store at the path, or it has grown.
     """
-    let_go()
-    return opened_beside(path, store_id)
+    if not keep_block:
+        drop_kept_block()
+    return _opened(path, store_id)
 
 
 @lru_cache(maxsize=4)
-def opened_beside(path: str, store_id: str) -> tuple[GramStore, Kernel]:
-    """Open a store once a process, and keep the samples that are kept for the next tile."""
+def _opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
     store = GramStore.opened(path)
     if store.meta["id"] != store_id:
         raise StoreMismatchError(
-            f"{path!r} is another store here than where the run was started, or has grown: give a path that all "
-            "workers share, and open it again"
+            f"{path!r} is not the store that the run was started with, or has grown: give a path that all workers "
+            "share, and open it again"
         )
     return store, from_spec(store.meta["stored"])
 
@@ -49,50 +60,58 @@ def prepared_block(store: GramStore, side: str, block: int) -> Prepared:
     Raises
     ------
     StoreError
-        If the kernel cannot have prepared it: compiled code takes some of it as indices, and a store may be anybody's.
+        If the kernel cannot have prepared it; see `valid_block`.
     """
     return valid_block(store, read_block(store.samples(side), block))
 
 
 def read_block(samples: StoredSamples, block: int, marks: tuple[int, ...] | None = None) -> Prepared:
-    """Read one block of prepared samples, of which nothing but its checksums is known."""
+    """Read one block of prepared samples; its checksums are compared, its values are not validated."""
     arrays = samples.read(block, marks)
     arrays.pop(DIAGONAL)
     return Prepared(arrays, samples.span(block)[0])
 
 
 def valid_block(store: GramStore, block: Prepared) -> Prepared:
-    """Refuse what was not prepared by the kernel of the store, whatever its checksum says."""
+    """Validate a block that was read from a store, and return it.
+
+    Compiled code uses prepared values as indices and does not check bounds, and a store may come from anybody.
+
+    Raises
+    ------
+    StoreError
+        If the kernel of the store cannot have prepared the block.
+    """
     n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
     refuse_beyond_memory(store.path, "a sample", FEATURE_BYTES * n)
     if not could_have_prepared(kernel, block, n):
         raise StoreError(
-            f"{store.path!r} holds of samples {block.start}–{block.start + len(block) - 1} what matches its checksum "
-            f"and is nothing that {kernel!r} prepares: compute the matrix from the samples into another store"
+            f"{store.path!r} holds prepared samples {block.start}–{block.start + len(block) - 1} that match their "
+            f"checksum, but {kernel!r} cannot have prepared them: compute the matrix into another store"
         )
     return block
 
 
-# The row samples of the last tile ------------------------------------------------------------------------------------
+# The kept block of row samples --------------------------------------------------------------------------------------
 
 
 def kept_block(samples: StoredSamples, block: int, marks: tuple[int, ...], store_id: str) -> Prepared:
-    """Read a block, or take the one that is kept, which is that of the last tile wherever tiles come in their order."""
+    """Return the block if it is kept from the last tile, else read it."""
     kept = _kept.get((store_id, block, marks))
     if kept is None:
-        let_go()  # so that no more is held than the plan says
+        drop_kept_block()  # before reading, so that there is only one in memory
         kept = read_block(samples, block, marks)
     return kept
 
 
 def keep_block(rows: Prepared, block: int, marks: tuple[int, ...], store_id: str) -> None:
     """Keep a block of row samples for the next tile."""
-    with _keeping:
+    with _lock:
         _kept.clear()
         _kept[store_id, block, marks] = rows
 
 
-def let_go() -> None:
-    """Let go of the row samples that are kept for the next tile."""
-    with _keeping:
+def drop_kept_block() -> None:
+    """Free the kept block of row samples."""
+    with _lock:
         _kept.clear()

@@ -1,1 +1,1 @@
-"""Reading cohorts, rankings and labels; one view of any cohort by blocks of rows."""
+"""Readers of cohorts and labels, and `Source`, the view of any cohort as blocks of rows."""

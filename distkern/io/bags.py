@@ -1,4 +1,4 @@
-"""Bags in a Zarr store, and readers of their rows: from memory, from a store, and widened."""
+"""Bags in a Zarr store, and readers of their rows: from memory, from a store, and padded to a larger width."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.io.blocks import Reader, ReopenedReader, Rows
 
 FORMAT = 1
-"""Number of the store's format; one with a larger number was written by a later distkern."""
+"""Version of the format; a larger number is that of a later distkern."""
 
-MARK = "distkern_bags"
-"""Attribute of the store that holds the number of its format."""
+ATTRIBUTE = "distkern_bags"
+"""Attribute of the store with the version of its format."""
 
 CHUNK_BYTES = 2**21
-"""Bytes of points that are stored together."""
+"""Bytes of points in a Zarr chunk."""
 
 OFFSETS = 2**16
-"""Offsets that are stored together."""
+"""Offsets in a Zarr chunk."""
 
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError)
-"""What reading a damaged store ends in."""
+"""Errors that reading a damaged store raises."""
 
 
 class BagsReader(Reader):
-    """Rows of bags in memory, made of a few bags at a time."""
+    """Rows of bags in memory, made for a few bags at a time."""
 
     kind = "Bags"
     ragged = True
@@ -53,7 +53,7 @@ class BagsReader(Reader):
 
 
 class WidenedReader(Reader):
-    """Rows of bags with room for larger ones."""
+    """Rows of bags, padded to the width of larger bags."""
 
     ragged = True
 
@@ -62,13 +62,13 @@ class WidenedReader(Reader):
         self.shape = whole.shape[0], width
 
     def take(self, rows: Rows) -> Array:
-        """Read rows, and widen them."""
+        """Read rows and pad them."""
         values = self.whole.take(rows)
         return widen_rows(values, self.shape[1]) if len(values) else np.empty((0, self.shape[1]))
 
 
 class StoredBagsReader(ReopenedReader):
-    """Rows of bags in a store, of which only those are read that are asked for."""
+    """Rows of bags in a store; only the requested bags are read."""
 
     kind = "stored bags"
     ragged = True
@@ -85,14 +85,14 @@ class StoredBagsReader(ReopenedReader):
 
     def _open(self) -> dict[str, Any]:
         arrays = _opened(self.path)
-        if hasattr(self, "shape"):  # it was opened elsewhere before
+        if hasattr(self, "shape"):  # opened before, in another process
             there = arrays["offsets"].shape[0] - 1, *arrays["values"].shape
             if there != (self.shape[0], self.points, self.dimensions):
                 raise InputError(f"{self.path!r} holds other bags than when it was opened: open it again")
         return arrays
 
     def take(self, rows: Rows) -> Array:
-        """Read the points of some bags, and make rows of them."""
+        """Read the points of some bags and write them as rows."""
         positions = np.arange(self.shape[0])[rows]
         if len(positions) == 0:
             return np.empty((0, self.shape[1]))
@@ -105,7 +105,7 @@ class StoredBagsReader(ReopenedReader):
         parts = [slice(int(offsets[run[0] - first]), int(offsets[run[-1] - first + 1])) for run in runs]
         values = _joined([_read(self.path, arrays, "values", part) for part in parts])
         weights = _joined([_read(self.path, arrays, "weights", part) for part in parts])
-        if not (np.isfinite(values).all() and (weights > 0).all()):  # chunks that are not there are NaN
+        if not (np.isfinite(values).all() and (weights > 0).all()):  # a missing chunk is NaN
             raise _damaged(self.path, "values or weights")
         return pad_rows(values, sizes[positions - first], weights, self.largest)
 
@@ -122,19 +122,20 @@ class StoredBagsReader(ReopenedReader):
 def save_bags(
     bags: Bags, path: str | os.PathLike[str], *, overwrite: bool = False, on_event: Listener = silent
 ) -> Path:
-    """Write bags into a Zarr store, which comes to its place when all of it is written.
+    """Write bags into a Zarr store, which appears at its path once it is complete.
 
-    `compute_gram` and whatever else takes samples take the path of the store, and read a few bags at a time; on a
-    cluster each worker reads its own. The samples are those of the bags in memory: a run goes on with either.
+    `compute_gram` and all other functions that take samples take the path of the store, and read a few bags at a time;
+    on a cluster each worker reads its own bags. The samples are identical to those of the bags in memory, so that a run
+    can be resumed with either.
 
     Parameters
     ----------
     bags
         The bags.
     path
-        The folder to write, taken as it is.
+        The folder to write.
     overwrite
-        Replace bags that are stored there; nothing else is ever replaced.
+        Replace stored bags at this path; anything else is never replaced.
     on_event
         A function of progress events.
 
@@ -146,7 +147,7 @@ def save_bags(
     Raises
     ------
     InputError
-        If something lies at the path, it is a URL or cannot be written, or labels are neither numbers nor texts.
+        If the path exists, is a URL or cannot be written, or labels are neither numbers nor texts.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def save_bags(
 
 
 def load_bags(path: str | os.PathLike[str]) -> Bags:
-    """Read the bags that `save_bags` has written, all of them, into memory.
+    """Read all bags of a store written by `save_bags` into memory.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def load_bags(path: str | os.PathLike[str]) -> Bags:
     Raises
     ------
     InputError
-        If nothing lies there, something else does, or it is damaged or of a later format.
+        If the path does not exist, is not a store of bags, is damaged, or has a later format.
     """
     where = str(as_path(path))
     if not os.path.exists(where):
@@ -197,15 +198,15 @@ def load_bags(path: str | os.PathLike[str]) -> Bags:
 
 
 def holds_bags(path: str | os.PathLike[str]) -> bool:
-    """Whether a store of bags lies at a path, of whatever format."""
+    """Whether there is a store of bags, in any format, at a path."""
     try:
-        return MARK in json.loads(Path(path, "zarr.json").read_bytes())["attributes"]
+        return ATTRIBUTE in json.loads(Path(path, "zarr.json").read_bytes())["attributes"]
     except _DAMAGED:
         return False
 
 
 def read_labels_of_bags(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Labels of stored bags as texts, by the names of the bags; empty where they have none."""
+    """Labels of stored bags as texts, by the names of the bags; empty if there are no labels."""
     names = _names(str(path), _opened(str(path)))
     return {} if names["labels"] is None else dict(zip(names["ids"], map(str, names["labels"]), strict=True))
 
@@ -227,7 +228,7 @@ def _write(folder: Path, bags: Bags, names: Array, on_event: Listener) -> None:
     import zarr
     from zarr.codecs import Crc32cCodec
 
-    group = zarr.create_group(str(folder), attributes={MARK: FORMAT})
+    group = zarr.create_group(str(folder), attributes={ATTRIBUTE: FORMAT})
     rows = max(1, CHUNK_BYTES // (8 * bags.dimensions))
     for name, array, length, fill in (
         ("values", bags.values, rows, np.nan),
@@ -257,7 +258,7 @@ def _opened(path: str) -> dict[str, Any]:
         raise InputError(f"{path!r} holds no bags: give the folder that save_bags has written")
     try:
         group = zarr.open_group(path, mode="r")
-        found = group.attrs[MARK]
+        found = group.attrs[ATTRIBUTE]
         arrays: dict[str, Any] = {name: group[name] for name in ("values", "weights", "offsets", "names")}
         (points, d), (ends,), dtypes = (
             arrays["values"].shape,

@@ -1,4 +1,4 @@
-"""Digests of samples and of cohorts, the same whatever container or number type they came in."""
+"""Digests of samples and of cohorts, independent of the container and the number type."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from distkern.core.typing import Array
 
 DIGEST_BYTES = 16
-"""Bytes of the digest of one sample."""
+"""Size of the digest of one sample in bytes."""
 
 
 def sample_digests(block: Array) -> NDArray[np.uint8]:
-    """Digest of each sample's values, the same whatever container or number type they came in.
+    """Return a digest of the values of each sample, independent of the container and the number type.
 
-    BLAKE2b over the row's little-endian float64 values, with −0 taken as 0 and every NaN as one NaN.
+    The digest is BLAKE2b of the row as little-endian float64 values, where −0 becomes 0 and every NaN the same NaN.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def sample_digests(block: Array) -> NDArray[np.uint8]:
 
 
 def fingerprint(digests: NDArray[np.uint8], n_features: int) -> str:
-    """Fingerprint of a cohort from the digests of its samples in order; names do not enter.
+    """Return the fingerprint of a cohort: a hash of the digests of its samples, in order. It does not depend on names.
 
     Examples
     --------

@@ -1,13 +1,18 @@
-"""Labels of samples that come in a file of their own, matched by the samples' ids."""
+"""Labels of samples from a second file, matched by the ids of the samples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument, Sentence
-from distkern.io.tables import MISSING, read_texts
+from distkern.io.format import Columns, ReadOptions
+from distkern.io.registry import find_format, reader_of
+from distkern.io.tables import beginning, check_labels
 
 
 def read_labels(
@@ -16,22 +21,23 @@ def read_labels(
     *,
     label: str | None = None,
     features: Sequence[str] = (),
-    turn: str | Sentence = "transpose it",
+    if_transposed: str | Sentence = "transpose it",
 ) -> tuple[str, list[str]]:
-    r"""Read the label of each sample from a table whose first column holds the samples' ids.
+    r"""Read the label of each sample from a file of any format, matched by id.
 
     Parameters
     ----------
     path
-        A table with a header; it may list more samples than the cohort has, in any order.
+        A text table with the ids in its first column, or another file with labels. It may list more samples than the
+        cohort, in any order.
     ids
         Samples of the cohort.
     label
-        The column of labels; it may be left out if the table has only one beside the ids.
+        Name of the column of labels; optional if the file has only one.
     features
-        Features of the cohort, to tell when it lies the wrong way.
-    turn
-        What to do when it does.
+        Features of the cohort, to detect a transposed matrix.
+    if_transposed
+        Remedy for a transposed matrix, for the message.
 
     Returns
     -------
@@ -40,7 +46,7 @@ def read_labels(
     Raises
     ------
     InputError
-        If a sample has no label, the ids are those of the features, or the column is not there.
+        If a sample has no label, the ids are those of the features, or the column does not exist.
 
     Examples
     --------
@@ -51,125 +57,72 @@ def read_labels(
     ...     read_labels(file, ["002", "001"])
     ('relapse', ['no', 'yes'])
     """
-    if not path.is_file():
+    columns = read_columns(path, ReadOptions(label=label))
+    _refuse_transposed(path, columns, ids, features, if_transposed)
+    column = choose_column(path, columns, label)
+    return column, matched(columns[column], ids, path.name)
+
+
+def read_columns(path: Path, options: ReadOptions | None = None) -> Columns:
+    """Read texts of samples, candidates for labels, from a file of any format.
+
+    Where the format has a usual column of labels and ``options`` names none, that one is the column ``label``.
+
+    Returns
+    -------
+    The text of each sample by name of the column, then by name of the sample.
+
+    Raises
+    ------
+    InputError
+        If nothing lies at the path, or it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/cohort.npz", X=np.eye(2), samples=["a", "b"], age=[60, 50])
+    ...     read_columns(Path(folder, "cohort.npz"))
+    {'age': {'a': '60', 'b': '50'}}
+    """
+    if not path.exists():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
-    columns, rows = read_texts(path)
-    known = sum(name.strip() in rows for name in ids)
-    _check_turned(path, rows, ids, features, known, turn)
-    column = _column(path, columns, label)
-    place = columns.index(column)
-    labels = matched({name: cells[place] for name, cells in rows.items()}, ids, path.name)
-    return column, labels
+    options = options or ReadOptions()
+    found = find_format(path)
+    if found.columns is not None:
+        return found.columns(path, options)
+    opened = found.open(path, options)
+    count = reader_of(opened).shape[0]
+    ids = list(map(str, range(count) if opened.ids is None else opened.ids))
+    columns = {name: values for name, values in opened.columns.items() if np.shape(values) == (count,)}
+    if options.label is None and opened.label in columns:
+        columns = {"label": columns[opened.label]}
+    return {name: dict(zip(ids, map(_text, values), strict=True)) for name, values in columns.items()}
 
 
-def matched(
-    known: Mapping[str, str],
-    ids: Sequence[str],
-    source: str,
-    whose: str = "the cohort",
-    astray: str = "give the labels of these samples, or correct the ids in that file",
-) -> list[str]:
-    """Find the label of each sample by its id, spaces around it aside.
+def _text(value: Any) -> str:
+    return "" if value is None or value != value else str(value)
 
-    Parameters
-    ----------
-    known
-        Labels by id.
-    ids
-        Samples, each of which must be known; more may be.
-    source, whose
-        What the labels come from, and whose the samples are, for messages.
-    astray
-        What to do where no sample is known.
+
+def choose_column(path: Path, columns: Columns, label: str | None) -> str:
+    """Choose the column of labels: the named one, or the only one.
 
     Raises
     ------
     InputError
-        If a sample has no label, or two samples can only be told apart by spaces.
-
-    Examples
-    --------
-    >>> matched({"001": "yes", "002": "no"}, ["002", "001 "], "clinical.csv")
-    ['no', 'yes']
+        If there is no such column, or several and none is named.
     """
-    spelt, wanted = _bare(list(known), repr(source)), _bare(ids, whose)
-    strangers = [name for stripped, name in wanted.items() if stripped not in spelt]
-    begin = f"its ids begin {beginning(list(known))}; those of {whose} {beginning(ids)}"
-    if len(strangers) == len(ids):
-        raise InputError(f"none of the {len(ids)} samples of {whose} is in {source!r} ({begin}): {astray}")
-    if strangers:
-        raise InputError(
-            f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
-            f"({begin}): add them to that file, or correct its ids"
-        )
-    labels = [known[spelt[name]] for name in wanted]
-    check_labels(labels, ids, source)
-    return labels
-
-
-def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
-    """Each name without the spaces around it, and as it is spelt."""
-    spelt: dict[str, str] = {}
-    for name in names:
-        other = spelt.setdefault(name.strip(), name)
-        if other != name:
-            raise InputError(f"the samples {other!r} and {name!r} of {whose} differ by spaces only: rename one of them")
-    return spelt
-
-
-def beginning(names: Sequence[str]) -> str:
-    """List the first names.
-
-    Examples
-    --------
-    >>> beginning(["a", "b", "c", "d"])
-    "'a', 'b', 'c', …"
-    """
-    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
-
-
-def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None:
-    """Refuse labels that are missing.
-
-    Raises
-    ------
-    InputError
-        If a label is empty, ``NA`` or ``NaN``; the first sample is named.
-    """
-    for name, text in zip(ids, labels, strict=True):
-        if text.strip() in MISSING:
-            raise InputError(
-                f"sample {name!r} has the label {text!r} in {source!r}, which means missing: give it a label or leave "
-                "the sample out"
-            )
-
-
-def _check_turned(
-    path: Path,
-    rows: dict[str, list[str]],
-    ids: Sequence[str],
-    features: Sequence[str],
-    known: int,
-    turn: str | Sentence,
-) -> None:
-    as_features = sum(name.strip() in rows for name in features)
-    if as_features > known:
-        raise InputError(
-            "the ids in {file!r} match {features} features and {samples} samples: the matrix looks transposed, so "
-            "{turn}",
-            file=path.name,
-            features=as_features,
-            samples=known,
-            turn=turn,
-        )
-
-
-def _column(path: Path, columns: list[str], label: str | None) -> str:
-    if label is not None and label.strip() in columns:
-        return label.strip()
     if label is None and len(columns) == 1:
-        return columns[0]
-    listed = ", ".join(map(repr, columns[:10]))
+        return next(iter(columns))
+    for name in (label, None if label is None else label.strip()):
+        if name in columns:
+            return name
+    listed = ", ".join(map(repr, list(columns)[:10]))
+    if not columns:
+        raise InputError(
+            "{file!r} holds no labels: name another file with {labels}", file=path.name, labels=Argument("labels")
+        )
     if label is None:
         raise InputError(
             "{file!r} has several columns beside the ids ({columns}): name one with {label}",
@@ -184,3 +137,74 @@ def _column(path: Path, columns: list[str], label: str | None) -> str:
         columns=listed,
         label=Argument("label"),
     )
+
+
+def matched(
+    known: Mapping[str, str],
+    ids: Sequence[str],
+    source: str,
+    whose: str = "the cohort",
+    remedy: str = "give the labels of these samples, or correct the ids in that file",
+) -> list[str]:
+    """Find the label of each sample by its id, ignoring spaces around it.
+
+    Parameters
+    ----------
+    known
+        Labels by id.
+    ids
+        Samples, each of which must have a label.
+    source, whose
+        Name of the file of labels, and owner of the samples, for messages.
+    remedy
+        Remedy if no sample has a label, for the message.
+
+    Raises
+    ------
+    InputError
+        If a sample has no label, or two ids differ by spaces only.
+
+    Examples
+    --------
+    >>> matched({"001": "yes", "002": "no"}, ["002", "001 "], "clinical.csv")
+    ['no', 'yes']
+    """
+    spelt, wanted = _bare(list(known), repr(source)), _bare(ids, whose)
+    strangers = [name for stripped, name in wanted.items() if stripped not in spelt]
+    begin = f"its ids begin {beginning(list(known))}; those of {whose} {beginning(ids)}"
+    if len(strangers) == len(ids):
+        raise InputError(f"none of the {len(ids)} samples of {whose} is in {source!r} ({begin}): {remedy}")
+    if strangers:
+        raise InputError(
+            f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
+            f"({begin}): add them to that file, or correct its ids"
+        )
+    labels = [known[spelt[name]] for name in wanted]
+    check_labels(labels, ids, source)
+    return labels
+
+
+def _bare(names: Sequence[str], whose: str) -> dict[str, str]:
+    """Map each name without the spaces around it to the original name."""
+    spelt: dict[str, str] = {}
+    for name in names:
+        other = spelt.setdefault(name.strip(), name)
+        if other != name:
+            raise InputError(f"the samples {other!r} and {name!r} of {whose} differ by spaces only: rename one of them")
+    return spelt
+
+
+def _refuse_transposed(
+    path: Path, columns: Columns, ids: Sequence[str], features: Sequence[str], if_transposed: str | Sentence
+) -> None:
+    listed = next(iter(columns.values()), {})
+    as_samples, as_features = (sum(name.strip() in listed for name in names) for names in (ids, features))
+    if as_features > as_samples:
+        raise InputError(
+            "the ids in {file!r} match {features} features and {samples} samples: the matrix looks transposed, so "
+            "{if_transposed}",
+            file=path.name,
+            features=as_features,
+            samples=as_samples,
+            if_transposed=if_transposed,
+        )

@@ -1,4 +1,4 @@
-"""Bags from files that have a row for each point: text tables, Parquet, and AnnData."""
+"""Bags from files with one row per point: text tables, Parquet and AnnData."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = (".csv", ".tsv", ".txt", ".tab")
 PARQUET = (".parquet", ".pq")
 
 LINES = 2**16
-"""Lines that are read at a time."""
+"""Lines read at a time."""
 
 
 def bags_from_file(
@@ -34,33 +34,34 @@ def bags_from_file(
     sep: str | None = None,
     on_event: Listener = silent,
 ) -> tuple[Bags, list[str] | None]:
-    """Read points, each of which says whose it is, and bring them together.
+    """Read points with the names of their bags, and group them into bags.
 
     Parameters
     ----------
     path
         A text table (``.csv``, ``.tsv``, ``.txt``, ``.tab``, also ``.gz``), a ``.parquet`` or an ``.h5ad`` file.
     by
-        Column (of ``obs``) with the name of the point's bag.
+        Column (of ``obs``) with the name of the bag of the point.
     columns
-        Columns with the coordinates, or features of AnnData; by default all others that hold numbers, or all features.
+        Columns with the coordinates, or features of AnnData; by default all other numeric columns, or all features.
     weight, label
-        Columns (of ``obs``) with the point's weight, and with the bag's label; labels of a text table are texts.
+        Columns (of ``obs``) with the weight of the point, and with the label of the bag; labels of a text table are
+        texts.
     use_rep, layer
-        Key of ``obsm`` or of ``layers`` where the coordinates are, of AnnData.
+        Key of ``obsm`` or of ``layers`` of AnnData with the coordinates.
     sep
-        Separator of a text table; found in its header by default.
+        Separator of a text table; by default the one in its header.
     on_event
         A function of progress events.
 
     Returns
     -------
-    The bags, and the names of their coordinates where they have any.
+    The bags, and the names of the coordinates or None.
 
     Raises
     ------
     InputError
-        If the file cannot be used as it is; it is said why.
+        If the file does not exist, is of another kind, or cannot be read as such bags.
     """
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
@@ -130,7 +131,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Listener) -> Any:
-    """Read a text table, in which names and labels are texts and spaces around them no part of them."""
+    """Read a text table; names and labels are texts, stripped of surrounding spaces."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -164,7 +165,7 @@ def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Lis
         raise InputError(f"the lines of {path.name!r} have more cells than its header has names: mend the table")
     if len(parts[0]) == 0:
         raise InputError(f"{path.name!r} holds no points: it has a header only")
-    frame = pd.concat(parts).drop(columns="", errors="ignore")  # the column without a name has those of the rows
+    frame = pd.concat(parts).drop(columns="", errors="ignore")  # the column without a name has row names
     for column, nothing in ((by, {""}), (label, MISSING)):
         if column in frame.columns:
             bare = frame[column].str.strip()
@@ -173,7 +174,7 @@ def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Lis
 
 
 def _refuse_mixed(path: Path, frame: Any, used: set[str | None]) -> None:
-    """Refuse a column in which some cells are numbers: nobody said that it is none of the coordinates."""
+    """Refuse a column with numbers and texts: it may be a coordinate with errors."""
     import pandas as pd
 
     for name in frame.select_dtypes(["object", "string"]).columns:

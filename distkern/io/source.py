@@ -1,44 +1,30 @@
-"""One row-block view of any cohort: what the Gram engine reads, whatever container the samples came in.
+"""The view of any cohort as blocks of rows, which the Gram engine reads.
 
-A kind of container is recognised by what is already imported or by what the object can do, so that ``import distkern``
-on a worker pulls in neither pandas nor anndata nor zarr.
+Formats of files and kinds of containers are found in `distkern.io.registry`.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from distkern.core.bags import Bags, widen_rows
-from distkern.core.errors import InputError, InputTypeError
-from distkern.core.rankings import Rankings
+from distkern.core.bags import widen_rows
+from distkern.core.errors import InputError
+from distkern.core.files import as_path
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
-from distkern.io.bags import BagsReader, WidenedReader
-from distkern.io.blocks import (
-    ArrayReader,
-    BackedReader,
-    DaskReader,
-    FrameReader,
-    H5ADReader,
-    MappedReader,
-    PartReader,
-    Reader,
-    SparseReader,
-    ZarrObjectReader,
-    ZarrReader,
-)
-from distkern.io.files import open_path
+from distkern.io.bags import WidenedReader
+from distkern.io.blocks import PartReader, Reader
+from distkern.io.format import Opened
+from distkern.io.registry import open_container, open_file, reader_of
 
 EXACT_INTEGER = 2**53
-"""Integers up to this size are told apart by float64."""
+"""Largest integer up to which float64 represents every integer."""
 
 
 class Source:
@@ -47,7 +33,7 @@ class Source:
     Parameters
     ----------
     reader
-        Takes rows out of the container.
+        Reads rows of the container.
     ids
         Names of the samples, if they have any.
     features
@@ -56,7 +42,7 @@ class Source:
     Raises
     ------
     InputError
-        If the values are not numbers in two dimensions, there are none, or the names do not fit them.
+        If the values are not a two-dimensional array of numbers, there are none, or the number of names differs.
 
     Examples
     --------
@@ -70,7 +56,7 @@ class Source:
     """
 
     kinds: tuple[str, ...] | None = None
-    """Kind of each sample, where the container is a `Rankings`."""
+    """Kind of each sample, if the container is a `Rankings`."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -83,16 +69,16 @@ class Source:
 
     @property
     def portable(self) -> bool:
-        """Whether a worker can read the samples itself, by path, from a cheap pickle of this source."""
+        """Whether a worker can read the samples itself, by path, from a small pickle of this source."""
         return self._reader.portable
 
     @property
     def ragged(self) -> bool:
-        """Whether the samples are `Bags`, whose rows are as long as the largest of them asks for."""
+        """Whether the samples are `Bags`, padded to rows of the length of the largest bag."""
         return self._reader.ragged
 
     def read(self, rows: slice | Indices | Iterable[int]) -> Floats:
-        """Read the samples at these positions: (k, n) float64, C-contiguous, perhaps a view; do not write to it."""
+        """Read the samples at these positions: (k, n) float64, C-contiguous; possibly a view, so do not write to it."""
         m, n = self.shape
         block = self._reader.take(_positions(rows, m))
         if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
@@ -104,13 +90,13 @@ class Source:
 
     @property
     def sparse(self) -> bool:
-        """Whether the container leaves zeros out, so that `read_sparse` never writes them down."""
+        """Whether the container does not store zeros, so that `read_sparse` needs memory for the other values only."""
         return self._reader.sparse
 
     def read_sparse(self, rows: slice | Indices | Iterable[int]) -> Any:
-        """Read the samples at these positions as a SciPy CSR array (k, n) of float64 of one's own.
+        """Read the samples at these positions as a new SciPy CSR array (k, n) of float64.
 
-        It is canonical: the entries of a row go by ascending feature, none twice, and none is zero. A NaN stays.
+        It is canonical: the entries of a row are sorted by feature, without duplicates and zeros. NaN stays.
         """
         from scipy import sparse
 
@@ -123,7 +109,7 @@ class Source:
         return block
 
     def nameless(self) -> Source:
-        """Return the same samples without names: what a task carries, so that names do not travel with each one."""
+        """Return the same samples without names, for tasks: names would be sent with each of them."""
         bare = copy.copy(self)
         bare.ids = bare.features = bare.kinds = None
         return bare
@@ -145,34 +131,38 @@ class Source:
         return other
 
     def widened(self, width: int) -> Source:
-        """Return the same bags as rows of another width, which has room for larger ones."""
+        """Return the same bags, padded to rows of a larger width."""
         if not self.ragged or self.shape[1] == width:
             return self
-        widen_rows(self.read(slice(0, 1)), width)  # refuses what does not go
+        widen_rows(self.read(slice(0, 1)), width)  # refuses widths that do not fit
         return Source(WidenedReader(self._reader, width), self.ids)
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
-        """Return the same samples with the features of others, of which some were left out.
+        """Return the same samples with the features of earlier samples, some of which were dropped.
 
         Parameters
         ----------
-        width, dropped, features
-            Number of the features that the others have, positions of those that they came with and left out, and names.
+        width
+            Number of features that the earlier samples kept.
+        dropped
+            Positions of the features that they dropped.
+        features
+            Names of the features that they kept.
         whose
-            What these samples are called in messages.
+            Name of these samples in messages.
 
         Raises
         ------
         InputError
-            If they have other features, or the same in another order.
+            If the features differ, or are in another order.
         """
         source = self
         if len(dropped) and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
         if source.shape[1] != width and not source.ragged:
             raise InputError(
-                f"{whose} has {self.shape[1]} features, and the samples that it meets have {width}: give the same in "
-                "the same order"
+                f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
+                "in the same order"
             )
         refuse_other_features(features, source.features, whose)
         return source
@@ -195,24 +185,24 @@ class Source:
 
 
 def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
-    """View any cohort as blocks of rows; every row is a sample.
+    """View a cohort as blocks of rows; every row is a sample.
 
     Parameters
     ----------
     X
         A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a ``.npy``, ``.npz`` or ``.h5ad`` file, of a
-        Zarr array or of what `save_bags` has written. A `Source` is returned as it is.
+        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
+        ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
     ids
-        Names of the samples; they replace those that the container brings.
+        Names of the samples; they replace those of the container.
 
     Raises
     ------
     InputTypeError
-        If X is none of these.
+        If X is of another type.
     InputError
-        If the values are not numbers in two dimensions, there are no samples or no features, or two samples have the
-        same name.
+        If the values are not a two-dimensional array of numbers, there are no samples or no features, or two samples
+        have the same name.
 
     Examples
     --------
@@ -227,113 +217,15 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
     if isinstance(X, (str, os.PathLike)):
-        opened = open_path(Path(X))
-        return Source(
-            opened.values if opened.is_reader else _reader(opened.values),
-            ids=opened.ids if ids is None else ids,
-            features=opened.features,
-        )
-    own_ids, features = _own_names(X)
-    source = Source(_reader(X), ids=own_ids if ids is None else ids, features=features)
-    source.kinds = X.kind if isinstance(X, Rankings) else None
+        return source_of(open_file(as_path(X)), ids)
+    return source_of(open_container(X), ids)
+
+
+def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
+    """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
+    source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
+    source.kinds = opened.kinds
     return source
-
-
-# Which container ---------------------------------------------------------------------------------------------------
-
-
-def _is(X: Any, module: str, *names: str) -> bool:
-    """Whether X is of a class of a module, asked only if someone has imported that module already."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and any(isinstance(X, getattr(loaded, name)) for name in names if hasattr(loaded, name))
-
-
-def _own_names(X: Any) -> tuple[Any, Any]:
-    if isinstance(X, Rankings):
-        return None, X.items
-    if isinstance(X, Bags):
-        return X.ids, None
-    if _is(X, "pandas", "DataFrame"):
-        return X.index, X.columns
-    if _is(X, "anndata", "AnnData"):
-        return X.obs_names, X.var_names
-    return None, None
-
-
-def _reader(X: Any) -> Reader:
-    if isinstance(X, Rankings):
-        return ArrayReader(X.scores, "Rankings")
-    if isinstance(X, Bags):
-        return BagsReader(X)
-    if isinstance(X, np.ma.MaskedArray):
-        raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
-    if isinstance(X, np.memmap):
-        return MappedReader.of(X) or ArrayReader(np.asarray(X), "memory-mapped array")
-    if isinstance(X, np.ndarray):
-        return ArrayReader(np.asarray(X))
-    if _is(X, "pandas", "DataFrame"):
-        return FrameReader(X)
-    if _is(X, "pandas", "Series"):
-        raise InputError("a Series is one sample or one feature: give a DataFrame with a row per sample")
-    if _is(X, "anndata", "AnnData"):
-        return _anndata_reader(X)
-    if _is(X, "scipy.sparse", "sparray", "spmatrix"):
-        return SparseReader(X)
-    if _is(X, "zarr", "Array"):
-        return _zarr_reader(X)
-    if isinstance(X, (list, tuple)):
-        return ArrayReader(_from_lists(X))
-    if hasattr(X, "compute") and hasattr(X, "dask"):
-        if hasattr(X, "columns"):
-            raise InputTypeError("a dask DataFrame has no known length: give X.to_dask_array(lengths=True)")
-        return DaskReader(X)
-    hint = "give X.to_numpy()" if hasattr(X, "to_numpy") else "give numpy.asarray(X) if every row is a sample"
-    raise InputTypeError(f"a cohort cannot be read from a {type(X).__module__}.{type(X).__qualname__}: {hint}")
-
-
-def _from_lists(X: Any) -> Array:
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise InputError("the lists of the cohort have unlike lengths: give every sample as many values") from error
-
-
-def _anndata_reader(adata: Any) -> Reader:
-    if not adata.isbacked:
-        if adata.X is None:
-            raise InputError("the AnnData object has no X: put the values there, for example from adata.layers")
-        reader = _reader(adata.X)
-        if not reader.portable:  # an X that lies in a file by itself is described as that
-            reader.kind = "AnnData"
-        return reader
-    if getattr(adata.file, "_filemode", None) != "r":
-        if adata.is_view:
-            raise InputError(
-                "this is a part of an AnnData object that is backed for writing: open the file with backed='r', or "
-                "write adata[...].to_memory()"
-            )
-        return BackedReader(adata)
-    return _part_of_file(adata) if adata.is_view else H5ADReader(str(adata.filename))
-
-
-def _part_of_file(adata: Any) -> Reader:
-    """Find the rows and columns of a view of a backed AnnData object in its file, by their names."""
-    whole = open_path(Path(adata.filename))
-    places = []
-    for names, every in ((adata.obs_names, whole.ids), (adata.var_names, whole.features)):
-        if not every.is_unique:
-            raise InputError(f"names repeat in {adata.filename.name!r}, so its parts are ambiguous: write .to_memory()")
-        places.append(np.asarray(every.get_indexer(names), dtype=np.intp))
-    if any((place < 0).any() for place in places):
-        raise InputError(f"this part of {adata.filename.name!r} was renamed: write .to_memory() first")
-    return PartReader(whole.values, *places)
-
-
-def _zarr_reader(array: Any) -> Reader:
-    root = getattr(array.store, "root", None)
-    if type(array.store).__name__ != "LocalStore" or root is None:
-        return ZarrObjectReader(array)
-    return ZarrReader(os.path.join(str(root), array.path), array.shape, array.dtype)
 
 
 # Checks ------------------------------------------------------------------------------------------------------------
@@ -352,8 +244,8 @@ def _check_numbers(reader: Reader) -> None:
         if dtype.kind not in "biuf":
             column = f"column {position} of the cohort" if len(reader.dtypes) > 1 else "the cohort"
             raise InputError(
-                f"{column} holds {dtype} values, not real numbers: convert it with astype(float), and take out "
-                "columns of names or labels first"
+                f"{column} contains {dtype} values, not real numbers: remove columns of names or labels, and convert "
+                "it with astype(float)"
             )
 
 
@@ -362,7 +254,7 @@ def _check_exact(block: Array) -> None:
     if large.any():
         value = block[large].flat[0]
         raise InputError(
-            f"the integer {value} is too large to be told from its neighbours as float64: rescale the data"
+            f"the integer {value} is too large: float64 does not represent every integer beyond 2**53; rescale the data"
         )
 
 

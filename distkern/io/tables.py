@@ -1,8 +1,7 @@
-"""Text tables of numbers with names on both sides, read so that no name is ever changed.
+"""Readers of text tables with names of rows and columns, which never change a name.
 
-Spreadsheet and data-frame readers turn the names ``NA``, ``001``, ``TRUE`` or ``2310009E13`` into something else. Here
-the first column and the header are text, always; only the cells between them are numbers. Spaces around a name are no
-part of it, for nobody sees them.
+Spreadsheets and data-frame readers convert names such as ``NA``, ``001``, ``TRUE`` or ``2310009E13``. Here the header
+and the first column are always text, and only the other cells are numbers. Spaces around a name are removed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from distkern.core.typing import Floats
 Orientation = Literal["rows", "columns"]
 
 MISSING = frozenset({"", "NA", "NaN", "nan"})
-"""What a cell between numbers may say instead of one."""
+"""Texts of a cell that has no value."""
 
 GZIP = b"\x1f\x8b"
 SEPARATORS = ("\t", ",", ";")
@@ -37,7 +36,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 @dataclass(frozen=True)
 class Table:
-    """A text table: numbers, the names of its rows and columns, and a row or column of labels taken out of it."""
+    """A text table: numbers, names of rows and columns, and the labels from one of its rows or columns."""
 
     values: Floats
     rows: list[str]
@@ -46,14 +45,14 @@ class Table:
 
 
 def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, label: str | None = None) -> Table:
-    r"""Read a table of numbers, the samples in its rows or columns; ``label`` names the line of labels across them.
+    r"""Read a table of numbers whose samples are rows or columns; ``label`` names the column or row of labels.
 
     Missing cells (empty, ``NA``, ``NaN``) become NaN.
 
     Raises
     ------
     InputError
-        If a cell is not a finite number, a line has another number of cells than the header, or ``label`` is not there.
+        If a cell is not a finite number, a line and the header differ in length, or ``label`` does not exist.
 
     Examples
     --------
@@ -101,7 +100,9 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
             labels=Argument("labels"),
         )
     if not rows or not columns:
-        raise InputError(f"{path.name!r} holds no numbers: it has {len(rows)} rows and {len(columns)} columns of them")
+        raise InputError(
+            f"{path.name!r} contains no numbers: it has {len(rows)} rows and {len(columns)} columns of them"
+        )
     values = np.stack(lines)
     if np.isinf(values).any():
         row, column = np.argwhere(np.isinf(values))[0]
@@ -112,12 +113,12 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
 
 
 def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str, list[str]]]:
-    r"""Read a table as text: its header, and the cells of each row by the row's name.
+    r"""Read a table as text: its header, and the cells of each row by the name of the row.
 
     Raises
     ------
     InputError
-        If two rows or two columns have one name, or a line has another number of cells than the header.
+        If two rows or two columns have the same name, or a line and the header differ in length.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str,
 
 
 def infinite_value(path: Path, sample: str, feature: str, missing: str = "make it NaN") -> InputError:
-    """Say where an infinite value is, and what to do with one that stands for a missing one."""
+    """Return the error for an infinite value, with the remedy if it stands for a missing one."""
     return InputError(
         f"sample {sample} of {path.name!r} has an infinite value for feature {feature}: correct it, or {missing} if it "
         "was not measured"
@@ -151,9 +152,36 @@ def infinite_value(path: Path, sample: str, feature: str, missing: str = "make i
 
 
 def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]]:
-    """Read only the names of a table's rows and columns."""
+    """Read only the names of the rows and columns of a table."""
     with _open_table(path, sep) as (columns, cells):
         return [name for name, _ in cells], columns
+
+
+def beginning(names: Sequence[str]) -> str:
+    """List the first names.
+
+    Examples
+    --------
+    >>> beginning(["a", "b", "c", "d"])
+    "'a', 'b', 'c', …"
+    """
+    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+
+
+def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None:
+    """Refuse labels that are missing.
+
+    Raises
+    ------
+    InputError
+        If a label is empty, ``NA`` or ``NaN``; the first sample is named.
+    """
+    for name, text in zip(ids, labels, strict=True):
+        if text.strip() in MISSING:
+            raise InputError(
+                f"sample {name!r} has the label {text!r} in {source!r}, which means missing: give it a label or leave "
+                "the sample out"
+            )
 
 
 # Lines -------------------------------------------------------------------------------------------------------------
@@ -161,19 +189,19 @@ def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]
 
 @contextmanager
 def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
-    """Open a table: the names of its columns, and each row's name and cells."""
+    """Open a table; yield the names of its columns, and an iterator of the name and cells of each row."""
     with open_text(path) as file:
         yield _header_and_rows(path, file, sep)
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a text file, compressed or not, whatever its name says, with or without a byte-order mark.
+    """Open a text file. Compression and a byte-order mark are detected by content, not by the name of the file.
 
     Raises
     ------
     InputError
-        If what is read meanwhile is not UTF-8, no table, or a damaged gzip file.
+        If the text read inside the block is not UTF-8 or not a table, or the gzip file is damaged.
     """
     with path.open("rb") as file:
         compressed = file.read(2) == GZIP
@@ -190,7 +218,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 
 def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:
-    """Read the first line that is not empty; return it and the separator of its columns."""
+    """Read the first line that is not empty; return it and the separator of the columns."""
     first = file.readline()
     while first and not first.strip():
         first = file.readline()
@@ -204,7 +232,7 @@ def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[st
     reader = csv.reader(_chain(first, file), delimiter=sep, strict=True)
     header = next(reader)
     second = next((line for line in reader if line), None)
-    # R's write.table leaves out the corner, so that its header is one cell shorter than the rows
+    # R's write.table omits the corner cell, so that the header is one cell shorter than the rows
     corner = 0 if second is not None and len(second) == len(header) + 1 else 1
     columns = [name.strip() for name in header[corner:]]
     unnamed = [position for position, name in enumerate(columns) if name == ""]
@@ -226,7 +254,7 @@ def _rows(path: Path, reader: Any, second: list[str] | None, width: int) -> Iter
         if line:
             if len(line) != width + 1:
                 raise InputError(
-                    "line {line} of {file!r} has {cells} cells behind its name, but the header names {columns} "
+                    "line {line} of {file!r} has {cells} cells after its name, but the header names {columns} "
                     "columns: complete the line, or state the separator with {sep}",
                     line=reader.line_num,
                     file=path.name,
@@ -244,7 +272,7 @@ def _separator(path: Path, header: str) -> str:
     best = "\t" if counts["\t"] else max((",", ";"), key=lambda sep: counts[sep])
     if counts[best] == 0:
         raise InputError(
-            "the header of {file!r} holds no tab, comma or semicolon: state its separator with {sep}",
+            "the header of {file!r} contains no tab, comma or semicolon: state its separator with {sep}",
             file=path.name,
             sep=Argument("sep"),
         )
@@ -259,7 +287,7 @@ def _numbers(line: list[str]) -> Floats:
         values = list(map(float, line))
     except ValueError:
         values = [float("nan") if cell.strip() in MISSING else float(cell) for cell in line]
-    if any("_" in cell for cell in line):  # Python's own notation, 1_000, is not a number in a table
+    if any("_" in cell for cell in line):  # 1_000 is a number in Python but not in a table
         raise ValueError("underscore")
     return np.array(values)
 
@@ -280,7 +308,7 @@ def _not_a_number(path: Path, samples: Orientation, row: str, columns: list[str]
     else:
         other = "columns" if samples == "rows" else "rows"
         advice = Sentence(
-            "a missing value is empty, NA or NaN; if {feature!r} holds labels write {label}, and if the samples are "
+            "a missing value is empty, NA or NaN; if {feature!r} contains labels write {label}, and if the samples are "
             "the table's {other} write {samples}",
             feature=feature,
             label=Argument("label", feature),

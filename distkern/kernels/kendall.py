@@ -78,7 +78,7 @@ class Concordance(OrderingKernel):
     Raises
     ------
     SampleError
-        If a sample holds NaN; the sample is named.
+        If a sample holds NaN; the message names it.
 
     Examples
     --------
@@ -178,8 +178,8 @@ class Kendall(ConcordanceView):
     Notes
     -----
     Samples are rows (m, n) of any real values, ±infinity included; only their order counts. Exact in 64-bit integers.
-    Values lie in [−1, 1] and have no unit. Cost: O(n log n) a sample; a pair takes n²/2 bit operations, 64 or more at a
-    time, where n is small, O(n) beyond a few thousand, and O(n log n) above 65,535 (see docs/benchmarks.md).
+    Values lie in [−1, 1] and have no unit. Cost: O(n log n) per sample; a pair takes n²/2 bit operations, 64 or more at
+    a time, where n is small, O(n) beyond a few thousand, and O(n log n) above 65,535 (see docs/benchmarks.md).
 
     Examples
     --------

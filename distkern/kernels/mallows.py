@@ -18,9 +18,9 @@ from distkern.kernels.kendall import ConcordanceView, concordance, total_pairs
 class Mallows(ConcordanceView):
     """k(x, y) = exp(−λ d(x, y)), with d the number of discordant pairs where there are no ties.
 
-    With ties, d is the squared distance of the sign embeddings, over four: d = (t_x + t_y − 2 (n_c − n_d)) / 4, where t
-    is the number of pairs that a sample does not tie, so that a pair tied in exactly one sample costs 1/4. Counting
-    strictly discordant pairs alone would not be positive semidefinite. ``scaled=True`` divides d by C(n, 2).
+    With ties, d is a quarter of the squared distance of the sign embeddings: d = (t_x + t_y − 2 (n_c − n_d)) / 4, where
+    t is the number of pairs that a sample does not tie. So a pair tied in exactly one sample costs 1/4. With strictly
+    discordant pairs alone, the kernel would not be positive semidefinite. ``scaled=True`` divides d by C(n, 2).
 
     Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 4 and theorem 1.
 
@@ -29,15 +29,15 @@ class Mallows(ConcordanceView):
     lam
         λ ≥ 0, per discordant pair; with ``scaled=True`` per fraction of all pairs.
     scaled
-        Whether d is divided by C(n, 2). At n = 20,000 features d is of the order of 10⁸, and only the scaled form says
-        anything.
+        Whether d is divided by C(n, 2). At n = 20,000 features d is of the order of 10⁸, and only the scaled form has
+        values above 0.
     ties
         ``"embedding"``: as above. ``"kemeny"``: a pair tied in exactly one sample costs 1/2 (Kemeny's distance).
 
     Raises
     ------
     SampleError
-        If a sample holds NaN; the sample is named.
+        If a sample holds NaN; the message names it.
 
     Notes
     -----

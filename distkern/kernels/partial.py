@@ -97,7 +97,7 @@ def valid_partial_rankings(kernel: PartialKernel, A: Prepared) -> bool:
 class PartialKendall(PartialKernel):
     """k(R, R') = mean of (n_c − n_d)(σ, σ') / C(n, 2) over the rankings σ compatible with R and σ' with R'.
 
-    A sample that orders only some of the n items stands for all total rankings that agree with it. Their mean needs no
+    A sample that orders only some of the n items represents all total rankings that agree with it. Their mean needs no
     enumeration: k(R, R') = Σ_{i<j} s_ij s'_ij / C(n, 2), where s_ij = 2 P(i above j) − 1 over R. With k items observed
     and a the mid-rank of i among them (1 = best), s_ij is the sign of the order where both are observed; where i is and
     j is not, 1 (top) or (k + 1 − 2a) / (k + 1) (interleaving); and 0 where neither is. The sums close over the items
@@ -109,22 +109,22 @@ class PartialKendall(PartialKernel):
     Parameters
     ----------
     kind
-        What NaN means. ``"interleaving"``: the item's place among the others is unknown, all being equally likely.
-        ``"top"``: the item comes after all that are observed. Samples of both kinds in one cohort: give a `Rankings`,
-        or write −infinity for what comes last, NaN for what is unknown, and leave the kind at its default.
+        Meaning of NaN. ``"interleaving"``: the rank of the item is unknown, and all ranks are equally likely.
+        ``"top"``: the item comes after all observed items. For samples of both kinds in one cohort give a `Rankings`,
+        or write −infinity for items that come last and NaN for unknown ranks, and leave the kind at its default.
 
     Raises
     ------
     InputError
-        If there is but one item, or `Rankings` of kind interleaving are to be read as top.
+        If there is only one item, or `Rankings` of kind interleaving are given to a kernel of kind top.
 
     Notes
     -----
     Samples are rows (m, n) of any real values, larger = preferred, ±infinity included. Ties are broken either way with
-    equal chance, by mid-ranks: a tie group of any size costs nothing more. O(k log k) a sample and O(k + k' + q log q)
-    a pair with k and k' items observed, q of them common; whole numbers but for two divisions. k(R, R) < 1 unless R is
-    total, so use ``.normalized()`` where samples observe unlike numbers of items; an interleaving of 0 or 1 items
-    orders nothing, and has k = 0 with every sample.
+    equal probability, through mid-ranks, at no extra cost. O(k log k) per sample and O(k + k' + q log q)
+    per pair with k and k' observed items, q of them common; exact up to two divisions. k(R, R) < 1 unless R is total,
+    so use ``.normalized()`` where samples observe different numbers of items. A sample of kind interleaving with 0 or 1
+    observed items has k = 0 with every sample.
 
     Examples
     --------

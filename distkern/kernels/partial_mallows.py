@@ -1,4 +1,4 @@
-"""The convolution Mallows kernel on partial rankings: a mean over all compatible rankings, or over some drawn ones."""
+"""The convolution Mallows kernel on partial rankings: a mean over all compatible rankings, or over drawn ones."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
 EXACT_LIMIT = 1_000
-"""Most compatible rankings of a sample that ``method="exact"`` goes through: a million comparisons a pair."""
+"""Most compatible rankings of a sample for ``method="exact"``: a million comparisons per pair."""
 
 ROWS = 1024
-"""Rankings of either side that are compared at a time, unless one sample has more."""
+"""Most rankings of rows, and of columns, that are compared at a time, unless one sample has more."""
 
 VALUES = 2**20
-"""Ranks held of either side at a time, unless one sample has more."""
+"""Most ranks of rows, and of columns, in memory at a time, unless one sample has more."""
 
 
 @dataclass(frozen=True)
 class PartialMallows(PartialKernel):
     """k(R, R') = mean of exp(−λ n_d(σ, σ')) over the rankings σ compatible with R and σ' with R'.
 
-    n_d is the number of discordant pairs of items. Unlike Kendall's, this mean does not split over the pairs of items,
-    so it is taken over all compatible rankings where they are few, else over D drawn uniformly for each sample:
-    D⁻² Σ_d Σ_d' exp(−λ n_d(σ_d, σ'_d')). A sample brings the same rankings to every pair, so that this is an inner
-    product of mean feature vectors, hence positive semidefinite.
+    n_d is the number of discordant pairs of items. Unlike the mean of Kendall's kernel, this one is not a sum over
+    pairs of items. It is taken over all compatible rankings where they are few, else over D rankings drawn uniformly
+    for each sample: D⁻² Σ_d Σ_d' exp(−λ n_d(σ_d, σ'_d')). The rankings of a sample are the same in every pair, so that
+    this is an inner product of mean feature vectors, hence positive semidefinite.
 
     Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 3 with equation 4.
 
@@ -48,32 +48,34 @@ class PartialMallows(PartialKernel):
     lam
         λ ≥ 0, per discordant pair; with ``scaled=True`` per fraction of all pairs.
     kind
-        What NaN means, as for `PartialKendall`: ``"interleaving"``, its place is unknown; ``"top"``, it comes last.
+        Meaning of NaN, as for `PartialKendall`: ``"interleaving"``, the rank is unknown; ``"top"``, the item comes
+        last.
     method
-        ``"auto"``: all rankings of a sample where they are at most ``draws``, else draws. ``"exact"``: always all; a
-        sample with more than 1,000 is refused. ``"monte-carlo"``: always draws.
+        ``"auto"``: all rankings of a sample if they are at most ``draws``, else draws. ``"exact"``: all rankings; a
+        sample with more than 1,000 is refused. ``"monte-carlo"``: draws.
     draws
-        D ≥ 2, rankings drawn for a sample.
+        D ≥ 2, number of rankings drawn per sample.
     seed
-        Of the draws, 0 to 2⁶⁴ − 1. They depend on it and on the ranking alone: not on the cohort, its order or tiles.
+        Seed of the draws, 0 to 2⁶⁴ − 1. The draws of a sample depend on the seed and on its ranking only, not on the
+        cohort, its order or tiles.
     scaled
         Whether n_d is divided by C(n, 2).
 
     Raises
     ------
     InputError
-        If a parameter is out of range, or `Rankings` of kind interleaving are to be read as top.
+        If a parameter is out of range, or `Rankings` of kind interleaving are given to a kernel of kind top.
     SampleError
-        Under ``method="exact"``, if a sample has too many compatible rankings; it is named.
+        Under ``method="exact"``, if a sample has too many compatible rankings; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n), larger = preferred, ±infinity included; ties are broken at random, each way alike. A sample
-    with k observed items has n! / k! compatible rankings (interleaving) or (n − k)! (top), times g! for each group of g
-    tied items. A pair costs D² comparisons of two total rankings, O(D² n); the draws, made again for each part of a
-    tile, are little beside that.
-    `standard_error` tells how far an entry may be off. That of a sample with itself pairs each draw with itself too, so
-    it is too large by (1 − k) / D on average, which no positive semidefinite estimate avoids.
+    Samples are rows (m, n), larger = preferred, ±infinity included; ties are broken at random, with equal
+    probabilities. A sample with k observed items has n! / k! compatible rankings (interleaving) or (n − k)! (top),
+    times g! for each group of g tied items. A pair takes D² comparisons of two total rankings, O(D² n); the draws,
+    repeated for each part of a tile, take little time in comparison. `standard_error` estimates the error of an entry.
+    The estimate of k(R, R) also pairs each draw with itself, so that it is too large by (1 − k) / D on average; no
+    positive semidefinite estimate avoids it.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class PartialMallows(PartialKernel):
         return Prepared(arrays, start)
 
     def counted(self, arrays: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Number of rankings that stand for each sample, and whether these are all compatible ones."""
+        """Number of rankings that represent each sample, and whether they are all compatible rankings."""
         limit = EXACT_LIMIT if self.method == "exact" else self.draws
         members = np.empty(len(arrays["observed"]), dtype=np.int64)
         count_extensions(arrays["balance"], arrays["observed"], arrays["last"], limit, members)
@@ -123,8 +125,8 @@ class PartialMallows(PartialKernel):
             if not whole.all():
                 row = int(np.flatnonzero(whole == 0)[0])
                 raise SampleError(
-                    f"sample {name_of(row, ids)} has more than {EXACT_LIMIT:,} compatible rankings, too many to go "
-                    'through: use method="auto" or "monte-carlo"',
+                    f"sample {name_of(row, ids)} has more than {EXACT_LIMIT:,} compatible rankings, too many for "
+                    'method="exact": use method="auto" or "monte-carlo"',
                     row,
                 )
 
@@ -138,7 +140,7 @@ class PartialMallows(PartialKernel):
         return np.array([self._means(single, single)[0][0, 0] for single in singles])
 
     def standard_error(self, X: Any, Y: Any = None) -> Floats:
-        """Standard error of each entry of ``kernel(X, Y)`` for the draws; 0 where all rankings were gone through.
+        """Standard error of each entry of ``kernel(X, Y)`` that is due to the draws; 0 where all rankings are used.
 
         Examples
         --------
@@ -152,7 +154,7 @@ class PartialMallows(PartialKernel):
         return self._means(A, A if Y is None else self.prepare(check_source(self, as_source(self._by_kind(Y)))))[1]
 
     def compatible(self, X: Any) -> list[Array]:
-        """Rankings that stand for each sample: all, or those drawn; (members, n) ranks, n − 1 = most preferred.
+        """Rankings that represent each sample, all or drawn: arrays (members, n) of ranks, n − 1 = most preferred.
 
         Examples
         --------
@@ -199,19 +201,19 @@ def _(kernel: PartialMallows, a: int, b: int, n: int) -> int:
 
 
 def _parts(A: Prepared) -> Iterator[slice]:
-    """Consecutive samples with together not too many rankings, at least one sample each."""
+    """Cut the samples into runs with a bounded number of rankings, at least one sample each."""
     most = min(ROWS, VALUES // A.arrays["order"].shape[1])
-    start, held = 0, 0
+    start, total = 0, 0
     for row, members in enumerate(A.arrays["members"]):
-        if row > start and held + members > most:
+        if row > start and total + members > most:
             yield slice(start, row)
-            start, held = row, 0
-        held += members
+            start, total = row, 0
+        total += members
     yield slice(start, len(A))
 
 
 def _extended(A: Prepared) -> tuple[Prepared, Array]:
-    """Rankings of all samples as one prepared block of total rankings, and where those of each sample begin."""
+    """Rankings of all samples as one prepared block of total rankings, and the position of the first of each sample."""
     arrays = A.arrays
     borders = np.concatenate(([0], np.cumsum(arrays["members"]))).astype(np.int64)
     shape, kind = (int(borders[-1]), arrays["order"].shape[1]), arrays["order"].dtype
@@ -223,7 +225,7 @@ def _extended(A: Prepared) -> tuple[Prepared, Array]:
 
 
 def _canonical(arrays: dict[str, Array]) -> Floats:
-    """Values that are equal for equal rankings, whatever the scale and way in which they were given."""
+    """Values that are equal for equal rankings, whatever their scale and their kind of container."""
     order, balance = arrays["order"], arrays["balance"].astype(float)
     places = np.arange(order.shape[1])
     unobserved = np.where(arrays["last"] == 1, -np.inf, np.nan)[:, None]

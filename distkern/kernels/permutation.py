@@ -37,12 +37,12 @@ class EqualRank(Kernel):
     Raises
     ------
     SampleError
-        If a sample holds NaN; the sample is named.
+        If a sample holds NaN; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) a sample, O(n) a
-    pair. Values lie in [0, n], and are whole numbers where neither sample has ties; k(x, x) is the number of distinct
+    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) per sample, O(n)
+    a pair. Values lie in [0, n], and are whole numbers where neither sample has ties; k(x, x) is the number of distinct
     values of x, exactly. ``EqualRank().normalized()`` is the fraction of equal ranks.
 
     Examples
@@ -105,15 +105,15 @@ class Diffusion(Kernel):
     InputError
         If there are more than 8 items.
     SampleError
-        If a sample holds NaN or ties two items, since the graph has no rankings with ties; the sample is named.
+        If a sample holds NaN or ties two items, since the graph has no rankings with ties; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n) of real values, ±infinity included, whose order is a ranking without ties, n ≤ 8. For one
-    σ the values over all n! rankings sum to 1, so k(σ, σ) is the probability of return after time β;
-    ``Diffusion(beta).normalized()`` has k(σ, σ) = 1. Positive definite for every β.
-    O(n log n) a sample, O(n²) a pair, and once in each process n! n (β n + n²) for the vector. The vector is a sum of
-    positive terms in one fixed order, correct to about 13 digits, the smallest value included.
+    Samples are rows (m, n) of real values, ±infinity included, whose order is a ranking without ties, n ≤ 8. For one σ
+    the values over all n! rankings sum to 1, so k(σ, σ) is the probability of return after time β;
+    ``Diffusion(beta).normalized()`` has k(σ, σ) = 1. Positive definite for every β. O(n log n) per sample, O(n²) per
+    pair, and once in each process n! n (β n + n²) for the vector. The vector is a sum of positive terms in one fixed
+    order, correct to about 13 digits, the smallest value included.
 
     Examples
     --------

@@ -46,9 +46,9 @@ COPIES = "copies."
 class SmoothedKendall(Kernel):
     """k(x, y) = ⟨Ψ(x), Ψ(y)⟩ with Ψ(x)_ij = E sgn(x_i + ε_i − x_j − ε_j) / sqrt(C(n, 2)), i < j.
 
-    The Kendall kernel sees x_i > x_j and nothing else, so it jumps where two values cross. Here each value carries
-    independent noise ε_i, and a pair counts by how surely it is ordered. With t = x_i − x_j the expected sign is, for
-    t ≥ 0 and odd in t,
+    The Kendall kernel depends on the sign of x_i − x_j only, and jumps where two values cross. Here independent noise
+    ε_i is added to each value, and the sign is replaced by its expectation. With t = x_i − x_j the expected sign is odd
+    in t, and for t ≥ 0 it is,
 
     - uniform noise on [−a/2, a/2], a = ``window``: 2u − u² with u = min(t/a, 1);
     - Gaussian noise of standard deviation s = ``window``: erf(t / (2 s));
@@ -60,8 +60,8 @@ class SmoothedKendall(Kernel):
     Parameters
     ----------
     window
-        Size of the noise, in the unit of the values, 0 or more: one number, or one per feature (n,), as when some
-        items are measured less surely than others. Two jitters of unlike sizes then meet in a pair: uniform a ≥ b gives
+        Size of the noise, in the unit of the values, 0 or more: one number, or one per feature (n,), where some
+        features are measured less precisely than others. A pair of features with two windows has: uniform, a ≥ b,
         (2 min(t, (a+b)/2) − w²/b) / a with w = t − (a−b)/2 clipped to [0, b]; Gaussian erf(t / sqrt(2 (s_i² + s_j²)));
         Laplace 1 − (b² exp(−t/b) − c² exp(−t/c)) / (b² − c²). With ``window=0`` it is ``Kendall(ties="zero")``. For a
         window per sample, divide each sample by its own and leave ``window=1``: that is the same kernel.
@@ -71,28 +71,29 @@ class SmoothedKendall(Kernel):
     noise
         ``"uniform"``, ``"gaussian"`` or ``"laplace"``.
     draws
-        D, of Monte Carlo; see `draws_for`.
+        D, number of copies for Monte Carlo; see `draws_for`.
     seed
-        Of Monte Carlo. A jitter is keyed by (seed, the values of the sample, draw): a sample has the same copies in any
-        tile, on any worker, in training and in prediction, and equal samples have equal ones.
+        Seed for Monte Carlo. The noise is a function of the seed, the values of the sample and the number of the draw:
+        a sample has the same copies in any tile, on any worker, in training and in prediction, and equal samples have
+        equal copies.
     bias
-        Of Monte Carlo, for a sample with itself or its equal, whose copies are shared. ``"paper"``: the mean over all
-        D², which has E k(x, x) = G + (1 − G) / D for the exact value G (without ties), and is positive semidefinite.
-        ``"none"``: the mean over p ≠ q, which has E k(x, x) = G, but makes a matrix that is not positive semidefinite.
+        For Monte Carlo, the estimate of k(x, x), where both samples have the same copies. ``"paper"``: the mean over
+        all D² pairs, with E k(x, x) = G + (1 − G) / D for the exact value G (without ties); positive semidefinite.
+        ``"none"``: the mean over p ≠ q, with E k(x, x) = G; the matrix is not positive semidefinite.
 
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the sample is named.
+        If a sample holds NaN or an infinite value; the message names it.
     InputError
-        If a parameter is out of its range, or the windows are not one per feature.
+        If a parameter is out of its range, or the number of windows is not that of the features.
 
     Notes
     -----
-    Samples are rows (m, n) of finite values. Values lie in [−1, 1] and have no unit. Exact: n²/2 multiplications a pair
-    of samples, at the speed of matrix products, and n²/2 expected signs a sample and tile; a block of 1,024 pairs of
-    features is held at a time. Expected signs are right to 1e-15. Monte Carlo: O(D² n log n) a pair, O(D n log n) a
-    sample and 5 D n bytes of prepared data up to n = 65,536.
+    Samples are rows (m, n) of finite values. Values lie in [−1, 1] and have no unit. Exact: n²/2 multiplications per
+    pair of samples, at the speed of matrix products, and n²/2 expected signs per sample and tile, in blocks of 1,024
+    pairs of features. Expected signs have an error of at most 1e-15. Monte Carlo: O(D² n log n) per pair, O(D n log n)
+    per sample, and 5 D n bytes of prepared data up to n = 65,536.
 
     Examples
     --------
@@ -165,7 +166,7 @@ class SmoothedKendall(Kernel):
     # Expected signs ------------------------------------------------------------------------------------------
 
     def _widths(self, n: int) -> float | Floats:
-        """Window of each feature where they differ."""
+        """The window, or that of each feature."""
         if not isinstance(self.window, tuple):
             return self.window
         if len(self.window) != n:
@@ -201,7 +202,7 @@ class SmoothedKendall(Kernel):
             totals[:, row] = counts.sum(), np.trace(counts)
             for name, array in copies.arrays.items():
                 arrays.setdefault(f"{COPIES}{name}", []).append(array)
-        content = digests.view(np.uint64)  # tells equal samples, whose copies are equal
+        content = digests.view(np.uint64)  # to find equal samples, which have equal copies
         stacked = {name: np.stack(of_each) for name, of_each in arrays.items()}
         return Prepared(stacked | {"all": totals[0], "own": totals[1], "content": content}, start)
 
@@ -246,14 +247,14 @@ def _(kernel: SmoothedKendall, a: int, b: int, n: int) -> int:
 
 
 def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = None) -> int:
-    """D = ⌈8 (2 + sqrt(8 log(m / δ)))² / (λ ε²)⌉: copies per sample that Theorem 3 asks for.
+    """D = ⌈8 (2 + sqrt(8 log(m / δ)))² / (λ ε²)⌉: number of copies per sample that Theorem 3 requires.
 
     With D copies per sample the support vector machine trained on the Monte Carlo kernel comes, with probability above
     1 − δ, within sqrt(8 / (λ D)) (2 + sqrt(8 log(m / δ))) of the least objective λ/2 ‖w‖² + mean hinge loss of the
-    exact smoothed kernel. The bound is a worst case and its constants are large: far fewer copies often do.
+    exact smoothed kernel. The bound is a worst case with large constants: far fewer copies often suffice.
 
-    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, Theorem 3, solved for D. It needs the
-    estimator that is positive semidefinite, ``bias="paper"``.
+    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, Theorem 3, solved for D. It holds for
+    the positive semidefinite estimator, ``bias="paper"``.
 
     Parameters
     ----------
@@ -264,8 +265,8 @@ def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = N
     delta
         δ, the probability of missing the bound, above 0 and at most 1.
     epsilon
-        ε > 0, how far from the least objective. By default 1 / sqrt(m), which the paper names as enough for the best
-        statistical accuracy (after Bottou & Bousquet, 2008).
+        ε > 0, distance from the least objective. By default 1 / sqrt(m), which suffices for the best statistical
+        accuracy according to the paper (after Bottou & Bousquet, 2008).
 
     Raises
     ------
@@ -289,7 +290,7 @@ def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = N
 
 
 def _checked_window(window: Any) -> float | tuple[float, ...]:
-    """One number, or a tuple of them, as a JSON spec has it."""
+    """Validate a window: one number, or a tuple of numbers."""
     several = isinstance(window, (Sequence, np.ndarray)) and not isinstance(window, str) and np.ndim(window) == 1
     values = list(window) if several else [window]
     for value in values:
@@ -299,7 +300,7 @@ def _checked_window(window: Any) -> float | tuple[float, ...]:
 
 
 def _pair_signs(noise: str, T: Floats, first: Floats, second: Floats) -> None:
-    """Expected signs where the two items of a pair have windows of their own, given for each pair."""
+    """Expected signs where the two features of a pair have different windows, given for each pair."""
     wide, narrow = np.maximum(np.maximum(first, second), TINY), np.minimum(first, second)
     if noise == "uniform":
         narrow[narrow < TINY] = 0.0
@@ -314,18 +315,18 @@ def _pair_signs(noise: str, T: Floats, first: Floats, second: Floats) -> None:
 
 
 def _unit_noise(noise: str, key: Array, draw: int, n: int) -> Floats:
-    """Noise of window 1 for the n values of a sample: the same uniform numbers serve every window and noise."""
+    """Noise of window 1 for the n values of a sample, from the same uniform numbers for every window and noise."""
     u = uniforms(key, draw, n)
     if noise == "uniform":
         return u - 0.5
     u = np.clip(u, 2.0**-54, None)
     if noise == "laplace":
         return np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
-    from scipy.special import ndtri  # only here, so that a worker that computes tiles need not load it
+    from scipy.special import ndtri  # here, so that a worker that computes tiles need not load it
 
     return ndtri(u)
 
 
 def _flat(array: Array) -> Array:
-    """Copies of all samples, one after the other."""
+    """Copies of all samples, concatenated."""
     return array.reshape(-1, *array.shape[2:])

@@ -17,7 +17,7 @@ from distkern.kernels.base import Kernel, Prepared, whole_power
 from distkern.kernels.planning import bytes_per_tile
 
 MEDIAN_SAMPLES = 1000
-"""The median bandwidth is taken over the pairs of at most this many samples."""
+"""Most samples whose pairs determine the median bandwidth."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VectorKernel(Kernel):
     """A kernel of finite vectors that is a function of inner products, with the same bits in every tile."""
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Keep the values, and square their norms."""
+        """Keep the values, and compute their squared norms."""
         values = np.ascontiguousarray(X, dtype=np.float64)
         return Prepared({"values": values, "squares": row_squares(values)}, start)
 
@@ -65,11 +65,11 @@ class Linear(VectorKernel):
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the sample is named.
+        If a sample holds NaN or an infinite value; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n) of finite values; the kernel has their unit squared. O(n) a pair.
+    Samples are rows (m, n) of finite values; the kernel has their unit squared. O(n) per pair.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Linear(VectorKernel):
 class Polynomial(VectorKernel):
     """k(x, y) = (⟨x, y⟩ + c)^d.
 
-    Source: the polynomial baseline of Jiao & Vert, section 6, which is homogeneous of degree 2, as the defaults are.
+    Source: the polynomial baseline of Jiao & Vert, section 6, homogeneous of degree 2 as in the defaults.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class Polynomial(VectorKernel):
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the sample is named.
+        If a sample holds NaN or an infinite value; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n) of finite values. O(n) a pair.
+    Samples are rows (m, n) of finite values. O(n) per pair.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Polynomial(VectorKernel):
 class Gaussian(VectorKernel):
     """k(x, y) = exp(−‖x − y‖² / (2 σ²)).
 
-    Source: the radial baseline of Jiao & Vert, section 6, whose bandwidth is the median distance.
+    Source: the radial baseline of Jiao & Vert, section 6, with the median distance as bandwidth.
 
     Parameters
     ----------
@@ -150,14 +150,14 @@ class Gaussian(VectorKernel):
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the sample is named.
+        If a sample holds NaN or an infinite value; the message names it.
     InputError
-        If the median distance is asked for and is zero.
+        If ``sigma="median"`` and the median distance is zero.
 
     Notes
     -----
-    Samples are rows (m, n) of finite values. O(n) a pair. Distances lose no digits to a large common offset of the
-    samples: where ‖x‖² + ‖y‖² − 2⟨x, y⟩ would cancel they are summed directly. Values lie in [0, 1].
+    Samples are rows (m, n) of finite values. O(n) per pair. A large common offset of the samples costs no
+    digits: where ‖x‖² + ‖y‖² − 2⟨x, y⟩ would cancel, the distance is summed directly. Values lie in [0, 1].
 
     Examples
     --------

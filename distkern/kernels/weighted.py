@@ -32,38 +32,38 @@ class WeightedKendall(OrderingKernel):
     (``"top"``). ``"average"`` is the mean of the top-k kernels over k = 1 … n, which without ties weighs a pair by
     (n + 1 − the worst of its four ranks) / n.
 
-    With ties, the features w_ij sgn are averaged over all ways of breaking them. In closed form: a pair that a sample
-    ties counts 0, and a tied item has the mean of the u, or of the 1[rank ≤ k], of the ranks that its tie group takes
-    up. So each of the four is an inner product, hence positive semidefinite, with any ties.
+    With ties, the features w_ij sgn are averaged over all ways of breaking them. In closed form, a pair that a sample
+    ties contributes 0, and a tied item has the mean of u, or of 1[rank ≤ k], over the ranks of its tie group. So each
+    of the four kernels is an inner product, hence positive semidefinite, with any ties.
 
     Source: Jiao & Vert, *The weighted Kendall and high-order kernels for permutations*, ICML 2018, with their weights;
-    they count concordant pairs only, where this one subtracts the discordant ones, as Kendall's tau does.
+    they count concordant pairs only, whereas this kernel subtracts the discordant pairs, as Kendall's tau does.
 
     Parameters
     ----------
     weights
-        How the ranks of a pair make its weight, as above.
+        Weight of a pair as a function of the two ranks, as above.
     u
         Weights of the ranks, for additive and multiplicative ones: ``"hyperbolic"`` for 1/(1 + rank), ``"logarithmic"``
-        for 1/log₂(1 + rank), or n numbers of 0 or more, the first of which is for the most preferred item. Top and
-        average do not look at it.
+        for 1/log₂(1 + rank), or n numbers of 0 or more, the first for the most preferred item. Top and average do
+        not use it.
     k
         Number of best items, 2 or more, for ``weights="top"`` only; from n on the kernel is n_c − n_d.
 
     Raises
     ------
     InputError
-        If a parameter is none of these, or ``u`` does not hold one number for each feature.
+        If a parameter has another value, or ``u`` does not have one number per feature.
     SampleError
-        If a sample holds NaN; the sample is named.
+        If a sample holds NaN; the message names it.
 
     Notes
     -----
-    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) a sample and a
-    pair; ``"top"`` O(k log k) a pair where ties do not reach across k. The values are sums, not divided by the number
-    of pairs: ``.normalized()`` divides by the norms (a cosine). Divided by Σ w_ij(x) w_ij(y) instead, a quotient in use
-    elsewhere, it would *not* be positive semidefinite. Rounding errors are relative to the norms of the two samples.
-    ``"top"`` and ``"average"`` add whole numbers where there are no ties, and are exact.
+    Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) per sample and
+    per pair; ``"top"`` O(k log k) per pair where no tie group contains both rank k and rank k + 1. The values are sums,
+    not divided by the number of pairs: ``.normalized()`` divides by the norms (a cosine). Divided by Σ w_ij(x) w_ij(y)
+    instead, a quotient in use elsewhere, it would *not* be positive semidefinite. Rounding errors are relative to the
+    norms of the two samples. Without ties ``"top"`` and ``"average"`` are sums of integers, and exact.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class WeightedKendall(OrderingKernel):
             object.__setattr__(self, "k", int(self.k))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
-        """Sort and rank each sample from the best item on, give each item its weight, and compute k(x, x)."""
+        """Sort and rank each sample from the best item, compute the weight of each item, and k(x, x)."""
         order, codes, tied, _ = rank(-np.asarray(X, dtype=np.float64))
         arrays: dict[str, Array] = {"order": order, "codes": codes, "tied": tied}
         if self.weights != "average":
@@ -133,7 +133,7 @@ class WeightedKendall(OrderingKernel):
         return np.array(self.u, dtype=np.float64)
 
     def _kept(self, order: Array, weights: Floats) -> Array:
-        """Number of items up to the last one that takes part in any pair."""
+        """Number of items up to the last one with a nonzero weight."""
         m, n = order.shape
         if self.weights == "additive":
             return np.full(m, n, dtype=np.int64)

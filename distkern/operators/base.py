@@ -1,4 +1,4 @@
-"""What every Gram matrix offers, and its lazy views: a part, centred in feature space, scaled to unit norm."""
+"""The Gram matrix as a linear operator, and its lazy views: slices, centred and unit-norm matrices."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.indexing import as_indices, split_key
-from distkern.operators.pairwise import Numbers, PairWork, Seen, State, numbers_at, strips
+from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
 
 ASARRAY_LIMIT = 2**30
 """``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
 
 PASS_BYTES = 2**26
-"""Bytes of one block when a pass over the matrix is not given by stored tiles."""
-
+"""Bytes of a block in a pass over a matrix that has no stored tiles."""
 
 ROUNDING = 1e-10
-"""A squared distance from the centre below this fraction of the largest k(x, x) has lost six digits to rounding, or is
-what rounding leaves of zero."""
+"""Fraction of the largest k(x, x): a smaller squared distance from the centre has lost six digits to rounding, or is a
+rounded zero."""
 
 
 class BaseGram(ABC):
-    """A matrix of kernel values between two lists of samples, read only by blocks and by products with vectors.
+    """A matrix of kernel values k(x, y) between row samples x and column samples y, as a linear operator.
 
-    ``block`` and ``matmat`` read; everything else composes lazily: ``gram[rows][:, cols]`` and scikit-learn's
-    ``gram[np.ix_(rows, cols)]``, ``centered()`` and ``unit_norm()`` return views that read nothing until asked.
+    A concrete matrix provides its shape, diagonals and names, and ``_block``. ``block``, ``matmat``, ``tiles`` and
+    ``map_reduce`` read kernel values. Indexing (``gram[rows][:, cols]``, scikit-learn's ``gram[np.ix_(rows, cols)]``),
+    ``centered()`` and ``unit_norm()`` return lazy views.
     """
 
     dtype = np.dtype(np.float64)
 
-    # What a concrete matrix provides -----------------------------------------------------------------------------
+    # Provided by each concrete matrix -----------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -45,7 +46,7 @@ class BaseGram(ABC):
 
     @abstractmethod
     def _block(self, rows: Indices, cols: Indices) -> Floats:
-        """Read the entries of valid row and column positions."""
+        """Read the entries at row and column positions that are known to be valid."""
 
     @abstractmethod
     def row_diag(self) -> Floats:
@@ -72,7 +73,7 @@ class BaseGram(ABC):
 
     @abstractmethod
     def bytes_read(self) -> int:
-        """Bytes read from storage through this matrix so far, all its views included."""
+        """Bytes read from storage so far through this matrix and all its views."""
 
     def cross(self, X: Any) -> BaseGram:
         """Kernel between new raw samples (rows) and the column samples of this matrix.
@@ -80,17 +81,17 @@ class BaseGram(ABC):
         Raises
         ------
         InputError
-            If this matrix does not know the samples it was computed from.
+            If this matrix holds kernel values only.
         """
         raise _without_samples()
 
     @property
     def kernel(self) -> Any:
-        """The kernel that the values are of; an error where the matrix does not know it."""
+        """The kernel of the values; an error where the matrix holds values only."""
         raise _without_samples()
 
     def prepared_columns(self) -> Any:
-        """What the kernel prepared of the column samples; an error where the matrix does not know them."""
+        """Column samples as the kernel prepared them; an error where the matrix holds values only."""
         raise _without_samples()
 
     @property
@@ -105,14 +106,14 @@ class BaseGram(ABC):
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that the samples came with and the kernel did not compare."""
+        """Positions of the features that were left out before the kernel compared the samples."""
         return ()
 
     def norm_floor(self) -> float:
-        """Squared norms up to this are zero or what rounding has left of it, not a direction in feature space."""
+        """Largest squared norm in feature space that counts as zero, because of rounding."""
         return 0.0
 
-    # What all share --------------------------------------------------------------------------------------------
+    # Derived from them --------------------------------------------------------------------------------------------
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ class BaseGram(ABC):
 
     @property
     def ndim(self) -> int:
-        """Two, always."""
+        """Number of axes: 2."""
         return 2
 
     @property
@@ -161,7 +162,7 @@ class BaseGram(ABC):
         return SliceGram(self, as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the matrix once: (row positions, column positions, entries), in a fixed order."""
+        """Yield the matrix once, tile by tile: (row positions, column positions, entries), in a fixed order."""
         rows, cols = self.shape
         height = max(1, PASS_BYTES // max(1, 8 * cols))
         every = np.arange(cols, dtype=np.intp)
@@ -170,20 +171,20 @@ class BaseGram(ABC):
             yield part, every, self._block(part, every)
 
     def matmat(self, V: Array) -> Floats:
-        """Product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the tiles."""
+        """K V: product with a vector (n,) or with vectors in columns (n, k), in one pass over the tiles."""
         return self._product(self._operand(V))
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
-        """Product of some rows and columns, all by default, with V; positions may repeat."""
+        """K[rows][:, cols] V, for all rows and columns by default; positions may repeat."""
         if rows is None or cols is None:
             out = np.zeros((self.shape[0], *V.shape[1:]))
             for top, left, values in self.tiles():
                 out[top] += values @ V[left]
             return out
-        if 4 * len(rows) * len(cols) >= self.shape[0] * self.shape[1]:  # no more reading than to gather the part
-            spread = np.zeros((self.shape[1], *V.shape[1:]))
-            np.add.at(spread, cols, V)
-            return self._product(spread)[rows]
+        if 4 * len(rows) * len(cols) >= self.shape[0] * self.shape[1]:  # a pass over the whole costs as little
+            operand = np.zeros((self.shape[1], *V.shape[1:]))
+            np.add.at(operand, cols, V)
+            return self._product(operand)[rows]
         height = max(1, PASS_BYTES // max(1, 8 * len(cols)))
         strips = [self._block(rows[start : start + height], cols) @ V for start in range(0, len(rows), height)]
         return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
@@ -194,34 +195,44 @@ class BaseGram(ABC):
             raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
         return V
 
-    def fold(self, work: PairWork, numbers: Numbers, masses: Numbers | None = None) -> State:
-        """Do some work on all pairs of samples in one pass over the tiles, where they lie, and merge what it finds.
+    def map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays | None = None) -> State:
+        """Do some work on all pairs of samples in one pass over the tiles: map it to tile groups, merge their states.
 
         Parameters
         ----------
         work
-            What is done; see `PairWork`.
-        numbers
-            Numbers of each sample that it takes, (m, ...) each, which are the same for equal samples.
-        masses
-            Numbers that add up over equal samples.
-        """
-        self.diag()  # refuses a matrix between unlike samples
-        return self._fold(work, numbers, masses or {}, None)
+            The work; see `PairWork`.
+        arrays
+            Arrays (m, ...) that it needs of each sample; equal samples must have equal rows.
+        additive
+            Arrays whose rows are added over equal samples, such as weights.
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
-        """Work on some of the samples, all by default, whose numbers these are; here, in this process."""
+        Raises
+        ------
+        InputError
+            If rows and columns are not the same samples.
+        """
+        self.diag()  # refuses a matrix between different samples
+        return self._map_reduce(work, arrays, additive or {}, None)
+
+    def fold(self, work: PairWork, numbers: SampleArrays, masses: SampleArrays | None = None) -> State:
+        """Old name of `map_reduce`."""
+        warn_renamed("fold", "map_reduce")
+        return self.map_reduce(work, numbers, masses)
+
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
+        """Work on the samples at the positions ``part``, all by default, which the arrays describe; in this process."""
         gram: BaseGram = self if part is None else SliceGram(self, part, part)
-        state = work.begin(len(gram))
-        known = {**numbers, **masses, "position": np.arange(len(gram))}
+        state = work.initial(len(gram))
+        known = {**arrays, **additive, "position": np.arange(len(gram))}
         for rows, cols, values in gram.tiles():
-            other = numbers_at(known, cols)
+            other = arrays_at(known, cols)
             for where, strip in strips(values):
                 own = rows[where]
-                found = tuple(array[own] for array in state)
-                work.add(found, None, strip, numbers_at(known, own), other)
-                for array, added in zip(state, found, strict=True):
-                    array[own] = added
+                of_strip = tuple(array[own] for array in state)
+                work.add(of_strip, None, strip, arrays_at(known, own), other)
+                for array, updated in zip(state, of_strip, strict=True):
+                    array[own] = updated
         return state
 
     def centered(self, on: Any = None) -> CenteredGram:
@@ -265,8 +276,8 @@ class BaseGram(ABC):
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}>"
 
 
-def _found(wanted: Indices, given: Indices) -> tuple[Indices, Indices]:
-    """Places in ``wanted`` whose positions are among ``given``, and where in ``given`` each is."""
+def _matches(wanted: Indices, given: Indices) -> tuple[Indices, Indices]:
+    """Find the elements of ``wanted`` that are in ``given``: their indices in ``wanted`` and in ``given``."""
     order = np.argsort(given, kind="stable")
     slot = np.minimum(np.searchsorted(given, wanted, sorter=order), len(given) - 1)
     where = np.flatnonzero(given[order[slot]] == wanted)
@@ -282,7 +293,7 @@ def _without_samples() -> InputError:
 
 
 class SliceGram(BaseGram):
-    """Some rows and some columns of another Gram matrix; indices compose and nothing is read."""
+    """Some rows and columns of another Gram matrix; nothing is read, and a slice of a slice is one slice."""
 
     def __init__(self, parent: BaseGram, rows: Indices, cols: Indices) -> None:
         self._parent: BaseGram = parent
@@ -316,25 +327,24 @@ class SliceGram(BaseGram):
         return self._parent._block(self._rows[rows], self._cols[cols])
 
     def _is_large(self) -> bool:
-        """Whether it takes no more reading to pass over the whole parent than to gather this part from it."""
+        """Whether a pass over the whole parent reads no more than the rows of this part do."""
         return 4 * self.shape[0] * self.shape[1] >= self._parent.shape[0] * self._parent.shape[1]
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the part once; a large part passes over the parent's tiles."""
+        """Yield the part once, tile by tile; the tiles of a large part are those of its parent."""
         if not self._is_large():
             yield from super().tiles()
             return
         for rows, cols, values in self._parent.tiles():
-            (where, which), (there, other) = _found(self._rows, rows), _found(self._cols, cols)
+            (where, which), (there, other) = _matches(self._rows, rows), _matches(self._cols, cols)
             if len(where) and len(there):
                 yield where, there, values[np.ix_(which, other)]
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
-        top, left = self._rows if rows is None else self._rows[rows], self._cols if cols is None else self._cols[cols]
-        return self._parent._product(V, top, left)
+        return self._parent._product(V, _at(self._rows, rows), _at(self._cols, cols))
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
-        return self._parent._fold(work, numbers, masses, self._rows if part is None else self._rows[part])
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
+        return self._parent._map_reduce(work, arrays, additive, _at(self._rows, part))
 
     def row_diag(self) -> Floats:
         """k(x, x) of the row samples, from the parent's diagonal."""
@@ -354,11 +364,11 @@ class SliceGram(BaseGram):
 
     @property
     def kernel(self) -> Any:
-        """The kernel that the values are of."""
+        """The kernel of the values."""
         return self._parent.kernel
 
     def prepared_columns(self) -> Any:
-        """What the kernel prepared of the column samples of this part."""
+        """Column samples of this part as the kernel prepared them."""
         return self._parent.prepared_columns().take(self._cols)
 
     @property
@@ -373,7 +383,7 @@ class SliceGram(BaseGram):
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that the samples came with and the kernel did not compare."""
+        """Positions of the features that were left out before the kernel compared the samples."""
         return self._parent.dropped
 
 
@@ -381,7 +391,7 @@ class SliceGram(BaseGram):
 
 
 class View(BaseGram):
-    """A view that keeps the samples of its parent and changes their values."""
+    """A view of the same samples with other values, which follow from the parent's values elementwise."""
 
     def __init__(self, parent: BaseGram) -> None:
         self._parent = parent
@@ -412,30 +422,30 @@ class View(BaseGram):
 
     @abstractmethod
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
-        """Values of the view from the parent's values of some rows and columns."""
+        """Values of the view from the parent's values at some rows and columns."""
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self.transformed(self._parent._block(rows, cols), rows, cols)
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the parent's tiles once."""
+        """Yield the matrix once, by the tiles of the parent."""
         for rows, cols, values in self._parent.tiles():
             yield rows, cols, self.transformed(values, rows, cols)
 
-    def _fold_seen(
+    def _map_reduce_transformed(
         self,
         work: PairWork,
         transform: Callable[..., Floats],
-        own: dict[str, Array],
-        numbers: Numbers,
-        masses: Numbers,
+        name: str,
+        own: Floats,
+        arrays: SampleArrays,
+        additive: SampleArrays,
         part: Indices | None,
     ) -> State:
-        """Work on values that the parent's become by a function of them and of own numbers of each sample."""
-        unique = {name: f"{name} of view {len(numbers)}" for name in own}  # the view may be of a view of its kind
-        known = {unique[name]: _some(array, part) for name, array in own.items()}
-        seen = Seen(work, transform, (*known, "position"))
-        return self._parent._fold(seen, {**numbers, **known}, masses, part)
+        """Work on values that are a function of the parent's values and of one array of this view."""
+        unique = f"{name} of view {len(arrays)}"  # the parent may be a view of the same kind
+        transformed = Transformed(work, transform, (unique, "position"))
+        return self._parent._map_reduce(transformed, {**arrays, unique: _at(own, part)}, additive, part)
 
 
 class CenteredGram(View):
@@ -446,7 +456,7 @@ class CenteredGram(View):
     parent
         The matrix to centre.
     row_means, col_means
-        r(x) and c(y): mean kernel value between the sample and the centring samples, (rows,) and (cols,).
+        r(x) and c(y): mean kernel values between each sample and the centring samples, (rows,) and (cols,).
     grand_mean
         g: mean kernel value among the centring samples.
     """
@@ -459,12 +469,12 @@ class CenteredGram(View):
         """Centred values."""
         return _centred(values, self.row_means[rows], rows, self.col_means[cols], cols, grand_mean=self.grand_mean)
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
         transform = partial(_centred, grand_mean=self.grand_mean)
-        return self._fold_seen(work, transform, {"means": self.row_means}, numbers, masses, part)
+        return self._map_reduce_transformed(work, transform, "means", self.row_means, arrays, additive, part)
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
-        row_means, col_means = _some(self.row_means, rows), _some(self.col_means, cols)
+        row_means, col_means = _at(self.row_means, rows), _at(self.col_means, cols)
         sums = V.sum(axis=0)
         return (
             self._parent._product(V, rows, cols)
@@ -482,7 +492,7 @@ class CenteredGram(View):
         return self._parent.col_diag() - 2 * self.col_means + self.grand_mean
 
     def norm_floor(self) -> float:
-        """Squared distances from the centre up to this are rounding."""
+        """Largest squared distance from the centre that counts as zero, because of rounding."""
         largest = max(self._parent.row_diag().max(initial=0.0), self._parent.col_diag().max(initial=0.0))
         return ROUNDING * float(largest)
 
@@ -527,12 +537,12 @@ class UnitNormGram(View):
         """Values divided by the norms."""
         return _scaled(values, self.row_norms[rows], rows, self.col_norms[cols], cols, symmetric=self.is_symmetric)
 
-    def _fold(self, work: PairWork, numbers: Numbers, masses: Numbers, part: Indices | None) -> State:
-        return self._fold_seen(work, _scaled, {"norms": self.row_norms}, numbers, masses, part)
+    def _map_reduce(self, work: PairWork, arrays: SampleArrays, additive: SampleArrays, part: Indices | None) -> State:
+        return self._map_reduce_transformed(work, _scaled, "norms", self.row_norms, arrays, additive, part)
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
-        scaled = (V.T / _some(self.col_norms, cols)).T
-        return (self._parent._product(scaled, rows, cols).T / _some(self.row_norms, rows)).T
+        scaled = (V.T / _at(self.col_norms, cols)).T
+        return (self._parent._product(scaled, rows, cols).T / _at(self.row_norms, rows)).T
 
     def row_diag(self) -> Floats:
         """Ones."""
@@ -546,7 +556,7 @@ class UnitNormGram(View):
 def _centred(
     values: Floats, row_means: Floats, rows: Indices, col_means: Floats, cols: Indices, *, grand_mean: float
 ) -> Floats:
-    # r + c first: a sum of two terms commutes, so the block of a symmetric matrix is symmetric to the bit
+    # r + c first: the sum of two terms commutes, so that a symmetric matrix stays symmetric to the bit
     return values - np.add.outer(row_means, col_means) + grand_mean
 
 
@@ -559,7 +569,7 @@ def _scaled(
     return values
 
 
-def _some(values: Floats, positions: Indices | None) -> Floats:
+def _at(values: Array, positions: Indices | None) -> Array:
     return values if positions is None else values[positions]
 
 
@@ -567,8 +577,8 @@ def _norms(diagonal: Floats, ids: tuple[str, ...], floor: float) -> Floats:
     null = np.flatnonzero(~(diagonal > floor))
     if len(null):
         raise InputError(
-            f"sample {ids[null[0]]!r} has norm zero in feature space ({len(null)} such in all): a constant sample, or, "
-            "after centring, one that equals the mean as far as its digits tell; leave it out, take a common offset "
-            "from the values first, or do without unit norm"
+            f"sample {ids[null[0]]!r} has norm zero in feature space (one of {len(null)} such samples): it is "
+            "constant or, after centring, equal to the mean up to rounding; leave it out, subtract a common offset "
+            "from the values first, or do not scale to unit norm"
         )
     return np.sqrt(diagonal)

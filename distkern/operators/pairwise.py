@@ -1,4 +1,4 @@
-"""Work on all pairs of samples while the tiles of their matrix go by, wherever those lie."""
+"""Work on all pairs of samples, such as sums of distances, in one pass over the tiles of their matrix."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from distkern.core.typing import Array, Floats, Indices
 
 STRIP_ENTRIES = 2**14
-"""Entries of a tile that are turned into the kernel's values and worked on at a time."""
+"""Entries of a tile that are converted to kernel values and worked on at a time."""
 
 STRIP_ROWS = 16
-"""Rows that are worked on at a time, at least."""
+"""Minimum number of rows that are worked on at a time."""
 
-Numbers = Mapping[str, Array]
-"""Numbers of some samples by name, a row for each; "position" is that of the sample, or of the first one it equals."""
+SampleArrays = Mapping[str, Array]
+"""Arrays with one row per sample, by name; "position" is that of the sample, or of the first sample that equals it."""
 
 State = tuple[Array, ...]
-"""What is found of some samples: arrays with a row for each."""
+"""Results of some samples: arrays with one row per sample."""
 
 
 class PairWork(ABC):
-    """What is done with the kernel values of all pairs: an immutable value, which travels to the workers.
+    """A computation on the kernel values of all pairs; an immutable value, which is sent to the workers.
 
-    Each of them begins a state for the samples of its part and adds the tiles of the part to it, strip by strip; the
-    states are merged in a fixed order. Samples that a matrix holds once for many equal ones are met once.
+    A worker makes the initial state of the samples of a tile group and adds the tiles of the group to it, strip by
+    strip. The states of all groups are merged in a fixed order. Equal samples that a matrix holds once take part once.
     """
 
     @property
@@ -37,44 +37,44 @@ class PairWork(ABC):
         """Bytes of the state for each sample."""
 
     @abstractmethod
-    def begin(self, samples: int) -> State:
-        """Make the state of samples of which nothing is known yet."""
+    def initial(self, samples: int) -> State:
+        """Make the state of some samples before any pair is added."""
 
     @abstractmethod
-    def add(self, state: State, mirror: State | None, values: Floats, own: Numbers, other: Numbers) -> None:
-        """Take in kernel values (a, b) between a row samples and b column samples, in place.
+    def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
+        """Add kernel values (a, b) between a row samples and b column samples, in place.
 
         Parameters
         ----------
         state
-            Of the row samples.
+            State of the row samples.
         mirror
-            Of the column samples, where these pairs are not met the other way round.
+            State of the column samples; None where the mirrored pairs are added separately.
         own, other
-            Numbers of the row samples and of the column samples.
+            Arrays of the row samples and of the column samples.
         """
 
     @abstractmethod
     def merge(self, state: State, part: State) -> None:
-        """Take in, in place, what another worker found of the same samples."""
+        """Merge into the state, in place, the state of the same samples from another tile group."""
 
-    def spread(self, state: State, where: Indices) -> State:
-        """States of samples from those of the distinct ones that they equal, which are at ``where``."""
+    def expand(self, state: State, where: Indices) -> State:
+        """Repeat the states of distinct samples for all samples; ``where`` holds the distinct sample of each."""
         return tuple(array[where] for array in state)
 
 
 @dataclass(frozen=True)
-class Seen(PairWork):
-    """Work on the values of a view, which are made of those of its parent entry by entry.
+class Transformed(PairWork):
+    """Work on the values of a view, which are an elementwise function of the values of its parent.
 
     Parameters
     ----------
     work
-        What is done with the values of the view.
+        The work on the values of the view.
     transform
-        Gives them from the parent's values and the numbers of the row and of the column samples, in that order.
+        Function of the parent's values and of the named arrays: those of the row samples, then of the column samples.
     names
-        Names of those numbers.
+        Names of these arrays.
     """
 
     work: PairWork
@@ -86,32 +86,32 @@ class Seen(PairWork):
         """Bytes of the state for each sample."""
         return self.work.bytes_per_sample
 
-    def begin(self, samples: int) -> State:
-        """Make the state of samples of which nothing is known yet."""
-        return self.work.begin(samples)
+    def initial(self, samples: int) -> State:
+        """Make the state of some samples before any pair is added."""
+        return self.work.initial(samples)
 
-    def add(self, state: State, mirror: State | None, values: Floats, own: Numbers, other: Numbers) -> None:
-        """Take in kernel values of the parent, in place."""
-        numbers = [side[name] for side in (own, other) for name in self.names]
-        self.work.add(state, mirror, self.transform(values, *numbers), own, other)
+    def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
+        """Transform kernel values of the parent and add them."""
+        arrays = [axis[name] for axis in (own, other) for name in self.names]
+        self.work.add(state, mirror, self.transform(values, *arrays), own, other)
 
     def merge(self, state: State, part: State) -> None:
-        """Take in, in place, what another worker found of the same samples."""
+        """Merge into the state, in place, the state of the same samples from another tile group."""
         self.work.merge(state, part)
 
-    def spread(self, state: State, where: Indices) -> State:
-        """States of samples from those of the distinct ones that they equal."""
-        return self.work.spread(state, where)
+    def expand(self, state: State, where: Indices) -> State:
+        """Repeat the states of distinct samples for all samples."""
+        return self.work.expand(state, where)
 
 
 def strips(values: Array) -> Iterator[tuple[slice, Floats]]:
-    """Cut a tile into strips of rows that the processor's cache holds, as float64, each with its place."""
+    """Cut a tile into strips of rows that fit the processor's cache, as float64, each with its range of rows."""
     height = max(STRIP_ROWS, STRIP_ENTRIES // max(1, values.shape[1]))
     for start in range(0, len(values), height):
         strip = values[start : start + height].astype(np.float64, copy=False)
         yield slice(start, start + len(strip)), strip
 
 
-def numbers_at(numbers: Numbers, where: Any) -> dict[str, Array]:
-    """Numbers of some of the samples."""
-    return {name: array[where] for name, array in numbers.items()}
+def arrays_at(arrays: SampleArrays, where: Any) -> dict[str, Array]:
+    """Rows of some of the samples."""
+    return {name: array[where] for name, array in arrays.items()}

@@ -8,7 +8,7 @@ from distkern.compiled.distances import squares
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.operators.checks import finite
-from distkern.operators.pairwise import Numbers
+from distkern.operators.pairwise import SampleArrays
 
 NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""
@@ -27,7 +27,7 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
     return np.maximum(distances, 0.0, out=distances)
 
 
-def squared_distances(values: Floats, own: Numbers, other: Numbers, floor: float) -> Floats:
+def squared_distances(values: Floats, own: SampleArrays, other: SampleArrays, floor: float) -> Floats:
     """‖φ(x) − φ(y)‖² of pairs from their kernel values (a, b) and the "diagonal" k(x, x) of their samples.
 
     Raises

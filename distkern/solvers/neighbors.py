@@ -9,7 +9,7 @@ import numpy as np
 from distkern.compiled.distances import expand_nearest, keep_nearest, merge_nearest
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
-from distkern.operators.pairwise import Numbers, PairWork, State
+from distkern.operators.pairwise import PairWork, SampleArrays, State
 from distkern.solvers.distances import least_allowed, squared_distances
 
 
@@ -33,11 +33,11 @@ class Nearest(PairWork):
         """Bytes of the state for each sample."""
         return 16 * self.count
 
-    def begin(self, samples: int) -> State:
+    def initial(self, samples: int) -> State:
         """Know nobody, infinitely far."""
         return np.full((samples, self.count), np.inf), np.full((samples, self.count), -1, dtype=np.intp)
 
-    def add(self, state: State, mirror: State | None, values: Floats, own: Numbers, other: Numbers) -> None:
+    def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
         """Put the samples of a tile into each other's lists."""
         distances = squared_distances(values, own, other, self.floor)
         keep_nearest(distances, other["position"], *state)
@@ -48,7 +48,7 @@ class Nearest(PairWork):
         """Put the lists of a part into those of all."""
         merge_nearest(*state, *part)
 
-    def spread(self, state: State, where: Indices) -> State:
+    def expand(self, state: State, where: Indices) -> State:
         """Put into the lists, for every distinct sample, all that equal it."""
         members = np.argsort(where, kind="stable")
         starts = np.searchsorted(where[members], np.arange(len(state[0]) + 1))
@@ -64,7 +64,7 @@ def nearest(gram: BaseGram, count: int) -> tuple[Indices, Floats]:
     lists are all that moves.
     """
     diagonal = gram.diag()
-    distances, indices = gram.fold(Nearest(count + 1, least_allowed(diagonal)), {"diagonal": diagonal})
+    distances, indices = gram.map_reduce(Nearest(count + 1, least_allowed(diagonal)), {"diagonal": diagonal})
     others = indices != np.arange(len(indices))[:, None]
     others[others.all(axis=1), -1] = False  # so many equal ones come first that the sample itself is not listed
     return indices[others].reshape(-1, count), np.sqrt(distances[others]).reshape(-1, count)

@@ -9,7 +9,7 @@ import numpy as np
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
-from distkern.operators.pairwise import Numbers, PairWork, State
+from distkern.operators.pairwise import PairWork, SampleArrays, State
 from distkern.solvers.distances import least_allowed, squared_distances
 from distkern.solvers.lloyd import medoids, shares
 
@@ -51,11 +51,11 @@ class DistanceSums(PairWork):
         """Bytes of the state for each sample."""
         return 8 * self.columns
 
-    def begin(self, samples: int) -> State:
+    def initial(self, samples: int) -> State:
         """Begin at zero."""
         return (np.zeros((samples, self.columns)),)
 
-    def add(self, state: State, mirror: State | None, values: Floats, own: Numbers, other: Numbers) -> None:
+    def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
         """Add the distances of a tile."""
         distances = squared_distances(values, own, other, self.floor)
         if not self.squared:
@@ -93,7 +93,7 @@ def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, s
     for start, labels in zip(first, partitions, strict=False):
         spread[samples, start + labels] = weights
     work = DistanceSums(int(first[-1]), squared, least_allowed(diagonal))
-    (sums,) = gram.fold(work, {"diagonal": diagonal}, {"masses": spread})
+    (sums,) = gram.map_reduce(work, {"diagonal": diagonal}, {"masses": spread})
     return [
         _silhouette(sums[:, start : start + size], spread[:, start : start + size].sum(axis=0), labels, weights)
         for start, size, labels in zip(first, sizes, partitions, strict=False)

@@ -13,8 +13,11 @@ import distkern as dk
 from distkern.build import tasks
 from distkern.build.compute import _plan
 from distkern.build.validate import inspect
-from distkern.gram import folds, passes, prepared
-from distkern.gram.chunks import Chunk, chunks, task_bytes
+from distkern.gram import prepared
+from distkern.gram.all_pairs import AllPairs
+from distkern.gram.map_reduce import SUMMARY, MapTask, Scattered, map_group
+from distkern.gram.products import Product
+from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
 from distkern.solvers.neighbors import Nearest
 from distkern.solvers.partition import DistanceSums
 from distkern.store.arrays import SCRATCH_ROWS
@@ -57,7 +60,7 @@ def status(field):
 
 def taken(fn, task):
     """Bytes above rest at the peak of a task; its result."""
-    prepared.let_go()
+    prepared.drop_kept_block()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
     Path("/proc/self/clear_refs").write_text("5")
@@ -90,60 +93,58 @@ def all_tasks(kernel, X, folder):
         found[name], receipt = taken(tasks.compute_tile, task)
         (done[i, j],) = receipt.marks
     store.mark(done, 0)
-    summary = {name: samples.column(name) for name in kernel.summary}
-    chunk = Chunk(0, side, side, 2 * side, ((0, 1),))
+    summary = {SUMMARY + name: samples.column(name) for name in kernel.summary}
+    group = TileGroup(0, side, side, 2 * side, ((0, 1),))
     prepared.opened(*of_store)[0].marks(refresh=True)
     promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
     for vectors in VECTORS:
-        arrays = summary | {"V": rng.normal(size=(2 * side, vectors))}
+        arrays = summary | {"vectors": rng.normal(size=(2 * side, vectors))}
         promised[f"multiply by {vectors}"] = [
-            multiplied(store, job.kernel, chunk, arrays, arrays),
+            multiplied(store, job.kernel, group, arrays, arrays),
             task_bytes(store.grid, item, vectors),
         ]
-    return promised | compared(store, job.kernel, chunk, 300)
+    return promised | compared(store, job.kernel, group, 300)
 
 
 def part_of(store, arrays, start, stop):
     """Rows of arrays, with the arrays in the store."""
     return {
-        name: passes.Spooled(store.spool(array), start, stop, checksum(array[start:stop]))
-        for name, array in arrays.items()
+        name: Scattered(store.spool(array), start, stop, checksum(array[start:stop])) for name, array in arrays.items()
     }
 
 
-def multiplied(store, kernel, chunk, rows, cols):
-    """Bytes that multiplying a chunk took, with all that it needs in the store."""
+def multiplied(store, kernel, group, rows, cols):
+    """Bytes that multiplying a tile group took, with all that it needs in the store."""
+    at_rows, at_cols = part_of(store, rows, group.top, group.bottom), part_of(store, cols, group.left, group.right)
+    task = MapTask(store.path, store.meta["id"], kernel, Product(), 0, group, at_rows, at_cols)
+    return taken(map_group, task)[0]
 
-    at_rows, at_cols = part_of(store, rows, chunk.top, chunk.bottom), part_of(store, cols, chunk.left, chunk.right)
-    task = passes.ProductTask(store.path, store.meta["id"], kernel, 0, chunk, at_rows, at_cols)
-    return taken(passes.multiply, task)[0]
 
-
-def compared(store, kernel, chunk, count):
-    """Bytes that finding the nearest samples, or sums of distances, took in a chunk; those that were promised."""
+def compared(store, kernel, group, count):
+    """Bytes that finding the nearest samples, or sums of distances, took in a tile group; those that were promised."""
     numbers = {"diagonal": np.full(store.grid.rows, 1e9), "position": np.arange(store.grid.rows)}
-    numbers |= {folds.OF_KERNEL + name: store.rows.column(name) for name in kernel.summary}
+    numbers |= {SUMMARY + name: store.rows.column(name) for name in kernel.summary}
     found = {}
     for work, masses in (
         (Nearest(count, 0.0), {}),
         (DistanceSums(count, False, 0.0), {"masses": rng.random((store.grid.rows, count))}),
     ):
         sides = (
-            part_of(store, numbers | masses, *span) for span in ((chunk.top, chunk.bottom), (chunk.left, chunk.right))
+            part_of(store, numbers | masses, *span) for span in ((group.top, group.bottom), (group.left, group.right))
         )
-        task = folds.FoldTask(store.path, store.meta["id"], kernel, work, 0, chunk, *sides)
+        task = MapTask(store.path, store.meta["id"], kernel, AllPairs(work), 0, group, *sides)
         held = work.bytes_per_sample // 8 + 2 + count * len(masses)
         promised = task_bytes(store.grid, np.dtype(store.meta["dtype"]).itemsize, held)
-        found[f"{type(work).__name__} of {count}"] = [taken(folds.work_on, task)[0], promised]
+        found[f"{type(work).__name__} of {count}"] = [taken(map_group, task)[0], promised]
     return found
 
 
 def tall(folder):
-    """A chunk of few rows of a tall matrix, whose vectors lie in two chunks of Zarr."""
+    """A tile group of few rows of a tall matrix, whose vectors lie in two chunks of Zarr."""
     gram = dk.compute_gram(dk.Linear(), rng.normal(size=(9000, 3)), rng.normal(size=(40, 3)), store=folder, tile=100)
-    chunk = next(chunk for chunk in chunks(gram._grid) if chunk.top < SCRATCH_ROWS < chunk.bottom)
-    V = {"V": rng.normal(size=(9000, VECTORS[-1]))}
-    return {"multiply": [multiplied(gram._store, gram.kernel, chunk, V, {}), task_bytes(gram._grid, 8, VECTORS[-1])]}
+    group = next(group for group in tile_groups(gram._grid) if group.top < SCRATCH_ROWS < group.bottom)
+    V = {"vectors": rng.normal(size=(9000, VECTORS[-1]))}
+    return {"multiply": [multiplied(gram._store, gram.kernel, group, V, {}), task_bytes(gram._grid, 8, VECTORS[-1])]}
 
 
 def main(folder):

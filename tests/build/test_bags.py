@@ -116,6 +116,6 @@ def test_bags_are_clustered_by_what_they_hold(tmp_path):
 def test_bags_for_which_a_store_has_no_room_are_refused_and_leave_it_as_it_was(tmp_path):
     gram = compute_gram(Entropy(), BAGS[:5], store=tmp_path / "k.zarr", executor="serial")
     before = stored_bytes(gram.path)
-    with pytest.raises(InputError, match=r"the largest of these bags has 9 points, and those that they meet have 6"):
+    with pytest.raises(InputError, match=r"the largest of these bags has 9 points, and the other bags have room for 6"):
         append_gram(gram.path, NEW, executor="serial")
     assert stored_bytes(gram.path) == before

@@ -10,6 +10,7 @@ from distkern import (
     Gaussian,
     InputError,
     Kendall,
+    KernelNotFoundError,
     Linear,
     Mallows,
     Polynomial,
@@ -187,7 +188,7 @@ def test_a_kernel_that_workers_cannot_build_is_refused_first(tmp_path):
     class Mine(Linear):
         name = "mine"
 
-    with pytest.raises(InputError, match="no kernel is called 'mine'"):
+    with pytest.raises(KernelNotFoundError, match="defines no kernel called 'mine' at its top level"):
         compute_gram(Mine(), X, store=tmp_path / "k.zarr")
     assert list(tmp_path.iterdir()) == []
 

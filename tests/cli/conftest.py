@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,21 +38,39 @@ def write_table(path: Path, cells: Sequence[Sequence[object]], rows: Sequence[st
     return path
 
 
-@pytest.fixture
-def cohort(tmp_path: Path) -> Cohort:
+@pytest.fixture(scope="session")
+def written_cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
+    """The files of the cohort and its store, written once; tests are given copies."""
+    folder = tmp_path_factory.mktemp("cohort")
     relapse = ["yes", "no"] * 12
     X = np.random.default_rng(0).normal(size=(24, 15)).round(2)
     X[::2, :3] += 2
     ids = [f"p{number:02d}" for number in range(24)]
     genes = [f"g{number}" for number in range(15)]
-    made = Cohort(tmp_path, X, ids, genes, relapse)
+    made = Cohort(folder, X, ids, genes, relapse)
     made.write("rows.csv", X)
-    write_table(tmp_path / "columns.csv", [*X.T.tolist(), relapse], [*genes, "relapse"], ids)
+    write_table(folder / "columns.csv", [*X.T.tolist(), relapse], [*genes, "relapse"], ids)
     clinical = [[label, f"centre{number // 3}"] for number, label in enumerate(relapse)]
-    write_table(tmp_path / "clinical.csv", clinical, ids, ["relapse", "centre"])
-    np.save(tmp_path / "X.npy", X)
-    np.savez(tmp_path / "cohort.npz", X=X, samples=ids, features=genes, relapse=relapse)
+    write_table(folder / "clinical.csv", clinical, ids, ["relapse", "centre"])
+    np.save(folder / "X.npy", X)
+    np.savez(folder / "cohort.npz", X=X, samples=ids, features=genes, relapse=relapse)
+    words = ["gram", folder / "rows.csv", folder / "cohort.zarr", "--samples", "rows", "--kernel", "kendall"]
+    words += ["--ties", "b", "--tile", 10]
+    assert CliRunner().invoke(main, list(map(str, words))).exit_code == 0
     return made
+
+
+@pytest.fixture
+def cohort(tmp_path: Path, written_cohort: Cohort) -> Cohort:
+    shutil.copytree(written_cohort.folder, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.zarr"))
+    return replace(
+        written_cohort,
+        folder=tmp_path,
+        X=written_cohort.X.copy(),
+        ids=list(written_cohort.ids),
+        genes=list(written_cohort.genes),
+        relapse=list(written_cohort.relapse),
+    )
 
 
 @pytest.fixture
@@ -66,8 +85,5 @@ def run() -> Run:
 
 
 @pytest.fixture
-def store(cohort: Cohort, run: Run) -> Path:
-    path = cohort / "cohort.zarr"
-    words = ("gram", cohort / "rows.csv", path, "--samples", "rows", "--kernel", "kendall", "--ties", "b")
-    assert run(*words, "--tile", 10).exit_code == 0
-    return path
+def store(cohort: Cohort, written_cohort: Cohort) -> Path:
+    return shutil.copytree(written_cohort / "cohort.zarr", cohort / "cohort.zarr")

@@ -102,7 +102,7 @@ def test_a_store_of_another_version(cohort, run, store, command):
 @pytest.mark.parametrize("command", ["gram", "plan"])
 def test_a_path_below_a_file(cohort, run, command):
     below = cohort / "rows.csv" / "deep" / "x.zarr"
-    _failed(run(command, cohort / "X.npy", below, "--kernel", "kendall"), "cannot be made", "'rows.csv' is a file")
+    _failed(run(command, cohort / "X.npy", below, "--kernel", "kendall"), "cannot be written", "'rows.csv' is a file")
 
 
 def test_nothing_else_is_overwritten(cohort, run):

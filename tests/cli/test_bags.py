@@ -56,7 +56,7 @@ def test_a_table_becomes_bags_whatever_its_kind(tmp_path, run, cells, bags):
         assert done.exit_code == 0, done.stderr
         assert load_bags(tmp_path / f"{number}.zarr") == bags, name
         assert "9 in" in done.stdout
-        assert "63; 3 to 11 a bag" in done.stdout
+        assert "63; 3 to 11 per bag" in done.stdout
         assert "5 no, 4 yes" in done.stdout
         assert ("2: CD4, CD8\n" in done.stdout) == ("--use-rep" not in more)
 
@@ -125,7 +125,7 @@ def test_every_command_that_takes_samples_takes_bags(tmp_path, run, bags):
     scores = run("evaluate", store, "--labels", path, "--repeats", "1", "--outer", "2", "--inner", "2", "--json")
     assert json.loads(scores.stdout)["classes"] == {"no": 5, "yes": 4}
     info = run("info", path)
-    assert "63; 3 to 11 a bag" in info.stdout
+    assert "63; 3 to 11 per bag" in info.stdout
     assert json.loads(run("info", path, "--json").stdout)["labels"] == {"no": 5, "yes": 4}
 
 
@@ -146,7 +146,7 @@ def test_what_does_not_go_with_bags_is_said(tmp_path, run, bags):
     for more, said in (
         (("--samples", "columns"), "every bag is a sample: leave out --samples"),
         (("--label", "ill"), "holds bags and no columns: leave out --label"),
-        (("--labels", path, "--label", "ill"), "has no column 'ill' to take labels from"),
+        (("--labels", path, "--label", "ill"), "has no column 'ill': name one of 'label' with --label"),
     ):
         done = run(*words, *more)
         assert done.exit_code == 3

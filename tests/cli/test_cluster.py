@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,18 +11,23 @@ from distkern import Kendall, KernelKMeans, cluster_consensus, cluster_numbers, 
 from distkern.datasets import load_apa
 
 
-@pytest.fixture
-def votes(tmp_path):
+@pytest.fixture(scope="module")
+def written_votes(tmp_path_factory):
     """The ballots of the APA as a table with a column of counts, and as a store."""
-    apa = load_apa()
+    folder, apa = tmp_path_factory.mktemp("votes"), load_apa()
     ids = [f"b{number:03d}" for number in range(len(apa))]
-    with (tmp_path / "votes.csv").open("w") as stream:
+    with (folder / "votes.csv").open("w") as stream:
         out = csv.writer(stream)
         out.writerow(["id", *(f"candidate{item}" for item in apa.items), "voters"])
         out.writerows([name, *row, count] for name, row, count in zip(ids, apa.values, apa.counts, strict=True))
-    cohort = read_expression(tmp_path / "votes.csv", samples="rows", label="voters")
-    compute_gram(Kendall(), cohort, store=tmp_path / "votes.zarr", tile=50, progress=False)
-    return tmp_path
+    cohort = read_expression(folder / "votes.csv", samples="rows", label="voters")
+    compute_gram(Kendall(), cohort, store=folder / "votes.zarr", tile=50, progress=False)
+    return folder
+
+
+@pytest.fixture
+def votes(tmp_path, written_votes):
+    return shutil.copytree(written_votes, tmp_path, dirs_exist_ok=True)
 
 
 def test_clusters_are_those_of_the_library(run, votes):
@@ -90,15 +96,15 @@ def test_a_cluster_of_workers_finds_the_same(run, votes):
     [
         (("votes.zarr",), "Missing option '-k'"),
         (("votes.zarr", "-k", "none"), "such as 4 or a range such as 2-10"),
-        (("votes.zarr", "-k", "5-2"), "upwards"),
-        (("votes.zarr", "-k", 0), "upwards"),
+        (("votes.zarr", "-k", "5-2"), "must ascend"),
+        (("votes.zarr", "-k", 0), "must ascend"),
         (("votes.zarr", "-k", 2, "--kernel", "kendall"), "--kernel is for a cohort"),
-        (("votes.csv", "-k", 2), "a cohort needs a --kernel"),
-        (("votes.csv", "-k", 2, "--kernel", "kendall", "--cohort", "votes.csv"), "INPUT is a cohort already"),
-        (("votes.zarr", "-k", 2, "--consensus", "borda"), "name their file with --cohort"),
+        (("votes.csv", "-k", 2), "INPUT is a cohort and not a store: add a --kernel"),
+        (("votes.csv", "-k", 2, "--kernel", "kendall", "--cohort", "votes.csv"), "INPUT is already a cohort"),
+        (("votes.zarr", "-k", 2, "--consensus", "borda"), "give their file with --cohort"),
         (("votes.zarr", "-k", 2, "--weights", "votes.csv"), "name its column with --weight"),
-        (("votes.zarr", "-k", 2, "--weight", "voters"), "name the file that holds them with --weights"),
-        (("votes.zarr", "-k", "2-3", "--choose", "gap"), "add --references 20"),
+        (("votes.zarr", "-k", 2, "--weight", "voters"), "give their file with --weights"),
+        (("votes.zarr", "-k", "2-3", "--choose", "gap"), "add, for example, --references 20"),
     ],
 )
 def test_wrong_usage(run, votes, monkeypatch, words, said):
@@ -116,7 +122,7 @@ def test_wrong_usage(run, votes, monkeypatch, words, said):
         (("votes.zarr", "-k", 1, "--consensus", "borda", "--cohort", "none.csv", "--samples", "rows"), "none.csv"),
         (("votes.zarr", "-k", 2, "--weights", "votes.csv", "--weight", "income"), "no column 'income'"),
         (("votes.zarr", "-k", 2, "--memory-limit", "1kB"), "bytes of memory"),
-        (("votes.zarr", "-k", 2, "--weights", "words.csv", "--weight", "word"), "no number"),
+        (("votes.zarr", "-k", 2, "--weights", "words.csv", "--weight", "word"), "not a number"),
         (("votes.zarr", "-k", 2, "--consensus", "borda", "--cohort", "turned.csv", "--samples", "rows"), "same order"),
         (("cross.zarr", "-k", 2), "test × training"),
     ],

@@ -118,7 +118,7 @@ def test_an_evaluation_that_is_none(tmp_path):
     file = tmp_path / "result.json"
     for text in ("{", "[]", '{"accuracy": 1}'):
         file.write_text(text)
-        with pytest.raises(InputError, match="not what `distkern evaluate --out` writes"):
+        with pytest.raises(InputError, match="not a file of `distkern evaluate --out`"):
             read_evaluation(file)
     with pytest.raises(InputError, match="there is no evaluation"):
         read_evaluation(tmp_path / "no.json")

@@ -13,15 +13,77 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def _make(*words):
-    return subprocess.run(["make", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
+def _make(*words, folder=ROOT):
+    return subprocess.run(
+        ["make", "--no-print-directory", "-C", str(folder), *words], capture_output=True, text=True, check=False
+    )
 
 
 def test_help_is_the_default():
     done = _make()
     assert done.returncode == 0
-    for target in ("demo", "test", "test-faults", "lint", "format", "clean", "help"):
+    for target in (
+        "demo",
+        "test",
+        "test-quick",
+        "test-faults",
+        "docs",
+        "build",
+        "test-wheel",
+        "lint",
+        "format",
+        "clean",
+        "help",
+    ):
         assert f"make {target} " in done.stdout
+
+
+def test_quick_tests_are_those_named(tmp_path):
+    done = _make("-n", "test-quick", f"VENV={tmp_path}", "FILE=tests/store tests/io/test_bags.py")
+    assert done.stdout.splitlines()[-1].endswith("-m pytest -q -x tests/store tests/io/test_bags.py")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_quick_tests_are_by_default_those_of_the_changed_files(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    names = (
+        "distkern/io/old.py",
+        "tests/io/test_old.py",
+        "distkern/io/same.py",
+        "tests/io/test_same.py",
+        "tests/naive.py",
+    )
+    for name in ("pyproject.toml", "docs/page.md", *names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "all"], check=True)
+    refused = _make("test-quick", f"VENV={_environment(tmp_path)}", folder=tmp_path)
+    assert refused.returncode != 0
+    assert "no file has changed: name tests, as in make test-quick FILE=tests/store" in refused.stderr
+    for name in ("distkern/io/old.py", "tests/naive.py", "docs/page.md"):
+        (tmp_path / name).write_text("changed")
+    (tmp_path / "tests/io/test_new.py").write_text("new")
+    chosen = _make("-n", "test-quick", "VENV=environment", folder=tmp_path).stdout.splitlines()[-1]
+    expected = ["distkern/io/old.py", "docs/page.md", "tests/io/test_new.py", "tests/io/test_old.py"]
+    assert chosen.partition(" -x ")[2].split() == expected
+
+
+def _environment(folder):
+    """An environment that make takes as complete."""
+    for name in ("bin/python", ".distkern-dev"):
+        (folder / ".venv" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / ".venv" / name).touch()
+    return folder / ".venv"
+
+
+def test_wheel_tests_need_a_wheel(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    done = _make("test-wheel", folder=tmp_path)
+    assert done.returncode != 0
+    assert "dist/ holds no wheel: run make build first" in done.stderr
 
 
 def test_an_old_python_is_refused(tmp_path):

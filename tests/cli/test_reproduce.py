@@ -55,7 +55,7 @@ def test_an_interruption_loses_no_row(run, tmp_path):
     out = tmp_path / "rows.csv"
     result = run("reproduce", "made-up", "--repeats", 3, "--out", out)
     assert result.exit_code == 5
-    assert f"the rows that were done are in '{out}'" in result.stderr
+    assert f"the finished rows are in '{out}'" in result.stderr
     assert [row["cohort"] for row in read_rows(out)] == ["CT"]
 
 

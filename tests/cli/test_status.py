@@ -41,6 +41,7 @@ def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
         assert time.monotonic() < deadline
         said = run("status", path, "--json") if path.exists() else None
         found = json.loads(said.stdout) if said and said.exit_code == 0 else None
+        time.sleep(0.1)
     assert found["state"] == "running"
     assert found["run"]["phase"] in ("prepare rows", "compute tiles")
     assert found["run"]["client"].endswith(f":{working.pid}")
@@ -49,7 +50,7 @@ def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
     killed = GramStore.opened(path)
     name = killed.run_names()[-1]
     killed.log_run(name, killed.runs()[-1] | {"heard": "2020-01-01T00:00:00+00:00"})  # long ago
-    assert "not heard of any more: the same `distkern gram` goes on" in run("status", path).stdout
+    assert "silent: the same `distkern gram` continues" in run("status", path).stdout
 
 
 def test_failures_are_named_there_and_in_info(run, tmp_path, monkeypatch):
@@ -70,7 +71,7 @@ def test_failures_are_named_there_and_in_info(run, tmp_path, monkeypatch):
     assert f"Error: {name} failed with RuntimeError: odd; all else is stored" in ended.stderr
     for command in ("status", "info"):
         assert f"{name}: RuntimeError: odd" in run(command, path).stdout
-    assert "ended with an error: the same `distkern gram` goes on" in run("status", path).stdout
+    assert "ended with an error: the same `distkern gram` continues" in run("status", path).stdout
     assert "5 of 6 done" in run("status", path).stdout
     monkeypatch.undo()
     assert run(*words).exit_code == 0

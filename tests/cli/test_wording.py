@@ -6,6 +6,7 @@ import ast
 import pickle
 import re
 from collections import namedtuple
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -255,14 +256,16 @@ MESSAGES = [
     ),
     (
         orientation,
-        "say which are the samples with samples='rows' or samples='columns'",
+        "say which are the samples with samples='rows' or samples='columns' of distkern.read_expression",
         "say which are the samples with --samples rows or --samples columns",
     ),
     (absent_label, "give the file that holds them as labels=", "give the file that holds them as --labels FILE"),
     (
         text_among_numbers,
-        "if 'a b' holds labels write label='a b', and if the samples are the table's columns write samples='columns'",
-        "if 'a b' holds labels write --label 'a b', and if the samples are the table's columns write --samples columns",
+        "if 'a b' contains labels write label='a b', and if the samples are the table's columns write "
+        "samples='columns'",
+        "if 'a b' contains labels write --label 'a b', and if the samples are the table's columns write "
+        "--samples columns",
     ),
     (several_labels, "name one with label=", "name one with --label COLUMN"),
     (other_label, "name one of 'a', 'b' with label=", "name one of 'a', 'b' with --label COLUMN"),
@@ -359,8 +362,8 @@ MESSAGES = [
     (no_store, "or make one with compute_gram", "or make one with `distkern gram`"),
     (
         text_as_cohort,
-        "nor a text table (.csv, .tsv, .txt, .tab), which read_expression reads",
-        "nor a text table (.csv, .tsv, .txt, .tab)",
+        "with samples='rows' or samples='columns' of distkern.read_expression",
+        "with --samples rows or --samples columns",
     ),
     (added_to, "run append_gram again as before", "run `distkern append` again as before"),
     (grown_cohort, "add the others with append_gram", "add the others with `distkern append`"),
@@ -416,14 +419,19 @@ PYTHON_ONLY = {"learners/neighbors.py", "learners/persist.py"}
 """Modules whose arguments no command passes on."""
 
 
+@cache
+def _trees():
+    """Syntax trees of the modules of the package."""
+    package = Path(dk.__file__).parent
+    files = {file.relative_to(package).as_posix(): file for file in sorted(package.rglob("*.py"))}
+    return {where: ast.parse(file.read_text(encoding="utf-8")) for where, file in files.items()}
+
+
 def _references():
     """All references in the package: where, which class, which name, and whether they are in an optional part."""
-    package = Path(dk.__file__).parent
-    for file in sorted(package.rglob("*.py")):
-        where = file.relative_to(package).as_posix()
+    for where, tree in _trees().items():
         if where.startswith(("cli/", "core/sentences.py")):
             continue
-        tree = ast.parse(file.read_text(encoding="utf-8"))
         optional = {inner for node in ast.walk(tree) if _is_call(node, "OptionalPart") for inner in ast.walk(node)}
         for node in ast.walk(tree):
             for kind in ("Argument", "Call"):
@@ -465,12 +473,9 @@ def test_no_message_writes_an_option_as_text_of_python():
     """An argument with an option is a reference. Parameters of kernels are alike in both; a report shows code."""
     offered = "|".join(name for name, option in OPTIONS.items() if option is not None)
     raw = re.compile(rf"(?<![-\w])({offered})=(?=[\[\]'\" ,.;:)]|$|[A-Z])|\b(compute|append|repair)_gram\b")
-    package = Path(dk.__file__).parent
-    for file in sorted(package.rglob("*.py")):
-        where = file.relative_to(package).as_posix()
+    for where, tree in _trees().items():
         if where.startswith(("kernels/", "cli/kernels.py", "cli/wording.py", "report/content.py", "__init__.py")):
             continue
-        tree = ast.parse(file.read_text(encoding="utf-8"))
         texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         names = {node.args[0] for node in ast.walk(tree) if _is_call(node, "Call")}
@@ -507,7 +512,7 @@ def test_after_an_interrupted_append_append_is_advised(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         append_gram(store, X[8:], executor="serial", progress=interrupt)
     for command in ("status", "info", "verify"):
-        assert "the same `distkern append` goes on" in (done := run(command, store)).stdout + done.stderr, command
+        assert "the same `distkern append` continues" in (done := run(command, store)).stdout + done.stderr, command
     again = run("gram", tmp_path / "old.npy", store, "--kernel", "linear", "--tile", "2")
     assert again.exit_code == 3
     assert "run `distkern append` again as before" in again.stderr

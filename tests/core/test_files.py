@@ -1,4 +1,4 @@
-"""Files come whole or not at all, and never over another one unasked."""
+"""Files are written atomically, and never replace another one unless asked to."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from distkern.core.errors import InputError
 from distkern.core.files import as_path, refuse_existing, write_text, written_whole
 
 
-def fail_halfway(place, error):
-    with written_whole(place, overwrite=True) as file:
+def fail_halfway(path, error):
+    with written_whole(path, overwrite=True) as file:
         file.write(b"half")
         raise error
 
 
-def write_meanwhile(place):
-    with written_whole(place) as file:
+def write_meanwhile(path):
+    with written_whole(path) as file:
         file.write(b"mine")
-        place.write_text("theirs")
+        path.write_text("theirs")
 
 
-def test_a_block_that_fails_leaves_nothing(tmp_path):
+def test_failed_block_leaves_no_file(tmp_path):
     kept = tmp_path / "kept.txt"
     kept.write_text("before")
     for error in (ValueError, KeyboardInterrupt):
-        for place in (kept, tmp_path / "new.txt"):
+        for path in (kept, tmp_path / "new.txt"):
             with pytest.raises(error):
-                fail_halfway(place, error)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+                fail_halfway(path, error)
+    assert [found.name for found in tmp_path.iterdir()] == ["kept.txt"]
     assert kept.read_text() == "before"
 
 
-def test_another_file_that_came_meanwhile_is_kept(tmp_path):
-    place = tmp_path / "x.txt"
+def test_file_written_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "x.txt"
     with pytest.raises(InputError, match=r"x\.txt' exists: give another path, or overwrite=True"):
-        write_meanwhile(place)
-    assert place.read_text() == "theirs"
+        write_meanwhile(path)
+    assert path.read_text() == "theirs"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_is_there_is_refused_or_replaced(tmp_path):
-    place = tmp_path / "x.txt"
-    refuse_existing(place, overwrite=False)
-    write_text(place, "zwölf\n")
-    assert place.read_bytes() == "zwölf\n".encode()
+def test_existing_file_is_refused_or_replaced(tmp_path):
+    path = tmp_path / "x.txt"
+    refuse_existing(path, overwrite=False)
+    write_text(path, "zwölf\n")
+    assert path.read_bytes() == "zwölf\n".encode()
     with pytest.raises(InputError, match="exists"):
-        write_text(place, "no", overwrite=False)
-    write_text(place, "yes")
-    assert place.read_text() == "yes"
+        write_text(path, "no", overwrite=False)
+    write_text(path, "yes")
+    assert path.read_text() == "yes"
     with pytest.raises(InputError, match="is a folder: give the path of a file"):
         refuse_existing(tmp_path, overwrite=True)
 
 
-def test_a_place_that_cannot_be_written(tmp_path):
+def test_unwritable_path_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file" / "x.txt", tmp_path / "absent" / "x.txt"):
+    for path in (tmp_path / "file" / "x.txt", tmp_path / "absent" / "x.txt"):
         with pytest.raises(InputError, match=r"cannot write '.*x\.txt': .*; give another path"):
-            write_text(place, "x")
+            write_text(path, "x")
 
 
-def test_a_tilde_is_a_home_at_the_beginning_only(monkeypatch):
+def test_leading_tilde_becomes_the_home_folder(monkeypatch):
     monkeypatch.setenv("HOME", "/home/ada")
     assert as_path("~/x.csv") == Path("/home/ada/x.csv")
     assert as_path(Path("~/x.csv")) == Path("/home/ada/x.csv")

@@ -1,3 +1,5 @@
+"""The cache of compiled code: where it lies, and that everything computes without one."""
+
 import os
 import subprocess
 import sys
@@ -6,43 +8,56 @@ import pytest
 
 from distkern.core.jit import private_folder
 
-CALL = "from distkern import Kendall; print(Kendall()([[1, 2, 3]], [[3, 1, 2]])[0, 0])"
+ROUTINE = """
+from distkern.core.jit import compiled
+
+@compiled
+def add(a, b):
+    return a + b
+"""
 
 
-def test_a_place_without_a_writable_cache_still_computes(tmp_path):
-    """Numba finds no folder for its cache where neither the package nor the home can be written."""
-    script = (
-        "import numba.core.caching as caching\n"
-        "caching.CacheImpl._locator_classes = []\n"  # what a read-only installation without a home looks like
-        f"{CALL}"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert float(done.stdout) == pytest.approx(-1 / 3)
+@pytest.fixture
+def run(tmp_path):
+    """Run a script that compiles one small routine, and return what it prints."""
+    (tmp_path / "routine").mkdir()
+    (tmp_path / "routine" / "small.py").write_text(ROUTINE)
+
+    def run(before="", **env):
+        script = f"import sys\nsys.path.insert(0, {str(tmp_path / 'routine')!r})\n{before}\n"
+        script += "from small import add\nprint(add(1, 2), getattr(add, 'signatures', None))"
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | env).stdout
+
+    return run
 
 
-def test_the_same_value_with_the_compiler_off():
-    env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, text=True, check=True, env=env)
-    assert float(done.stdout) == pytest.approx(-1 / 3)
+def test_routines_compile_without_a_writable_cache(run):
+    """Numba finds no folder for its cache if neither the package nor the home can be written."""
+    before = "import numba.core.caching as caching; caching.CacheImpl._locator_classes = []"
+    assert run(before) == "3 [(int64, int64)]\n"
 
 
-def test_a_package_that_cannot_be_written_is_cached_in_a_folder_of_this_user_alone(tmp_path):
-    script = (
-        "import os, tempfile\n"
-        f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        "os.access = lambda path, mode: False\n"  # what a read-only installation looks like, to root too
-        f"{CALL}"
+def test_routines_run_uncompiled_with_the_compiler_off(run):
+    assert run(NUMBA_DISABLE_JIT="1") == "3 None\n"
+
+
+def test_read_only_package_is_cached_in_a_private_folder(run, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    before = (
+        f"import os, tempfile; tempfile.tempdir = {str(temporary)!r}\n"
+        "os.access = lambda path, mode: False"  # a read-only installation, for the superuser too
     )
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert float(done.stdout) == pytest.approx(-1 / 3)
-        (folder,) = tmp_path.iterdir()
+        assert run(before) == "3 [(int64, int64)]\n"
+        (folder,) = temporary.iterdir()
         assert folder.name == f"distkern-numba-{os.getuid()}"
         assert folder.stat().st_mode & 0o777 == 0o700
         assert list(folder.rglob("*.nbc"))
 
 
-def test_a_folder_that_others_can_write_holds_no_code(tmp_path):
+def test_folder_that_others_can_write_is_not_used(tmp_path):
     assert private_folder(tmp_path / "mine") == tmp_path / "mine"
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)

@@ -11,7 +11,7 @@ PINNED = ["0x1.f0ab8a8a53406p-1", "0x1.41160991aebe3p-1", "0x1.0677c5116881fp-1"
 
 @pytest.mark.parametrize(
     ("counter", "key", "words"),
-    [  # the known answers that Random123 ships with
+    [  # known answers of Random123
         ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
         ((ONES,) * 4, (ONES,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
         (
@@ -25,7 +25,7 @@ def test_philox_gives_the_published_words(counter, key, words):
     assert tuple(int(word) for word in philox(*(np.uint64(word) for word in (*counter, *key)))) == words
 
 
-def test_a_number_depends_on_seed_content_draw_and_place_only():
+def test_numbers_depend_only_on_seed_content_draw_and_position():
     key = sample_keys(5, DIGESTS)[1]
     whole = uniforms(key, 3, 101)
     np.testing.assert_array_equal(uniforms(key, 3, 10), whole[:10])
@@ -35,14 +35,14 @@ def test_a_number_depends_on_seed_content_draw_and_place_only():
     np.testing.assert_array_equal(part, whole[:7])
 
 
-def test_other_seeds_samples_and_draws_give_other_numbers():
+def test_seeds_samples_and_draws_give_different_numbers():
     streams = [
         uniforms(key, draw, 50).tolist() for seed in (0, 1, -1) for key in sample_keys(seed, DIGESTS) for draw in (0, 1)
     ]
     assert len({value for stream in streams for value in stream}) == 12 * 50
 
 
-def test_numbers_are_pinned_so_that_stored_matrices_stay_reproducible():
+def test_numbers_stay_the_same_across_versions():
     values = uniforms(sample_keys(0, DIGESTS)[0], 0, 3)
     assert [value.hex() for value in values.tolist()] == PINNED
 

@@ -22,17 +22,17 @@ from distkern.core.units import parse_bytes
         ("9007199254740993", 2**53 + 1),
     ],
 )
-def test_amounts(text, count):
+def test_amounts_are_parsed(text, count):
     assert parse_bytes(text) == count
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1GB", "1 potato", "1e9", "1,5GB", "1.GB", -1])
-def test_other_text_is_refused(text):
+def test_text_without_an_amount_is_refused(text):
     with pytest.raises(InputError, match="byte"):
         parse_bytes(text)
 
 
 @pytest.mark.parametrize("value", [None, 1.5, [1]])
-def test_other_kinds_are_refused(value):
+def test_other_types_are_refused(value):
     with pytest.raises(InputTypeError, match="2GiB"):
         parse_bytes(value)

@@ -1,4 +1,4 @@
-"""The data sets that ship with the package are the published ones."""
+"""The data sets that ship with the package equal the published ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_colon_is_the_cohort_of_alon():
     assert y[:4].tolist() == ["tumour", "normal", "tumour", "normal"]
 
 
-def test_colon_as_anndata_holds_the_same():
+def test_colon_as_anndata_equals_the_arrays():
     X, y = load_colon(return_X_y=True)
     adata = load_colon()
     np.testing.assert_array_equal(adata.X, X)
@@ -48,7 +48,7 @@ def test_medulloblastoma_is_the_cohort_of_pomeroy():
     assert y[:21].tolist() == ["Class1"] * 21
 
 
-def test_medulloblastoma_as_anndata_holds_the_same():
+def test_medulloblastoma_as_anndata_equals_the_arrays():
     X, y = load_medulloblastoma(return_X_y=True)
     adata = load_medulloblastoma()
     np.testing.assert_array_equal(adata.X, X)
@@ -60,7 +60,7 @@ def test_medulloblastoma_as_anndata_holds_the_same():
     assert "Pomeroy" in adata.uns["distkern"]["citation"]
 
 
-def test_the_cells_are_those_of_the_reduced_copy():
+def test_cells_equal_the_reduced_copy():
     X, y = load_pbmc(return_X_y=True)
     assert X.shape == (700, 50)
     assert np.isfinite(X).all()
@@ -75,7 +75,7 @@ def test_the_cells_are_those_of_the_reduced_copy():
     assert adata.obs_names[0] == "AAAGCCTGGCTAAC-1"
 
 
-def test_the_digits_are_the_first_thousand_of_mnist():
+def test_digits_are_the_first_thousand_of_mnist():
     images, digits = load_mnist()
     assert (images.shape, images.dtype, images.min(), images.max()) == ((1000, 28, 28), np.uint8, 0, 255)
     assert np.bincount(digits).tolist() == [97, 116, 99, 93, 105, 92, 94, 117, 87, 100]
@@ -103,7 +103,7 @@ def test_apa_full_ballots_have_diaconis_marginals():
     assert (100 * first_place / 5738).round().tolist() == [18, 14, 28, 20, 20]
 
 
-def test_apa_with_partial_ballots_has_them_all():
+def test_apa_with_partial_ballots_has_all_ballots():
     votes = load_apa(partial=True)
     assert (len(votes), int(votes.counts.sum()), set(votes.kind)) == (205, 15449, {"top"})
     named = (~np.isnan(votes.values)).sum(axis=1)
@@ -122,7 +122,7 @@ def test_apa_with_partial_ballots_has_them_all():
         "pbmc68k_zheng.npz",
     ],
 )
-def test_the_files_are_those_of_the_provenance(name):
+def test_files_match_the_checksums_of_the_provenance(name):
     folder = files("distkern.datasets").joinpath("data")
     digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
     assert digest in folder.joinpath("PROVENANCE.md").read_text(encoding="utf-8")

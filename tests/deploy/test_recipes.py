@@ -128,7 +128,7 @@ def test_containers_use_tls_and_do_not_run_as_root():
 def test_a_name_that_kubernetes_does_not_accept_is_refused(run, name):
     result = run("deploy", "kubernetes", "--name", name)
     assert result.exit_code == 3
-    assert "is no name that Kubernetes takes" in result.stderr
+    assert "is not a valid Kubernetes name" in result.stderr
 
 
 # Containers --------------------------------------------------------------------------------------------------------

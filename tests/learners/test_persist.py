@@ -71,7 +71,7 @@ def test_features_that_were_dropped_may_still_come(cohort, tmp_path):
         expected = KernelSVC().fit(Kendall("b")(kept), y).decision_function(Kendall("b")(kept))
         np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-10)
         np.testing.assert_allclose(loaded.decision_function(kept), expected, atol=1e-10)
-        with pytest.raises(InputError, match="X has 5 features, and the samples that it meets have 6"):
+        with pytest.raises(InputError, match="X has 5 features, and the earlier samples have 6"):
             loaded.predict(X[:, :5])
 
 

@@ -96,7 +96,7 @@ class Bhattacharyya(_GaussianPairs):
     Raises
     ------
     SampleError
-        If a covariance is singular and η is 0; the bag is named.
+        If a covariance is singular and η is 0; the message names it.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class GeneralizedVariance(_GaussianPairs):
     Raises
     ------
     SampleError
-        If a covariance is singular and η is 0; the bag is named.
+        If a covariance is singular and η is 0; the message names it.
 
     Notes
     -----
@@ -182,7 +182,7 @@ class ExponentialFamily(_GaussianPairs):
     Raises
     ------
     SampleError
-        If a covariance is singular and η is 0; the bag is named.
+        If a covariance is singular and η is 0; the message names it.
     InputError
         If the kernel is not positive semidefinite for this β and number of dimensions.
 

@@ -69,7 +69,8 @@ class KernelizedBagKernel(BagKernel):
         arrays |= {"shares": weights / weights.sum(axis=1, keepdims=True), "coordinates": points}
         block = Prepared(arrays, start)
         table = PointTable(self.base, block, block)
-        own = [self._of_one(arrays["shares"][i], table.between(i)) for i in range(bags)]
+        with one_blas_thread():  # matrices are small
+            own = [self._of_one(arrays["shares"][i], table.between(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
 
     @abstractmethod

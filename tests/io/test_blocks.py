@@ -1,4 +1,4 @@
-"""Sparse cohorts read as they are: the same values as read densely, in canonical form, whatever the container."""
+"""Sparse rows of every container equal its dense rows, in canonical form."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ SPARSE = ["csr", "csc array", "AnnData", "h5ad csr", "h5ad csc", "backed part", 
     [*((name, True) for name in [*SPARSE, "AnnData zarr"]), ("array", False), ("h5ad dense", False)],
     indirect=["cohort"],
 )
-def test_rows_of_every_container(cohort, is_sparse):
+def test_sparse_rows_equal_dense_rows(cohort, is_sparse):
     source = as_source(cohort)
     assert source.sparse is is_sparse
     for rows in (slice(2, 6), slice(0, 11), [4, 0, 4], [], [-1]):
@@ -62,7 +62,7 @@ def test_rows_of_every_container(cohort, is_sparse):
         np.testing.assert_array_equal(block.toarray(), source.read(rows))
 
 
-def test_rows_of_a_dask_array_of_sparse_chunks():
+def test_dask_array_of_sparse_chunks_stays_sparse():
     import dask.array as da
 
     lazy = da.from_array(X, chunks=(4, 7)).map_blocks(sparse.csr_matrix, meta=sparse.csr_matrix((0, 0)))
@@ -73,17 +73,17 @@ def test_rows_of_a_dask_array_of_sparse_chunks():
 
 
 @given(cohorts(st.one_of(st.integers(-2, 2).map(float), st.just(float("nan")))))
-def test_repeated_entries_explicit_zeros_and_missing_values(values):
+def test_repeated_entries_are_added_and_explicit_zeros_removed(values):
     m, n = values.shape
-    data = np.hstack([np.ones((m, n)), values - 1])  # every entry twice, the first time from the last feature on
-    places = np.tile(np.r_[np.arange(n)[::-1], np.arange(n)], m)
-    stored = sparse.csr_matrix((data.ravel(), places, np.arange(m + 1) * 2 * n), shape=(m, n))
+    data = np.hstack([np.ones((m, n)), values - 1])  # every entry twice, first in descending order of features
+    positions = np.tile(np.r_[np.arange(n)[::-1], np.arange(n)], m)
+    stored = sparse.csr_matrix((data.ravel(), positions, np.arange(m + 1) * 2 * n), shape=(m, n))
     block = as_source(stored).read_sparse(slice(0, m))
     np.testing.assert_array_equal(block.toarray(), values)
     assert block.nnz == np.count_nonzero(values)
 
 
-def test_what_is_read_is_ones_own_and_the_cohort_stays_as_it_was():
+def test_block_is_a_copy_of_the_cohort():
     stored = sparse.csr_matrix((np.array([2.0, 0.0, 1.0]), np.array([2, 1, 0]), np.array([0, 3])), shape=(1, 3))
     before = stored.data.copy(), stored.indices.copy()
     block = as_source(stored).read_sparse(slice(0, 1))
@@ -93,12 +93,12 @@ def test_what_is_read_is_ones_own_and_the_cohort_stays_as_it_was():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int32, np.float32])
-def test_numbers_of_any_type(dtype):
+def test_values_of_any_type_become_float64(dtype):
     values = X.astype(dtype)
     block = as_source(sparse.csr_array(values)).read_sparse(slice(0, 11))
     np.testing.assert_array_equal(block.toarray(), values.astype(float))
 
 
-def test_integers_that_float64_cannot_tell_apart_are_refused():
-    with pytest.raises(InputError, match="too large to be told"):
+def test_integers_beyond_float64_precision_are_refused():
+    with pytest.raises(InputError, match="too large"):
         as_source(sparse.csr_array(np.array([[0, 2**53 + 1]]))).read_sparse([0])

@@ -1,4 +1,4 @@
-"""Work on all pairs of a stored matrix: the same bits whoever does it, and every stored byte read once."""
+"""Work on all pairs of a stored matrix: equal bits on every executor, and each stored byte read once."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from backwards import Backwards
 from sklearn.metrics import silhouette_samples
 
 from distkern import CorruptTileError, InputError, Kendall, Linear, MemoryLimitError, Threads, compute_gram, open_gram
-from distkern.gram import passes
-from distkern.gram.chunks import chunks, task_bytes
+from distkern.gram import map_reduce
+from distkern.gram.tile_groups import task_bytes, tile_groups
 from distkern.operators.array import ArrayGram
-from distkern.solvers.neighbors import nearest
+from distkern.solvers.neighbors import Nearest, nearest
 from distkern.solvers.partition import silhouettes
 
 rng = np.random.default_rng(3)
@@ -19,9 +19,7 @@ LABELS = [rng.integers(0, 3, M), rng.integers(0, 7, M)]
 WEIGHTS = rng.integers(0, 3, M).astype(float)
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_small(monkeypatch):
-    monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+pytestmark = pytest.mark.usefixtures("on_executor")
 
 
 @pytest.fixture(scope="module", params=["integers", "floats", "repeated"])
@@ -31,7 +29,7 @@ def path(request, tmp_path_factory):
         "floats": (Linear(), 13, X),
         "repeated": (Kendall(ties="b"), 5, X[rng.integers(0, 20, size=M)]),
     }[request.param]
-    store = tmp_path_factory.mktemp("folds") / "k.zarr"
+    store = tmp_path_factory.mktemp("pairs") / "k.zarr"
     gram = compute_gram(kernel, samples, store=store, tile=tile, executor="serial", dtype="float32")
     assert (gram.info()["samples_computed"][0] < M) == (request.param == "repeated")
     return store
@@ -65,8 +63,8 @@ def views(gram):
     yield "a part of views of a part", gram[some][:, some].centered().unit_norm().centered()[5:35][:, 5:35], some[5:35]
 
 
-def test_neighbours_and_silhouettes_have_the_same_bits_whoever_finds_them(path, client):
-    seen = ("the whole", "a part in which samples repeat", "a part of views of a part")
+def test_bits_do_not_depend_on_the_executor(path, client):
+    seen = ("a part in which samples repeat", "a part of views of a part")
     expected = {}
     for executor in ("serial", Threads(3), Backwards(), client):
         for name, view, part in views(open_gram(path, executor=executor)):
@@ -77,7 +75,7 @@ def test_neighbours_and_silhouettes_have_the_same_bits_whoever_finds_them(path, 
     assert not list((path / "scratch").glob("*/"))
 
 
-def test_they_are_those_of_the_values(path):
+def test_neighbours_and_silhouettes_equal_those_of_the_array(path):
     for name, view, part in views(open_gram(path, executor=2)):
         distances, weights = squares(view.to_numpy()), WEIGHTS[part]
         indices, lengths = nearest(view, 9)
@@ -91,7 +89,7 @@ def test_they_are_those_of_the_values(path):
             np.testing.assert_allclose(ours[repeated], theirs, atol=1e-6, err_msg=name)
 
 
-def test_each_is_one_pass_over_the_tiles(path, client):
+def test_each_work_reads_every_tile_once(path, client):
     for executor in ("serial", client):
         gram = open_gram(path, executor=executor)
         gram.diag(), gram._summary("rows")
@@ -114,7 +112,7 @@ def test_a_part_reads_only_the_tiles_that_it_touches(tmp_path):
     assert gram.bytes_read() - before == 8 * 10 * 10
 
 
-def test_a_part_may_have_nothing_in_a_strip_of_a_tile(tmp_path, monkeypatch):
+def test_a_strip_of_a_tile_may_hold_no_sample_of_a_part(tmp_path, monkeypatch):
     monkeypatch.setattr("distkern.operators.pairwise.STRIP_ENTRIES", 1)
     gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=40, executor="serial")
     for some in (np.arange(5), np.array([3, 38, 59])):
@@ -124,7 +122,7 @@ def test_a_part_may_have_nothing_in_a_strip_of_a_tile(tmp_path, monkeypatch):
         np.testing.assert_allclose(lengths, expected)
 
 
-def test_what_no_task_may_take_is_refused_before_anything_is_read(path):
+def test_work_beyond_the_memory_of_a_task_is_refused_before_reading(path):
     gram = open_gram(path, executor="serial")
     needed = task_bytes(gram._grid, np.dtype(gram.info()["dtype"]).itemsize, 2 * 6 + 2)
     expected = nearest(gram, 5)
@@ -140,21 +138,21 @@ def test_what_no_task_may_take_is_refused_before_anything_is_read(path):
         assert tight.bytes_read() == before
 
 
-def test_what_waits_in_the_client_is_bounded_and_changes_no_bit(path, monkeypatch):
+def test_partial_results_in_the_client_are_bounded(path, monkeypatch):
     expected = silhouettes(open_gram(path, executor="serial"), LABELS, WEIGHTS)
-    rounds, run = [], passes.run
+    rounds, run = [], map_reduce.run
     monkeypatch.setattr(
-        passes,
+        map_reduce,
         "run",
         lambda pool, fn, tasks, *given, **named: rounds.append(len(tasks)) or run(pool, fn, tasks, *given, **named),
     )
-    monkeypatch.setattr(passes, "HELD_BYTES", 1)
+    monkeypatch.setattr(map_reduce, "HELD_BYTES", 1)
     backwards = Backwards()
     np.testing.assert_array_equal(silhouettes(open_gram(path, executor=backwards), LABELS, WEIGHTS), expected)
-    assert rounds == [1] * len(chunks(open_gram(path)._grid))
+    assert rounds == [1] * len(tile_groups(open_gram(path)._grid))
 
 
-def test_what_proves_that_there_is_no_feature_space_is_said_wherever_it_is_seen(tmp_path, client):
+def test_a_negative_squared_distance_or_a_damaged_tile_is_reported_by_every_executor(tmp_path, client):
     gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=16, executor="serial")
     for executor in ("serial", client):
         seen = open_gram(gram.path, executor=executor)
@@ -171,9 +169,18 @@ def test_what_proves_that_there_is_no_feature_space_is_said_wherever_it_is_seen(
         nearest(open_gram(gram.path, executor=client), 3)
 
 
-def test_a_matrix_between_unlike_samples_has_no_pairs(tmp_path):
+def test_a_matrix_between_different_samples_is_refused(tmp_path):
     gram = compute_gram(Linear(), X[:20], X[20:], store=tmp_path / "k.zarr", tile=16, executor="serial")
     with pytest.raises(InputError, match="not the same samples"):
         nearest(gram, 3)
     with pytest.raises(InputError, match="not the same samples"):
         nearest(ArrayGram(np.eye(5))[:3], 2)
+
+
+def test_fold_is_the_old_name_of_map_reduce():
+    work, gram = Nearest(3, 0.0), ArrayGram(X @ X.T)
+    expected = gram.map_reduce(work, {"diagonal": gram.diag()})
+    with pytest.warns(DeprecationWarning, match="fold is now called map_reduce"):
+        found = gram.fold(work, {"diagonal": gram.diag()})
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)

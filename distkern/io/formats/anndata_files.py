@@ -1,0 +1,275 @@
+"""AnnData: objects in memory or backed by a file, ``.h5ad`` files, and Zarr folders."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.typing import Array
+from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows
+from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
+from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
+
+
+class H5ADReader(ReopenedReader):
+    """Rows of ``X`` in an ``.h5ad`` file: dense, or sparse by rows (CSR). CSC is converted and cached in memory."""
+
+    kind = "backed AnnData"
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = os.path.abspath(path)
+        file = self.handle()
+        if "X" not in file:
+            raise InputError(f"{self.path!r} holds no X: store the expression values in adata.X")
+        X = file["X"]
+        if hasattr(X, "shape"):
+            self.layout, self.shape, self.dtypes = "dense", X.shape, (X.dtype,)
+            return
+        self.sparse = True
+        encoding = _text(X.attrs.get("encoding-type", X.attrs.get("h5sparse_format", "")))
+        shape = X.attrs["shape"] if "shape" in X.attrs else X.attrs["h5sparse_shape"]
+        self.layout = "csc" if encoding.startswith("csc") else "csr"
+        self.shape, self.dtypes = tuple(int(size) for size in shape), (X["data"].dtype,)
+
+    def _open(self) -> Any:
+        import h5py
+
+        return h5py.File(self.path, "r")
+
+    def take(self, rows: Rows) -> Array:
+        """Read rows."""
+        if self.layout == "dense":
+            return take_h5(self.handle()["X"], rows)
+        return self.take_sparse(rows).toarray()
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read sparse rows."""
+        if self.layout == "dense":
+            return super().take_sparse(rows)
+        from scipy import sparse
+
+        X = self.handle()["X"]
+        if self.layout == "csc":
+            return self._in_memory(X)[rows]
+        if isinstance(rows, slice):
+            return self._consecutive(X, rows.start, rows.stop)
+        parts = [self._consecutive(X, int(row), int(row) + 1) for row in rows]
+        return sparse.vstack(parts, format="csr") if parts else self._consecutive(X, 0, 0)
+
+    def _consecutive(self, X: Any, start: int, stop: int) -> Any:
+        from scipy import sparse
+
+        if stop <= start:
+            return sparse.csr_matrix((0, self.shape[1]), dtype=self.dtypes[0])
+        indptr = X["indptr"][start : stop + 1]
+        part = slice(int(indptr[0]), int(indptr[-1]))
+        entries = (X["data"][part], X["indices"][part], indptr - indptr[0])
+        return sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+
+    def _in_memory(self, X: Any) -> Any:
+        from scipy import sparse
+
+        with self._lock:
+            if getattr(self, "_rows", None) is None:
+                parts = (X["data"][:], X["indices"][:], X["indptr"][:])
+                self._rows = sparse.csc_matrix(parts, shape=self.shape).tocsr()
+            return self._rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_rows"}
+
+
+def take_h5(dataset: Any, rows: Rows) -> Array:
+    """Read rows of an HDF5 dataset; h5py itself accepts increasing positions only, and reads them slowly."""
+    if isinstance(rows, slice):
+        return dataset[rows]
+    if len(rows) == 0:
+        return np.empty((0, dataset.shape[1]), dtype=dataset.dtype)
+    unique, back = np.unique(rows, return_inverse=True)
+    first, last = int(unique[0]), int(unique[-1])
+    if last - first < 4 * len(unique):
+        return dataset[first : last + 1][rows - first]
+    return dataset[unique][back]
+
+
+class BackedReader(Reader):
+    """Rows of a backed AnnData object that may still be written to: read through the object itself."""
+
+    kind = "backed AnnData"
+
+    def __init__(self, adata: Any) -> None:
+        self.adata = adata
+        self.shape = adata.shape
+        self.dtypes = (np.dtype(adata.X.dtype),)
+        self.sparse = hasattr(adata.X, "to_memory")
+
+    def take(self, rows: Rows) -> Array:
+        """Read rows."""
+        return self.adata.X[rows].toarray() if self.sparse else take_h5(self.adata.X, rows)
+
+    def take_sparse(self, rows: Rows) -> Any:
+        """Read sparse rows."""
+        return self.adata.X[rows] if self.sparse else super().take_sparse(rows)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+# Formats -----------------------------------------------------------------------------------------------------------
+
+
+def _open_h5ad(path: Path, options: ReadOptions) -> Opened:
+    try:
+        import h5py
+        from anndata.io import read_elem
+    except ImportError as error:
+        raise MissingExtraError.of("reading .h5ad files", "io") from error
+    with _readable(path), h5py.File(path, "r") as file:
+        ids, features = read_elem(file["obs"]).index, read_elem(file["var"]).index
+    return Opened(H5ADReader(str(path)), ids, features)
+
+
+def _open_zarr(path: Path, options: ReadOptions) -> Opened:
+    import zarr
+
+    try:
+        from anndata.io import read_elem
+    except ImportError as error:
+        raise MissingExtraError.of("reading an AnnData Zarr store", "io") from error
+    node = open_node(path)
+    if "X" not in node:
+        raise InputError(f"{path.name!r} holds no X: store the expression values in adata.X")
+    ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node["X"]
+    if isinstance(X, zarr.Array):
+        return Opened(ZarrReader(str(path / "X"), X.shape, X.dtype), ids, features)
+    return Opened(read_elem(X), ids, features)
+
+
+def _load_h5ad(path: Path) -> AnnData:
+    anndata = _import_anndata()
+    with _readable(path), _without_name_warnings():
+        return anndata.read_h5ad(path)
+
+
+def _load_zarr(path: Path) -> AnnData:
+    anndata = _import_anndata()
+    open_node(path)  # names the folder if it is damaged
+    with _without_name_warnings():
+        return anndata.read_zarr(path)
+
+
+def _columns_of_h5ad(path: Path, options: ReadOptions) -> Columns:
+    _import_anndata()
+    import h5py
+    from anndata.io import read_elem
+
+    with _readable(path), h5py.File(path, "r") as file:
+        return _texts(read_elem(file["obs"]))
+
+
+def _columns_of_zarr(path: Path, options: ReadOptions) -> Columns:
+    _import_anndata()
+    from anndata.io import read_elem
+
+    return _texts(read_elem(open_node(path)["obs"]))
+
+
+def _texts(obs: Any) -> Columns:
+    """Return the columns of a DataFrame as texts by name; missing values are empty texts."""
+    texts = obs.astype(object).where(obs.notna(), "").map(str)
+    return {str(name): dict(zip(map(str, obs.index), texts[name], strict=True)) for name in obs.columns}
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, KeyError) as error:
+        raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
+
+
+@contextmanager
+def _without_name_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="(Observation|Variable) names are not unique", category=UserWarning)
+        yield
+
+
+def _import_anndata() -> Any:
+    try:
+        import anndata
+    except ImportError as error:
+        raise MissingExtraError.of("reading expression cohorts", "io") from error
+    return anndata
+
+
+def _is_h5ad(path: Path, head: bytes) -> bool:
+    if not head.startswith(HDF5_PREFIX):
+        return False
+    try:
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            return "obs" in file and "var" in file
+    except (ImportError, OSError):
+        return False
+
+
+def _is_zarr(path: Path, head: bytes) -> bool:
+    return attributes(path).get("encoding-type") == "anndata"
+
+
+# Containers --------------------------------------------------------------------------------------------------------
+
+
+def _open_anndata(adata: Any) -> Opened:
+    if not adata.isbacked:
+        if adata.X is None:
+            raise InputError("the AnnData object has no X: put the values there, for example from adata.layers")
+        return Opened(adata.X, adata.obs_names, adata.var_names, kind="AnnData")
+    return Opened(_backed_reader(adata), adata.obs_names, adata.var_names)
+
+
+def _backed_reader(adata: Any) -> Reader:
+    if getattr(adata.file, "_filemode", None) != "r":
+        if adata.is_view:
+            raise InputError(
+                "this is a part of an AnnData object that is backed for writing: open the file with backed='r', or "
+                "write adata[...].to_memory()"
+            )
+        return BackedReader(adata)
+    return _part_of_file(adata) if adata.is_view else H5ADReader(str(adata.filename))
+
+
+def _part_of_file(adata: Any) -> Reader:
+    """Find the rows and columns of a view of a backed AnnData object in its file, by their names."""
+    whole = _open_h5ad(Path(adata.filename), ReadOptions())
+    positions = []
+    for names, every in ((adata.obs_names, whole.ids), (adata.var_names, whole.features)):
+        if not every.is_unique:
+            raise InputError(f"names repeat in {adata.filename.name!r}, so its parts are ambiguous: write .to_memory()")
+        positions.append(np.asarray(every.get_indexer(names), dtype=np.intp))
+    if any((found < 0).any() for found in positions):
+        raise InputError(f"this part of {adata.filename.name!r} was renamed: write .to_memory() first")
+    return PartReader(whole.values, *positions)
+
+
+FORMATS = (
+    Format("AnnData", (".h5ad",), _open_h5ad, _is_h5ad, load=_load_h5ad, columns=_columns_of_h5ad),
+    Format("AnnData in Zarr", (".zarr",), _open_zarr, _is_zarr, folder=True, load=_load_zarr, columns=_columns_of_zarr),
+)
+CONTAINERS = (Container("anndata", ("AnnData",), _open_anndata),)

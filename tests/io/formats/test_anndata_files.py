@@ -1,0 +1,91 @@
+"""AnnData in memory, in .h5ad files and in Zarr folders."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from distkern.core.errors import InputError, MissingExtraError
+from distkern.io.expression import read_expression
+from distkern.io.source import as_source
+
+VALUES = np.array([[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 0]])
+NAMES = ["a", "b", "c", "d"]
+GENES = ["g1", "g2", "g3"]
+
+
+def as_anndata(X, names=NAMES) -> anndata.AnnData:
+    return anndata.AnnData(X, obs=pd.DataFrame(index=names), var=pd.DataFrame(index=GENES))
+
+
+def saved(folder: Path, X, backed: str = "r", names=NAMES) -> anndata.AnnData:
+    as_anndata(X, names).write_h5ad(folder / "cohort.h5ad")
+    return anndata.read_h5ad(folder / "cohort.h5ad", backed=backed)
+
+
+def write(folder: Path, text: str, name: str = "cohort.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def cohort(X, ids=("a", "b"), features=("x", "y")) -> anndata.AnnData:
+    obs = pd.DataFrame({"tissue": ["T", "N"]}, index=list(ids))
+    return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=list(features)))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_h5ad_with_labels(tmp_path, layout):
+    X = np.array([[1, 0], [0, 2.5]], dtype=np.float32)
+    cohort(layout(X)).write_h5ad(tmp_path / "c.h5ad")
+    adata = read_expression(tmp_path / "c.h5ad", label="tissue")
+    assert adata.X.dtype == np.float64
+    assert sparse.issparse(adata.X) == (layout is not np.asarray)
+    np.testing.assert_array_equal(adata.to_df(), X)
+    assert adata.uns["distkern"] == {"source": "c.h5ad", "label": "tissue"}
+    with pytest.raises(InputError, match=r"no column 'stage': it has 'tissue'"):
+        read_expression(tmp_path / "c.h5ad", label="stage")
+    with pytest.raises(InputError, match="leave out samples='columns'"):
+        read_expression(tmp_path / "c.h5ad", samples="columns")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+def test_infinite_values_are_refused_by_name(tmp_path, layout):
+    cohort(layout(np.array([[1, 0], [0, np.inf]]))).write_h5ad(tmp_path / "c.h5ad")
+    with pytest.raises(InputError, match=r"sample 'b' .* feature 'y'"):
+        read_expression(tmp_path / "c.h5ad")
+
+
+def test_unusable_h5ad_is_refused(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        cohort(np.eye(2), ids=("a", "a")).write_h5ad(tmp_path / "twice.h5ad")
+    with pytest.raises(InputError, match=r"two samples of 'twice\.h5ad' are called 'a'"):
+        read_expression(tmp_path / "twice.h5ad")
+    anndata.AnnData(obs=pd.DataFrame(index=["a"])).write_h5ad(tmp_path / "empty.h5ad")
+    with pytest.raises(InputError, match="no X"):
+        read_expression(tmp_path / "empty.h5ad")
+    missing = cohort(np.eye(2))
+    missing.obs["tissue"] = pd.Categorical(["T", None])
+    missing.write_h5ad(tmp_path / "missing.h5ad")
+    with pytest.raises(InputError, match=r"sample 'b' of 'missing\.h5ad' has no 'tissue'"):
+        read_expression(tmp_path / "missing.h5ad", label="tissue")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_expression(write(tmp_path, "text", "text.h5ad"))
+
+
+def test_missing_anndata_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "anndata", None)
+    with pytest.raises(MissingExtraError, match=r"distkern\[io\]"):
+        read_expression(write(tmp_path, "id,a\ns,1\n"), samples="rows")
+
+
+def test_part_of_an_object_open_for_writing_is_refused(tmp_path):
+    with pytest.raises(InputError, match="backed='r'"):
+        as_source(saved(tmp_path, VALUES, "r+")[:2])

@@ -1,0 +1,105 @@
+"""Kernels through the Gaussians fitted to two bags: printed forms, identities, and refusals."""
+
+import math
+
+import naive_bags as naive
+import numpy as np
+import pytest
+from contracts import BagContract
+from hypothesis import given
+from strategies import bag_rows
+
+from distkern import (
+    Bags,
+    Bhattacharyya,
+    ExponentialFamily,
+    GeneralizedVariance,
+    InputError,
+    SampleError,
+)
+
+
+class TestBhattacharyya(BagContract):
+    kernel = Bhattacharyya(eta=0.5)
+    tolerance = 1e-9
+
+    def naive(self, x, y):
+        return naive.bhattacharyya(naive.bag_of(x), naive.bag_of(y), 0.5)
+
+
+class TestGeneralizedVariance(BagContract):
+    kernel = GeneralizedVariance(eta=0.3, unit_norm=False)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        return naive.generalized_variance(naive.bag_of(x), naive.bag_of(y), 0.3)
+
+
+class TestNormalizedVariance(BagContract):
+    kernel = GeneralizedVariance(eta=0.3)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        p, q = naive.bag_of(x), naive.bag_of(y)
+        own = naive.generalized_variance(p, p, 0.3) * naive.generalized_variance(q, q, 0.3)
+        return naive.generalized_variance(p, q, 0.3) / math.sqrt(own)
+
+
+class TestExponentialFamily(BagContract):
+    kernel = ExponentialFamily(eta=0.5, beta=0.7)
+    tolerance = 1e-10
+
+    def naive(self, x, y):
+        p, q = naive.bag_of(x), naive.bag_of(y)
+
+        def entropy(bag):
+            covariance = naive.bag_moments(*bag)[1]
+            return 0.5 * math.log(np.linalg.det(covariance + 0.5 * np.eye(len(covariance))))
+
+        return math.exp(-2 * 0.7 * (entropy(naive.mixture(p, q)) - (entropy(p) + entropy(q)) / 2))
+
+
+@given(bag_rows())
+def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised_variance(rows):
+    bags = Bags.from_rows(rows)
+    np.testing.assert_allclose(ExponentialFamily(eta=0.5)(bags), GeneralizedVariance(0.5)(bags), rtol=1e-9)
+
+
+def test_a_mass_for_which_the_exponential_family_kernel_is_not_positive_semidefinite_is_refused():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays(list(rng.normal(size=(60, 2, 3))))
+    of_mass_one = ExponentialFamily(0.01)(bags)
+    assert np.linalg.eigvalsh(of_mass_one**0.1).min() < -0.2
+    for beta in (0.1, 0.8):
+        with pytest.raises(InputError, match=r"3 dimensions is not positive semidefinite: .* a number above 1$"):
+            ExponentialFamily(0.01, beta)(bags)
+    for beta in (0.5, 1.3):
+        K = ExponentialFamily(0.01, beta)(bags)
+        np.testing.assert_allclose(K, of_mass_one**beta, rtol=1e-9)
+        assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
+@given(bag_rows())
+def test_the_root_of_the_generalised_variance_has_the_determinant_of_bhattacharyya(rows):
+    """√(normalised IGV) = the determinant factor · (1 + Q/4)^(−1/2), where Bhattacharyya has e^(−Q/8)."""
+    bags, eta = Bags.from_rows(rows), 0.4
+    factor, q = np.empty((2, len(bags), len(bags)))
+    moments = [naive.bag_moments(bags.weights_of(k), bags.points(k)) for k in range(len(bags))]
+    for i, (m, S) in enumerate(moments):
+        for j, (n, T) in enumerate(moments):
+            S_, T_ = S + eta * np.eye(len(m)), T + eta * np.eye(len(m))
+            mixed = (S_ + T_) / 2
+            factor[i, j] = (np.linalg.det(S_) * np.linalg.det(T_)) ** 0.25 / math.sqrt(np.linalg.det(mixed))
+            q[i, j] = (m - n) @ np.linalg.solve(mixed, m - n)
+    np.testing.assert_allclose(np.sqrt(GeneralizedVariance(eta)(bags)), factor / np.sqrt(1 + q / 4), rtol=1e-8)
+    np.testing.assert_allclose(Bhattacharyya(eta)(bags), factor * np.exp(-q / 8), rtol=1e-8)
+
+
+def test_a_singular_covariance_is_named():
+    bags = Bags.from_arrays([np.eye(3), [[1.0, 2.0, 3.0], [2.0, 0.0, 1.0]]], ids=["a", "b"])
+    flat = Bags.from_arrays([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 1.0]]], ids=["a", "b"])
+    for kernel in (Bhattacharyya(), GeneralizedVariance(), ExponentialFamily()):
+        with pytest.raises(SampleError, match=r"covariance of bag 'a' is singular \(3 points in 3 dimensions\)"):
+            kernel(bags)
+        with pytest.raises(SampleError, match=r"covariance of bag 'b' is singular \(2 points in 2 dimensions\)"):
+            kernel(flat)
