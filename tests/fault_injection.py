@@ -106,7 +106,7 @@ class Tally:
 
     folder: Path
     fails: tuple[int, int] | None = None
-    seconds: float = 0.06
+    seconds: float = 0.08
 
     @property
     def preload(self) -> str:
