@@ -1,4 +1,4 @@
-"""Kernels between digits as sets of pixels: the cost of a pair, and of an entry of the paper's table.
+"""Kernels between digits as sets of pixels: time of a pair, and of an entry in the table of the paper.
 
 ``python benchmarks/bags.py``: 40 to 80 pixels, and the table in docs/benchmarks.md.
 ``python benchmarks/bags.py --small``: a few seconds, nothing written.
@@ -20,14 +20,14 @@ from distkern.kernels.base import prepare_source
 from distkern.reproduce.semigroup import RANK, REPEATS, SIGMA, balanced, drawn, measured, of_points
 
 IMAGES = 250
-"""Images whose tile is measured, on one thread."""
+"""Number of images in the measured tile."""
 
 OF_THE_PAPER = {40: (1000, 1500), 60: (2400, 3600), 80: (3200, 5500)}
-"""Minutes that table 1 prints, of k-IGV and of Bhattacharyya's kernel."""
+"""Minutes for k-IGV and for Bhattacharyya's kernel in table 1, by number of pixels."""
 
 
 def a_pair(kernel: Any, bags: Any) -> tuple[float, float]:
-    """Seconds of preparing a bag, and of a pair in a tile on the diagonal."""
+    """Seconds to prepare one bag, and to compute one pair of a diagonal tile, on one thread."""
     resolved = kernel.resolve(bags)
     few = prepare_source(resolved, as_source(bags[:4]))
     resolved.tile(few, few)  # compiles
@@ -40,7 +40,7 @@ def a_pair(kernel: Any, bags: Any) -> tuple[float, float]:
 
 
 def off_by(kernel: Any, exact: Any, bags: Any) -> tuple[str, str]:
-    """Root mean square error of the entries, and the median of the bound of the relative error if there is one."""
+    """Root mean square error of the entries, and the median error bound if the kernel has one."""
     upper = np.triu_indices(len(bags), 1)
     error = (kernel(bags) - exact(bags))[upper]
     bound = f"{np.median(kernel.error_bound(bags)[upper]):.2g}" if hasattr(kernel, "error_bound") else "–"
@@ -48,7 +48,7 @@ def off_by(kernel: Any, exact: Any, bags: Any) -> tuple[str, str]:
 
 
 def rows_of(pixels: int, small: bool) -> list[list[str]]:
-    """Rows of the table for so many pixels an image."""
+    """Rows of the table for one number of pixels per image."""
     images, digits = load_mnist()
     if small:
         images, digits = balanced(images, digits, 4)

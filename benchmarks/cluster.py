@@ -1,6 +1,6 @@
-"""A simulated genome-scale cohort through a local Dask cluster: two workers against one, the plan against the clock.
+"""A simulated genome-scale cohort on a local Dask cluster: speed-up of a second worker, and accuracy of the plan.
 
-``python benchmarks/cluster.py``: 2,000 x 20,000 once, then five alternations on a part of it.
+``python benchmarks/cluster.py``: 2,000 x 20,000 once, then five comparisons on a part of it.
 ``python benchmarks/cluster.py --small``: a few seconds, nothing written.
 """
 
@@ -23,7 +23,7 @@ from distkern.engine.dask.cluster import local_client
 
 
 def cohort(samples: int, genes: int, seed: int = 0) -> np.ndarray:
-    """Counts of genes: log-normal means, one factor of variation, Poisson noise, and the ties that counts have."""
+    """Simulate gene counts: log-normal means, one factor of variation, Poisson noise; counts have ties."""
     rng = np.random.default_rng(seed)
     mean = rng.normal(3, 2, genes)
     loading = rng.normal(0, 0.5, genes)
@@ -32,7 +32,7 @@ def cohort(samples: int, genes: int, seed: int = 0) -> np.ndarray:
 
 
 def compute(file: Path, client: Any, tile: int | None) -> tuple[float, dict[str, Any], float]:
-    """Seconds of the tiles, the log of the run, and the seconds that the plan had predicted on one core."""
+    """Seconds that the tiles took, the log of the run, and the seconds predicted by the plan for one core."""
     plan = plan_gram(Kendall(ties="b"), file, executor=client, tile=tile)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -44,7 +44,7 @@ def compute(file: Path, client: Any, tile: int | None) -> tuple[float, dict[str,
 
 @contextmanager
 def workers(count: int, X: np.ndarray) -> Iterator[Any]:
-    """Start workers, and let them load and compile what they need."""
+    """Start workers, and compute a small matrix so that they import and compile everything before the measurement."""
     with tempfile.TemporaryDirectory() as folder, local_client(count) as client:
         compute_gram(Kendall(ties="b"), X[:40], store=f"{folder}/warm.zarr", executor=client, tile=10, progress=False)
         yield client
@@ -52,15 +52,15 @@ def workers(count: int, X: np.ndarray) -> Iterator[Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="small sizes, one alternation, nothing written")
+    parser.add_argument("--small", action="store_true", help="small sizes, one comparison, nothing written")
     parser.add_argument("--samples", type=int, default=2_000)
-    parser.add_argument("--part", type=int, default=700, help="samples of the alternations")
+    parser.add_argument("--part", type=int, default=700, help="number of samples in the comparisons")
     arguments = parser.parse_args()
     m, genes, part, rounds = (40, 500, 30, 1) if arguments.small else (arguments.samples, 20_000, arguments.part, 5)
     X = cohort(m, genes)
     tile = 10 if arguments.small else None
     with tempfile.TemporaryDirectory() as folder, workers(1, X) as alone, workers(2, X) as both:
-        whole, some = Path(folder) / "cohort.npy", Path(folder) / "part.npy"  # files, which the workers read themselves
+        whole, some = Path(folder) / "cohort.npy", Path(folder) / "part.npy"  # workers read files themselves
         np.save(whole, X)
         np.save(some, X[:part])
         seconds, run, predicted = compute(whole, both, tile)

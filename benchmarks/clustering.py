@@ -1,4 +1,4 @@
-"""Kernel k-means on a stored Gram matrix: all starts in one pass an iteration, and what that saves.
+"""Kernel k-means on a stored Gram matrix: time of all starts in shared passes, compared with one start.
 
 ``python benchmarks/clustering.py``: 20,000 rankings, 20 clusters, 10 starts; a table in docs/benchmarks.md.
 ``python benchmarks/clustering.py --small``: a few seconds, nothing written.
@@ -29,7 +29,7 @@ STARTS = 10
 
 
 def rankings(samples: int, clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """As many rankings around each of some random ones, and which they are drawn around."""
+    """Draw equally many rankings around each of some random centres; return them with the number of their centre."""
     rng = np.random.default_rng(0)
     parts = [
         sample_mallows(rng.permutation(ITEMS), DISPERSION, samples // clusters, random_state=rng).values
@@ -39,7 +39,7 @@ def rankings(samples: int, clusters: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(gram: Any, **parameters: Any) -> tuple[KernelKMeans, float, int]:
-    """A fitted model, its seconds, and the most bytes above rest."""
+    """Fit a model; return it with its seconds and its peak of memory above the start, in bytes."""
     before, began = resting(), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -48,12 +48,12 @@ def fitted(gram: Any, **parameters: Any) -> tuple[KernelKMeans, float, int]:
 
 
 def measured(samples: int, clusters: int) -> list[tuple[str, str]]:
-    """The rows of the table."""
+    """Measure the rows of the table."""
     X, truth = rankings(samples, clusters)
     with tempfile.TemporaryDirectory() as folder:
         gram = compute_gram(Kendall(), X, store=Path(folder) / "gram.zarr", progress=False)
         few = np.arange(0, samples, samples // 300)
-        fitted(gram[np.ix_(few, few)], n_clusters=2)  # loads and compiles
+        fitted(gram[np.ix_(few, few)], n_clusters=2)  # imports and compiles before the measurement
         model, seconds, above = fitted(gram, n_clusters=clusters, n_init=STARTS)
         alone, seconds_alone, _ = fitted(gram, n_clusters=clusters, n_init=1)
         stored = gram.info()["bytes_stored"]

@@ -1,4 +1,7 @@
-"""Where one way of counting concordances overtakes another: the figures in distkern/compiled/concordance.py.
+"""Sizes at which one algorithm for counting concordant pairs becomes faster than another.
+
+The constants in distkern/compiled/concordance.py come from this script.
+
 
 ``python benchmarks/crossovers.py``: all sizes.
 ``python benchmarks/crossovers.py --small``: a few seconds.
@@ -14,20 +17,20 @@ one_thread()
 
 import numpy as np  # noqa: E402
 
-from distkern.compiled import bitplanes, blocks, concordance, inversions, levels  # noqa: E402
+from distkern.compiled import bitplanes, block_inversions, concordance, inversions, levels  # noqa: E402
 from distkern.compiled.inversions import rank  # noqa: E402
 
 
 def measure(n: int, distinct: int | None, side: int, rounds: int) -> dict[str, float]:
-    """Nanoseconds a pair of each way that can count samples of this kind."""
+    """Nanoseconds per pair of each algorithm that can count samples of this kind."""
     rng = np.random.default_rng(n)
     draw = (lambda: rng.permutation(n)) if distinct is None else (lambda: rng.integers(0, distinct, n))
     a, b = (rank(np.array([draw() for _ in range(side)], dtype=float)) for _ in range(2))
     ties = distinct is not None
     calls = {"inversions": lambda: inversions.concordance(a, b, False)}
-    if n <= blocks.LIMIT:
+    if n <= block_inversions.LIMIT:
         calls["bitplanes"] = lambda: bitplanes.concordance(a[1], b[1], ties, False)
-        calls["blocks"] = lambda: blocks.concordance(a, b, False)
+        calls["blocks"] = lambda: block_inversions.concordance(a, b, False)
     if ties and distinct <= 100:
         calls["levels"] = lambda: levels.concordance(a[1], b[1], False)
     seconds = medians(alternate(calls, rounds))
@@ -54,7 +57,7 @@ def main() -> None:
             if distinct is None:
                 bits, items = found["bitplanes"] / (n * (n - 1) / 2), found["blocks"] / (-(-n // 2048) * 2048)
                 print(f"           BIT {bits:.2e} ITEM {items:.2f} MERGED {found['inversions'] / n:.1f}")
-    print(f"{wrong} choices cost more than 30 % over the fastest way")
+    print(f"{wrong} choices take more than 30 % longer than the fastest algorithm")
 
 
 if __name__ == "__main__":

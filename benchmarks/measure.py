@@ -1,4 +1,4 @@
-"""What all benchmarks share: the machine, honest timing side by side, and a table in a page of the documentation."""
+"""Helpers of all benchmarks: a description of the machine, interleaved timing, and tables in the documentation."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def one_thread() -> None:
-    """Hold every library to one thread; call it before they are imported."""
+    """Limit every library to one thread; call this before they are imported."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
 
 
 def alternate(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each call, one after the other in every round, so that what disturbs the machine disturbs all alike.
+    """Time the calls in turn in each round, so that disturbances of the machine affect all of them; seconds by name.
 
-    Each is called once before the first round, for whatever it compiles or loads.
+    Each is called once before the first round, so that compilation and imports are not measured.
     """
     for call in calls.values():
         call()
@@ -37,12 +37,12 @@ def alternate(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[st
 
 
 def medians(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Median of each list."""
+    """Median of each list, by name."""
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def machine() -> str:
-    """Processor and operating system, in one line."""
+    """Describe the processor and the operating system in one line."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -52,7 +52,7 @@ def machine() -> str:
 
 
 def versions(*packages: str) -> str:
-    """Versions of the packages that are installed, in one line."""
+    """List the versions of installed packages in one line."""
     found = []
     for package in packages:
         try:
@@ -63,25 +63,25 @@ def versions(*packages: str) -> str:
 
 
 def measured_on(*packages: str) -> str:
-    """The note below a table: the machine, and the versions of what matters to it."""
+    """Make the note below a table: the machine and the versions of the packages."""
     return f"Measured on {machine()}; {versions(*packages)}."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Make a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def report(section: str, rows: Sequence[tuple[str, str]], packages: Sequence[str], write: bool) -> None:
-    """Print names and values in two columns, and publish them where they are to be written."""
+    """Print names and values in two columns, and publish them if ``write`` is true."""
     print("\n".join(f"{name:<40} {value}" for name, value in rows))
     if write:
         publish(section, table(["", ""], rows), measured_on(*packages))
 
 
 def publish(section: str, *parts: str, page: Path = DOCS) -> None:
-    """Put tables and notes between the marks of their section in the page of benchmarks."""
+    """Replace the text between the two comments of a section in the page of benchmarks."""
     begin, end = f"<!-- {section} -->", f"<!-- end of {section} -->"
     before, mark, rest = page.read_text().partition(begin)
     if not mark:
@@ -91,5 +91,5 @@ def publish(section: str, *parts: str, page: Path = DOCS) -> None:
 
 
 def microseconds(seconds: float) -> str:
-    """Seconds as microseconds, with three digits."""
+    """Format seconds as microseconds with three digits."""
     return f"{seconds * 1e6:.3g}"

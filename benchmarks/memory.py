@@ -1,8 +1,8 @@
-"""A Gram matrix that no worker could hold: computed, then multiplied by vectors, with the memory that it took.
+"""A Gram matrix larger than the memory of a worker: peak memory of computing it and multiplying it by vectors.
 
 ``python benchmarks/memory.py``: 40,000 x 40,000 from 100 features, two workers of 1 GiB each.
 ``python benchmarks/memory.py --small``: a few seconds, nothing written.
-``python benchmarks/memory.py --json --samples 4000 --allowance 10MB``: another size; prints what it measured.
+``python benchmarks/memory.py --json --samples 4000 --allowance 10MB``: another size; prints the measurements.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ WORKERS = 2
 
 
 def status(field: str) -> int:
-    """Bytes of a field of what Linux tells of this process: VmRSS is what it holds, VmHWM the most that it held."""
+    """Read a field of /proc/self/status in bytes: VmRSS is the resident memory, VmHWM its peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
 def resting() -> int:
-    """Bytes that this process holds now; from here on its peak is counted anew."""
+    """Return the resident memory of this process in bytes, and reset its peak."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     return status("VmRSS")
 
 
 def peak() -> int:
-    """Most bytes that this process has held since `resting`."""
+    """Return the peak of the resident memory since `resting` was called, in bytes."""
     return status("VmHWM")
 
 
 def watched(client: Any, work: Any) -> dict[str, Any]:
-    """Do some work; its seconds, and the bytes at rest and at the peak of every worker and of this process."""
+    """Call ``work``; return its seconds, and memory at rest and at the peak of every worker and of this process."""
     before, here = client.run(resting), resting()
     began = time.perf_counter()
     work()
@@ -62,14 +62,14 @@ def watched(client: Any, work: Any) -> dict[str, Any]:
 
 
 def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
-    """Compute and multiply a matrix on workers of ``limit`` bytes, of which ``allowance`` are for a task."""
+    """Compute and multiply a matrix on workers with ``limit`` bytes each, ``allowance`` of them for one task."""
     rng = np.random.default_rng(0)
     map_reduce.SMALL_BYTES = 0  # on the workers, however small
     with tempfile.TemporaryDirectory() as folder, local_client(WORKERS, limit) as client:
         cohort = Path(folder) / "cohort.npy"
         np.save(cohort, rng.normal(size=(samples, FEATURES)))
         V = rng.normal(size=(samples, VECTORS))
-        for way in ("first", "second"):  # what is loaded and compiled once is at rest afterwards
+        for way in ("first", "second"):  # imports and compiled code count as memory at rest
             warm = compute_gram(Kendall(), np.load(cohort)[:400], store=f"{folder}/{way}", executor=client, tile=50)
             warm.matmat(V[:400])
         kept = []
@@ -95,7 +95,7 @@ def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
 
 
 def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was measured, for people."""
+    """Format the measurements as rows of a table."""
     rows = [
         ("matrix", f"{found['samples']:,} × {found['samples']:,} of {FEATURES} features, {found['tiles']:,} tiles"),
         ("", f"of side {found['tile']:,}; {readable_bytes(found['bytes'])} as a whole"),
@@ -118,10 +118,10 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="a small matrix, nothing written")
-    parser.add_argument("--json", action="store_true", help="print what was measured as JSON, nothing written")
+    parser.add_argument("--json", action="store_true", help="print the measurements as JSON, nothing written")
     parser.add_argument("--samples", type=int, default=40_000)
-    parser.add_argument("--limit", default="1GiB", help="bytes that a worker may hold")
-    parser.add_argument("--allowance", help="bytes that a task may take; by default a share of the limit")
+    parser.add_argument("--limit", default="1GiB", help="memory limit of a worker")
+    parser.add_argument("--allowance", help="memory limit of a task; by default a share of that of the worker")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.samples, arguments.allowance = 1_000, "4MB"

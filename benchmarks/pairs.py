@@ -1,4 +1,4 @@
-"""Microseconds a pair of Kendall's tau, one thread, beside the packages that people use.
+"""Microseconds per pair of Kendall's tau on one thread, compared with other packages.
 
 ``python benchmarks/pairs.py``: all sizes, and the table in docs/benchmarks.md.
 ``python benchmarks/pairs.py --small``: a few seconds, nothing written.
@@ -28,7 +28,7 @@ WANTED = 20
 
 
 def samples(count: int, n: int, levels: int | None) -> np.ndarray:
-    """Drawn samples without ties, or with a number of distinct values."""
+    """Draw samples without ties, or with ``levels`` distinct values."""
     rng = np.random.default_rng(n + count)
     if levels is not None:
         return rng.integers(0, levels, (count, n)).astype(float)
@@ -36,14 +36,14 @@ def samples(count: int, n: int, levels: int | None) -> np.ndarray:
 
 
 def ours(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
-    """A tile from prepared samples, as a worker computes it."""
+    """Compute a tile from prepared samples, as a worker does."""
     kernel = Kendall(ties="b")
     A, B = kernel.prepare(X), kernel.prepare(Y)
     return lambda: kernel.tile(A, B)
 
 
 def hyper_corr(X: np.ndarray, ties: bool) -> Callable[[], object]:
-    """The variant that spares what can be spared: x sorted once, y ordered by it, no p-value."""
+    """Use the fastest variant of hyper-corr: x sorted once, y ordered by it, no p-value."""
     x = X[0]
     order = np.argsort(x, kind="stable")
     ordered, others = x[order], [np.ascontiguousarray(y[order]) for y in X[1:]]
@@ -58,7 +58,7 @@ def hyper_corr(X: np.ndarray, ties: bool) -> Callable[[], object]:
 
 
 def signs(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
-    """Explicit sign vectors and one matrix product in single precision."""
+    """Multiply explicit sign vectors in single precision."""
     left, right = np.triu_indices(X.shape[1], 1)
 
     def vectors(Z: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def signs(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
 
 
 def measure(n: int, levels: int | None, rounds: int, shrink: int) -> dict[str, float]:
-    """Seconds a pair of every way."""
+    """Seconds per pair of each package."""
     side, pairs = max(4, TILE[n] // shrink), max(4, PEER_PAIRS[n] // shrink)
     X, Y = samples(side, n, levels), samples(side, n, levels)
     peer = samples(pairs + 1, n, levels)

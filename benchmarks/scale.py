@@ -1,11 +1,11 @@
-"""Where the limit lies: costs measured here, and runs of 10, 100 and 1,000 workers simulated from them.
+"""What limits 10, 100 and 1,000 workers: runs simulated from costs that are measured here.
 
 ``python benchmarks/scale.py``: measures, simulates, and writes the table and the picture of ``docs/scale.md``.
 ``python benchmarks/scale.py --small``: a few seconds, nothing written.
 
-Measured: seconds a pair of samples, what the scheduler and the client take for a task, and what marking a tile takes.
-Assumed, because there is no such place here: how much a shared store moves a second. Every event of a run is played
-through: a worker asks for a tile, the scheduler and the client serve one task after the other, and the store is shared.
+Measured: seconds per pair of samples, per task in the scheduler and the client, and per row of checksums.
+Assumed: the bandwidth of shared storage. The simulation follows every event of a run: a worker asks for a tile, the
+scheduler and the client serve one task after the other, and all workers share the store.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from distkern.store.grid import Grid
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
 
 SHARED = 1e9
-"""Bytes a second that a shared file system moves for all workers together; assumed."""
+"""Assumed bandwidth of a shared file system for all workers together, in bytes per second."""
 
 OBJECTS = 5e7
-"""Bytes a second that object storage moves for each worker, however many there are; assumed."""
+"""Assumed bandwidth of object storage for each worker, in bytes per second, whatever the number of workers."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured, in seconds and bytes.
+    """Measured costs, in seconds and bytes.
 
     Parameters
     ----------
     tile
-        Seconds of computing a tile, by its sides.
+        Seconds to compute a tile, by its numbers of rows and columns.
     hand_out
-        Seconds of the scheduler and the client for a task, which they do one after the other.
+        Seconds per task in the scheduler and the client, which serve one task after the other.
     mark
-        Seconds of the client for marking a row of tiles.
+        Seconds of the client to store the checksums of a row of tiles.
     prepared
-        Bytes of a prepared sample.
+        Bytes per prepared sample.
     entry
-        Bytes of a stored entry.
+        Bytes per stored entry.
     """
 
     tile: TileSeconds
@@ -64,7 +64,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A simulated run: tiles, seconds from start to end, and for how much of them something was busy."""
+    """A simulated run: its tiles, its seconds, and fractions of that time in which each part was busy."""
 
     side: int
     tiles: int
@@ -84,7 +84,7 @@ def measured(genes: int, small: bool) -> Costs:
     tile = measure(kernel, prepared)
     with (
         LocalCluster(n_workers=1, threads_per_worker=16, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,  # as many tasks under way as many workers would have
+        Client(cluster) as client,  # as many concurrent tasks as many workers would have
     ):
         pool, count = Dask(client), 100 if small else 3_000
         list(pool.map(nothing, range(20)))
@@ -95,7 +95,7 @@ def measured(genes: int, small: bool) -> Costs:
 
 
 def seconds_of_marking(rows: int) -> float:
-    """Read, merge and write rows of a thousand marks, as the client does when receipts arrive."""
+    """Seconds to read, merge and write a row of a thousand checksums, as the client does when receipts arrive."""
     from distkern import compute_gram
     from distkern.store.tiles import GramStore
 
@@ -106,24 +106,24 @@ def seconds_of_marking(rows: int) -> float:
         marks = store.read("marks")
         began = time.perf_counter()
         for row in range(rows):
-            store.mark(marks, row % len(marks))
+            store.add_checksums(marks, row % len(marks))
         return (time.perf_counter() - began) / rows
 
 
 def simulate(costs: Costs, m: int, workers: int, bandwidth: float, shared: bool) -> Outcome:
-    """Play a run through: who waits for whom."""
+    """Simulate a run event by event."""
     side = choose_side(costs.tile, (m, m), True, workers)
     grid = Grid(m, m, side, True)
     computing = costs.tile.of_tile(side, side)
     moved = 2 * side * costs.prepared + side * side * costs.entry
     free = [(0.0, worker) for worker in range(workers)]
-    serving = costs.hand_out + costs.mark  # the scheduler and the client, one task after the other
+    serving = costs.hand_out + costs.mark  # one task after the other
     scheduler = store = ended = 0.0
     for _ in range(grid.count):
         asked, worker = heapq.heappop(free)
         scheduler = max(scheduler, asked) + serving
         if shared:
-            store = max(store, scheduler) + moved / bandwidth  # the store serves one after the other
+            store = max(store, scheduler) + moved / bandwidth  # the store serves one worker after the other
             finished = max(store, scheduler) + computing
         else:
             finished = scheduler + moved / bandwidth + computing

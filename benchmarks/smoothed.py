@@ -1,4 +1,4 @@
-"""The exact smoothed kernel against one large matrix product of the same size, one thread.
+"""Speed of the exact smoothed kernel relative to a matrix product of the same size, on one thread.
 
 ``python benchmarks/smoothed.py``: all noises, and the table in docs/benchmarks.md.
 ``python benchmarks/smoothed.py --small``: a few seconds, nothing written.

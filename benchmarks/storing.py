@@ -1,4 +1,4 @@
-"""What compression saves, and what storing costs beside computing: the figures in docs/format.md and gram/layout.py.
+"""Compression ratios of tiles, and the time to store a tile relative to computing it.
 
 ``python benchmarks/storing.py``: all sizes, written to docs/benchmarks.md.
 ``python benchmarks/storing.py --small``: a few seconds, nothing written.
@@ -34,14 +34,14 @@ CODECS: dict[str, Blosc | Zstd] = {
 
 
 def cohort(m: int, n: int, ties: bool) -> np.ndarray:
-    """Samples around one factor, as expression values are; with ties, rounded to some twenty levels."""
+    """Simulate expression values with one factor; with ties, rounded to about twenty levels."""
     rng = np.random.default_rng(n)
     X = np.outer(rng.normal(size=m), rng.normal(0, 0.5, n)) + rng.normal(size=n) + rng.normal(size=(m, n))
     return np.floor(3 * X) if ties else X
 
 
 def tiles(small: bool) -> dict[str, np.ndarray]:
-    """One tile of each kind, off the diagonal, as it is stored."""
+    """One off-diagonal tile of each kind, with its stored type."""
     sides = {100: 60, 300: 40} if small else {100: 1_000, 1_000: 700, 20_000: 150}
     found = {}
     for n, side in sides.items():
@@ -56,7 +56,7 @@ def tiles(small: bool) -> dict[str, np.ndarray]:
 
 
 def speeds(tile: np.ndarray, rounds: int) -> list[str]:
-    """A cell for each codec: how many times smaller, and MB/s of writing and of reading."""
+    """A cell for each codec: compression ratio, and MB/s of writing and reading."""
     packed = {name: codec.encode(tile) for name, codec in CODECS.items()}
 
     def writing(codec: Blosc | Zstd) -> Callable[[], object]:
@@ -75,7 +75,7 @@ def speeds(tile: np.ndarray, rounds: int) -> list[str]:
 
 
 def storing(n: int, m: int, tile: int, ties: bool, rounds: int) -> list[str]:
-    """Seconds of a tile's task beside those of writing, and of reading it again, on this disk."""
+    """Seconds of the task of a tile, of storing the tile, and of reading its samples, on this disk."""
     X = cohort(m, n, ties)
     with tempfile.TemporaryDirectory() as folder:
         compute_gram(Kendall(), X, store=f"{folder}/k.zarr", tile=tile, executor="serial", progress=False)  # compiles
@@ -83,13 +83,13 @@ def storing(n: int, m: int, tile: int, ties: bool, rounds: int) -> list[str]:
         run = gram.info()["runs"][0]
         store = GramStore.opened(f"{folder}/k.zarr")
         values = store.read_tile(0, 1)
-        marks = store.marks(refresh=True)
+        marks = store.checksums(refresh=True)
         seconds: dict[str, list[float]] = {"store": [], "read": []}
         for _ in range(rounds):
             began = time.perf_counter()
-            store.still_there()
+            store.refuse_if_changed()
             store.write_tile(0, 1, values)
-            store.mark(marks, 0)
+            store.add_checksums(marks, 0)
             stored = time.perf_counter()
             for block in (0, 1):
                 store.rows.read(block)

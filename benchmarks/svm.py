@@ -1,7 +1,7 @@
-"""Support vector machines on a stored Gram matrix, beside scikit-learn's SVC reading the same store.
+"""Support vector machines on a stored Gram matrix, compared with scikit-learn's SVC on the same store.
 
 ``python benchmarks/svm.py``: 4,000 and 10,000 samples, and nested cross-validation; tables in docs/benchmarks.md.
-``python benchmarks/svm.py --large``: 40,000 samples in single precision on workers of 1 GiB, too.
+``python benchmarks/svm.py --large``: also 40,000 samples in single precision on workers of 1 GiB.
 ``python benchmarks/svm.py --small``: a few seconds, nothing written.
 """
 
@@ -30,13 +30,13 @@ from distkern.learners.selection import GRID
 
 PENALTIES = (1.0, 100.0)
 SHARE = 5
-"""The small budget is this part of the matrix."""
+"""The small memory budget is the size of the matrix divided by this."""
 KERNEL = Gaussian(sigma=3.0)
 TILE = 500
 
 
 def cohort(samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes that overlap: a fourth of the samples are on the wrong side of the best border."""
+    """Simulate two overlapping classes: the best linear boundary misclassifies a quarter of the samples."""
     rng = np.random.default_rng(0)
     y = np.arange(samples) % 2
     X = rng.normal(size=(samples, 10))
@@ -45,7 +45,7 @@ def cohort(samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def forget(store: Path) -> bool:
-    """Ask the system to drop the pages of a store from its cache; whether it can be asked."""
+    """Ask the system to drop the pages of a store from its cache; return whether it supports this."""
     if not hasattr(os, "posix_fadvise"):
         return False
     for path in store.rglob("*"):
@@ -58,7 +58,7 @@ def forget(store: Path) -> bool:
 
 
 def fit(who: str, gram: Any, y: np.ndarray, C: float) -> Any:
-    """Fit scikit-learn's ("theirs"), ours with room for the matrix ("ours"), or with a part of that ("little")."""
+    """Fit scikit-learn ("theirs"), distkern with memory for the matrix ("ours"), or with a part of it ("little")."""
     whole = 8 * len(gram) ** 2
     if who == "theirs":
         return SVC(kernel="precomputed", C=C).fit(gram.to_numpy(max_bytes=whole), y)
@@ -67,13 +67,13 @@ def fit(who: str, gram: Any, y: np.ndarray, C: float) -> Any:
 
 
 def above_rest(who: str, store: Path, C: float) -> int:
-    """Most bytes of a fit above what the process held before, in a process of its own that has fitted a small one."""
+    """Peak memory of a fit above the start, in bytes, in a new process that has already fitted a small model."""
     command = [sys.executable, __file__, "--memory", who, "--store", str(store), "--penalty", str(C)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def memory_of(who: str, store: str, C: float) -> int:
-    """What `above_rest` asks of a process."""
+    """Measure the memory of a fit in this process, for `above_rest`."""
     gram = open_gram(store)
     y = np.arange(len(gram)) % 2
     few = np.arange(0, len(gram), max(1, len(gram) // 300))
@@ -86,14 +86,14 @@ def memory_of(who: str, store: str, C: float) -> int:
 
 
 def objective_of(model: SVC, K: np.ndarray) -> float:
-    """Dual objective of libsvm's solution."""
+    """Dual objective of the solution of libsvm."""
     c = np.zeros(len(K))
     c[model.support_] = model.dual_coef_[0]
     return float(0.5 * c @ K @ c - np.abs(c).sum())
 
 
 def side_by_side(samples: int, rounds: int, penalties: tuple[float, ...] = PENALTIES) -> list[list[str]]:
-    """Seconds of both, with the store not in the system's cache: a budget larger than the matrix, and a small one."""
+    """Compare both with an empty system cache: with memory for the matrix, and with a small budget."""
     X, y = cohort(samples)
     whole = 8 * samples**2
     rows = []
@@ -130,7 +130,7 @@ def side_by_side(samples: int, rounds: int, penalties: tuple[float, ...] = PENAL
 
 
 def nested(samples: int, folds: int) -> list[str]:
-    """Seconds of nested cross-validation over a grid of C, on a matrix in memory."""
+    """Time nested cross-validation over a grid of C, on a matrix in memory."""
     X, y = cohort(samples)
     K = KERNEL(X)
     options = {"outer": folds, "inner": folds, "repeats": 1}
@@ -153,7 +153,7 @@ def nested(samples: int, folds: int) -> list[str]:
 
 
 def large(samples: int, limit: int) -> list[list[str]]:
-    """A matrix in single precision that no worker could hold, and this process neither."""
+    """Fit a matrix in single precision that fits neither in a worker nor in this process."""
     X, y = cohort(samples)
     rows = []
     with tempfile.TemporaryDirectory() as folder, local_client(2, 2**30) as client:

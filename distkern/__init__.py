@@ -71,7 +71,7 @@ _HOMES = {
     "distkern.learners.ranker_search": ("MLSRRankerCV",),
     "distkern.learners.ranking": ("LSRRanker", "MLSRRanker"),
     "distkern.learners.ridge": ("KernelRidge",),
-    "distkern.learners.cluster": ("KernelKMeans",),
+    "distkern.learners.kmeans": ("KernelKMeans",),
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
     "distkern.learners.mixture": ("MallowsMixture",),

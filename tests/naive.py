@@ -1,4 +1,4 @@
-"""The second voice of every kernel: double loops transcribed from the formulas, nothing clever, no NumPy arithmetic."""
+"""Naive twins of the kernels and solvers: loops transcribed from the formulas, without NumPy arithmetic."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 
 
 def direction(x, i, j):
-    """1 if feature i lies above feature j, −1 below, 0 tied; works for infinite values too."""
+    """1 if feature i is larger than feature j, −1 if smaller, 0 if tied; also for infinite values."""
     return int(x[i] > x[j]) - int(x[i] < x[j])
 
 
@@ -39,7 +39,7 @@ def kendall(x, y, ties="zero"):
 
 
 def mallows(x, y, lam, scaled=False, ties="embedding"):
-    """The distance is summed pair by pair: 1 where discordant, p where tied in exactly one sample."""
+    """exp(−λ d), with d a sum over pairs: 1 if discordant, 1/4 or 1/2 if tied in exactly one sample."""
     _, discordant, x_only, y_only, _ = pair_counts(x, y)
     penalty = {"embedding": 0.25, "kemeny": 0.5}[ties]
     distance = discordant + penalty * (x_only + y_only)
@@ -63,7 +63,7 @@ def matrix(kernel, X, Y, **params):
     return [[kernel(list(x), list(y), **params) for y in Y] for x in X]
 
 
-# Partial rankings: NaN is not observed -----------------------------------------------------------------------------
+# Partial rankings; NaN is not observed -----------------------------------------------------------------------------
 
 
 def is_observed(value):
@@ -71,7 +71,7 @@ def is_observed(value):
 
 
 def compatible(x, kind):
-    """Every total ranking (a rank for each item, larger = preferred) that agrees with a partial one."""
+    """All total rankings (a rank for each item, larger = preferred) that agree with a partial ranking."""
     n = len(x)
     for ranks in permutations(range(n)):
         for i, j in permutations(range(n), 2):
@@ -84,7 +84,7 @@ def compatible(x, kind):
 
 
 def partial_kendall_by_enumeration(x, y, kind_x, kind_y):
-    """The definition: the exact mean over all pairs of compatible rankings."""
+    """The definition: exact mean over all pairs of compatible rankings."""
     pairs = [(ranks_x, ranks_y) for ranks_x in compatible(x, kind_x) for ranks_y in compatible(y, kind_y)]
     total = sum(concordant - discordant for concordant, discordant, *_ in (pair_counts(a, b) for a, b in pairs))
     return Fraction(total, len(pairs) * math.comb(len(x), 2))
@@ -105,7 +105,7 @@ def expected_direction(x, i, j, kind):
 
 
 def partial_kendall(x, y, kind_x, kind_y):
-    """Exact, from a table of all pairs of items."""
+    """Exact value from the expected directions of all pairs of items."""
     total = sum(
         expected_direction(x, i, j, kind_x) * expected_direction(y, i, j, kind_y)
         for i, j in combinations(range(len(x)), 2)
@@ -124,13 +124,13 @@ def partial_mallows(x, y, lam, kind_x, kind_y):
 
 
 def rank_span(x, i):
-    """Ranks from 1, the largest value, on that feature i can take when the ties of x are broken."""
+    """Ranks, 1 for the largest value, that feature i can have when the ties of x are broken."""
     above = sum(1 for value in x if value > x[i])
     return range(above + 1, above + 1 + sum(1 for value in x if value == x[i]))
 
 
 def equal_rank(x, y):
-    """Σ over features and ranks of the chance that both random tie-breaks put the feature on that rank."""
+    """Σ over features and ranks of the probability that the feature has that rank in x and y, ties broken at random."""
     total = Fraction(0)
     for i in range(len(x)):
         spans = rank_span(x, i), rank_span(y, i)
@@ -157,14 +157,14 @@ def diffusion_shares(n, beta):
 
 
 def diffusion(x, y, beta):
-    """The share of the ranking of x when diffusion starts in the ranking of y, whose items are first renamed."""
+    """Probability of the ranking of x after diffusion from the ranking of y, with the items renumbered by y."""
     items = sorted(range(len(x)), key=lambda i: y[i])
     renamed = [x[i] for i in items]
     return diffusion_shares(len(x), beta)[tuple(sum(1 for v in renamed if v < value) for value in renamed)]
 
 
 def mean_over_span(x, i, values):
-    """Mean of ``values``, one for each rank, over the ranks that feature i can take."""
+    """Mean of ``values``, one for each rank, over the ranks that feature i can have."""
     span = rank_span(x, i)
     return sum(values[r - 1] for r in span) / len(span)
 
@@ -204,7 +204,7 @@ def tau_b(x, y):
 
 
 def chance_of_concordance(x, y, alternative="two-sided"):
-    """Share of all orderings of y whose S is as far out as that of x and y."""
+    """Fraction of all orderings of y whose S is at least as extreme as that of x and y."""
     concordant, discordant, *_ = pair_counts(x, y)
     shares = []
     for shuffled in permutations(y):
@@ -227,7 +227,7 @@ def variance_of_concordance(x, y):
 
 
 def expected_sign(t, noise, first, second):
-    """Odd in t; ``first`` and ``second`` are the windows of the two items."""
+    """E sgn(t + ε − ε'), odd in t; ``first`` and ``second`` are the windows of the two items."""
     if t < 0:
         return -expected_sign(-t, noise, first, second)
     if first == second == 0:
@@ -265,11 +265,11 @@ def mean_kendall(copies_x, copies_y, skip_same=False):
     return math.fsum(values) / len(values)
 
 
-# Fisher's discriminant: sums over samples, and elimination with pivots --------------------------------------------
+# Fisher's discriminant: sums over samples, and Gaussian elimination --------------------------------------------
 
 
 def solve(A, b):
-    """Gauss's elimination."""
+    """Gaussian elimination with pivots."""
     n, rows = len(b), [[*row, value] for row, value in zip(A, b, strict=True)]
     for k in range(n):
         pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
@@ -298,7 +298,7 @@ def fisher_system(K, y, mu):
 
 
 def fisher(K, y, mu):
-    """α of two classes."""
+    """α for two classes."""
     N, means = fisher_system(K, y, mu)
     first, second = (means[label] for label in sorted(means))
     return solve(N, [b - a for a, b in zip(first, second, strict=True)])
@@ -308,7 +308,7 @@ def fisher(K, y, mu):
 
 
 def multiscale_system(grams, weights, lam, y):
-    """Matrix and right-hand side of the paper's block system (7) for α of every kernel, one below the other."""
+    """Matrix and right-hand side of the block system (7) of the paper, for the stacked α of all kernels."""
     m, count = len(y), len(grams)
     D = [[m * (i == j) - 1 for j in range(m)] for i in range(m)]
     A = [[0.0] * (count * m) for _ in range(count * m)]
@@ -323,7 +323,7 @@ def multiscale_system(grams, weights, lam, y):
 
 
 def mean_over_pairs(y, f, error):
-    """The mean over all pairs of samples of an error of (y_i − y_j) − (f_i − f_j)."""
+    """Mean over all pairs of samples of the error of (y_i − y_j) − (f_i − f_j)."""
     m = len(y)
     return math.fsum(error((y[i] - y[j]) - (f[i] - f[j])) for i in range(m) for j in range(m)) / m**2
 
@@ -335,7 +335,7 @@ def ranking_error(y, f):
 
 
 def losing_pairs(y, f, groups, loss):
-    """The mean of loss(1 − (f_i − f_j)), where positive, over pairs of one group with y_i > y_j; their number."""
+    """Mean of loss(1 − (f_i − f_j)), where positive, over pairs of one group with y_i > y_j; number of these pairs."""
     m = len(y)
     pairs = [(i, j) for i in range(m) for j in range(m) if y[i] > y[j] and groups[i] == groups[j]]
     total = math.fsum(loss(1 - (f[i] - f[j])) for i, j in pairs if 1 - (f[i] - f[j]) > 0)

@@ -1,4 +1,4 @@
-"""What hypothesis draws: samples with and without ties, grids, data that break floating point."""
+"""Hypothesis strategies: samples with and without ties, grids of tiles, partial rankings, and bags."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -27,13 +27,13 @@ finite_cohort = st.one_of(cohorts(tied_values), cohorts(finite_values))
 
 @st.composite
 def grids(draw):
-    """Rows, columns, side and symmetry of a matrix cut into tiles."""
+    """Rows, columns, tile size and symmetry of a tiled matrix."""
     rows, symmetric = draw(st.integers(1, 30)), draw(st.booleans())
     return rows, rows if symmetric else draw(st.integers(1, 30)), draw(st.integers(1, 12)), symmetric
 
 
 def with_gaps(X):
-    """Leave some values unobserved, by a rule: −2 of the tied values, and a fifth of all others."""
+    """Replace some values by NaN: −2 among tied values, and a fifth of all others."""
     finite = np.where(np.isfinite(X), X, 0.0)
     return np.where(np.floor(finite) % 5 == 3, np.nan, X)
 
@@ -49,7 +49,7 @@ def partial_cohorts(draw, max_samples=5, max_items=7):
 
 @st.composite
 def bag_rows(draw):
-    """Rows of bags of one to four weighted points in one or two dimensions, some of them copies of each other."""
+    """Rows of bags of one to four weighted points in one or two dimensions; some points are equal."""
     d, sizes = draw(st.integers(1, 2)), draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
     numbers = draw(st.sampled_from([st.integers(-2, 2).map(float), st.floats(-3, 3).map(lambda x: round(x, 3))]))
     points = [

@@ -1,4 +1,4 @@
-"""Relative links lead to existing files and headings; the design pages name existing modules and floors."""
+"""Links lead to files and headings that exist; pages on the design name modules and floors that exist."""
 
 import json
 import re

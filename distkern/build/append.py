@@ -1,9 +1,9 @@
-"""A cohort grows: samples are added to a store, and only what they bring is computed."""
+"""Add samples to a store; only the rows and columns of the new samples are computed."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,10 +13,10 @@ from distkern.build.compute import await_workers
 from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
 from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, refuse_full_disk
 from distkern.build.schedule import fill
-from distkern.build.validate import distinct, look
+from distkern.build.validate import distinct, validated_digests
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
 from distkern.core.sentences import Argument, Call, OptionalPart, SameCall
-from distkern.core.typing import Array, Indices, Spec
+from distkern.core.typing import Array, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
@@ -32,24 +32,25 @@ from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
 from distkern.store.grid import Grid
+from distkern.store.layout import AxisSamples
+from distkern.store.manifest import CohortVersion, Manifest, TrueEntries
 from distkern.store.tiles import GramStore
-from distkern.store.true_entries import as_sample, sample_in
 
 
 @dataclass(frozen=True)
 class Added:
-    """Samples to add, as the store sees them.
+    """Samples to add to a store.
 
     Parameters
     ----------
     source
-        Where to read those that are computed.
+        Reads the samples that are to be computed.
     ids
-        Names of all samples, those that are stored included.
+        Names of all samples, stored and added.
     digests
-        Digests of those that are computed.
+        Digests of the samples that are to be computed.
     index
-        Which computed sample each added one equals; None where each is computed.
+        The computed sample that each added sample equals; None where each is computed.
     all_digests
         Digests of all added samples.
     """
@@ -119,8 +120,8 @@ def append_gram(
            [ 0.333, -0.333,  1.   ]])
     """
     store = GramStore.opened(gram.path if isinstance(gram, StoredGram) else gram)
-    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else from_spec(store.meta["kernel"])
-    if kernel.stored().spec() != store.meta["stored"]:
+    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else from_spec(store.manifest.kernel)
+    if kernel.stored().spec() != store.manifest.stored:
         raise StoreMismatchError(
             "{store!r} was replaced by a store of another kernel: {reopen}repeat {again}",
             store=store.path,
@@ -132,23 +133,22 @@ def append_gram(
     await_workers(pool, listener)
     known = known_features(store)
     source = as_source(X, ids=ids).like(*known, "the cohort of new samples").widened(known[0])
-    complete = np.count_nonzero(store.marks(refresh=True)) == store.grid.count
-    before = store.generations[-1 if complete or len(store.generations) == 1 else -2]
+    complete = np.count_nonzero(store.checksums(refresh=True)) == store.grid.count
+    versions = store.manifest.versions
+    before = versions[-1 if complete or len(versions) == 1 else -2]
     added = _compared(store, before, kernel, source)
     if complete and _are_the_last(store, source, added):
         return handle_of(store, kernel, None if executor is None else pool)
     if complete:
         _refuse_taken_names(store, added)
-        _refuse_lost_samples(store, len(store.generations))
+        _refuse_lost_samples(store, len(versions))
         grown = _grown(store, added)
         _refuse_what_cannot_fit(store, grown, pool, added.source, limit)
-        if "error_sample" in store.meta:
-            grown["error_sample"] = _more_true_entries(store, added)
-        larger = store.grow(grown, added.ids, *_whole(store, added))
+        larger = store.grow(_with_true_entries(grown, store, added), _all_rows(store, added))
         if larger is None:  # another client was faster
             return append_gram(gram, X, ids=ids, executor=executor, memory_limit=memory_limit, progress=progress)
         store = larger
-    elif not np.array_equal(store.rows.all_digests()[before["samples"][0] :], added.all_digests):
+    elif not np.array_equal(store.rows.all_digests()[before.samples[0] :], added.all_digests):
         raise StoreError(
             f"{store.path!r} is not complete, and samples are added to a complete one: let the call end that fills it, "
             "or run it again if it was interrupted, which goes on where it stopped; then run this one again"
@@ -158,21 +158,21 @@ def append_gram(
             f"{store.path!r} is growing by the same samples under other names: give those that it was given"
         )
     else:
-        _refuse_lost_samples(store, len(store.generations) - 1)
-        _refuse_what_cannot_fit(store, store.meta, pool, added.source, limit)
+        _refuse_lost_samples(store, len(versions) - 1)
+        _refuse_what_cannot_fit(store, store.manifest, pool, added.source, limit)
     store.sweep()
     if len(added.digests):
-        fill(store, {"rows": added.source}, pool, listener, before["shape"][0], limit)
+        fill(store, kernel.stored(), {"rows": added.source}, pool, listener, before.shape[0], limit)
     return handle_of(store, kernel, None if executor is None else pool)
 
 
-def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) -> Added:
+def _compared(store: GramStore, before: CohortVersion, kernel: Kernel, source: Source) -> Added:
     """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
-    first, samples = before["shape"][0], before["samples"][0]
+    first, samples = before.shape[0], before.samples[0]
     names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
-    digests, filled = look(from_spec(store.meta["kernel"]), source, names)
-    if kernel.spec() != store.meta["kernel"]:
-        look(kernel, source, names)  # the samples must be ones that both are defined for
+    digests, filled = validated_digests(from_spec(store.manifest.kernel), source, names)
+    if kernel.spec() != store.manifest.kernel:
+        validated_digests(kernel, source, names)  # the samples must be ones that both are defined for
     _refuse_fuller(store, filled, names)
     whole = (*store.rows.ids[:samples], *names)
     if store.rows.index is None:
@@ -184,9 +184,9 @@ def _compared(store: GramStore, before: Spec, kernel: Kernel, source: Source) ->
 
 def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
     """Whether these very samples were the last ones to be added: the call is repeated, and nothing is left to do."""
-    if len(store.generations) == 1:
+    if not store.manifest.has_grown:
         return False
-    first = store.generations[-2]["samples"][0]
+    first = store.manifest.earlier_versions[-1].samples[0]
     named = source.ids is None or store.rows.ids[first:] == source.ids
     return named and np.array_equal(store.rows.all_digests()[first:], added.all_digests)
 
@@ -201,24 +201,25 @@ def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) ->
         )
 
 
-def _refuse_lost_samples(store: GramStore, generation: int) -> None:
+def _refuse_lost_samples(store: GramStore, version: int) -> None:
     """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
-    if any(store.samples(side).missing(generation) for side in store.sides):
+    if any(store.samples(axis).missing(version) for axis in store.axes):
         raise StoreError(
             "what was prepared of some samples of {store!r} is lost: run {call} with the same kernel and all "
             "{samples:,} samples in it, which prepares them again; then repeat {again}",
             store=store.path,
             call=Call("compute_gram"),
-            samples=store.meta["samples"][0],
+            samples=store.manifest.samples[0],
             again=SameCall(),
         )
 
 
-def _whole(store: GramStore, added: Added) -> tuple[Array, Array | None]:
-    """Digests of all computed row samples, stored and added, and where samples repeat which of them each equals."""
+def _all_rows(store: GramStore, added: Added) -> AxisSamples:
+    """All row samples, stored and added."""
     digests = np.concatenate([store.rows.digests(0, store.grid.rows), added.digests])
-    known = store.rows.index
-    return digests, None if known is None or added.index is None else np.concatenate([known, added.index])
+    index = store.rows.index
+    whole = None if index is None or added.index is None else np.concatenate([index, added.index])
+    return AxisSamples(added.ids, digests, whole)
 
 
 def _refuse_taken_names(store: GramStore, added: Added) -> None:
@@ -234,59 +235,65 @@ def _refuse_taken_names(store: GramStore, added: Added) -> None:
         known.add(name)
 
 
-def _grown(store: GramStore, added: Added) -> Spec:
-    """State what changes in the plan."""
-    meta, grid, new = store.meta, store.grid, len(added.digests)
+def _grown(store: GramStore, added: Added) -> Manifest:
+    """Make the manifest of the grown store, but for its true entries."""
+    manifest, grid, new, more = store.manifest, store.grid, len(added.digests), len(added.all_digests)
     rows, cols = grid.rows + new, grid.cols + (new if grid.symmetric else 0)
-    more = len(added.all_digests)
+    samples = manifest.samples[0] + more, manifest.samples[1] + (more if grid.symmetric else 0)
     larger = Grid(rows, cols, grid.side, grid.symmetric)
-    item, stored = np.dtype(meta["dtype"]).itemsize, from_spec(meta["stored"])
+    item, prepared, n = np.dtype(manifest.dtype).itemsize, manifest.sample_bytes, manifest.n_features
     a, b = min(grid.side, rows), min(grid.side, cols)
-    prepared = store.rows.bytes_of_sample()
     every = np.concatenate([store.rows.all_digests(), added.all_digests])
-    return {
-        "shape": [rows, cols],
-        "samples": [meta["samples"][0] + more, meta["samples"][1] + (more if grid.symmetric else 0)],
-        "tiles": larger.count,
-        "fingerprint": meta["fingerprint"] | {"rows": fingerprint(every, meta["n_features"])},
-        "bytes_stored": bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
-        "bytes_per_task": bytes_of_task(stored, a, b, meta["n_features"], prepared, item),
-        "seconds": meta["seconds"] * larger.entries / grid.entries,
-    }
+    return manifest.grown(
+        CohortVersion((rows, cols), samples),
+        fingerprint=manifest.fingerprint | {"rows": fingerprint(every, n)},
+        bytes_stored=bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
+        bytes_per_task=bytes_of_task(from_spec(manifest.stored), a, b, n, prepared, item),
+    )
 
 
-def _more_true_entries(store: GramStore, added: Added) -> Spec:
-    """The true entries of the grown cohort: those whose draw moves to a pair with a new sample are computed."""
-    samples, index = store.meta["samples"][0], store.rows.index
+def _with_true_entries(grown: Manifest, store: GramStore, added: Added) -> Manifest:
+    """Bring the true entries up to date, where the store has some."""
+    columns = store.manifest.landmark_columns
+    if columns is None:
+        return grown
+    seed = (store.manifest.landmarks or {}).get("seed", 0)
+    entries = _more_true_entries(store, added, columns.true_entries, seed)
+    return replace(grown, landmark_columns=replace(columns, true_entries=entries))
+
+
+def _more_true_entries(store: GramStore, added: Added, stored: TrueEntries, seed: int) -> TrueEntries:
+    """Compute the true entries of the grown cohort whose draw moves to a pair with a new sample; keep the others."""
+    samples, index = store.manifest.samples[0], store.rows.index
     every = samples + len(added.all_digests)
     computed = np.arange(every) if index is None or added.index is None else np.concatenate([index, added.index])
-    known, held = sample_in(store.path, store.meta["error_sample"])
-    entries = len(held) or ENTRIES  # one sample has no pair
-    pairs, values = drawn_pairs(store.meta["landmarks"].get("seed", 0), every, entries), np.empty(entries)
+    known_pairs, known_values = stored.arrays(store.path)
+    entries = len(known_values) or ENTRIES  # one sample has no pair
+    pairs, values = drawn_pairs(seed, every, entries), np.empty(entries)
     kept, moved = (np.flatnonzero(some) for some in (pairs[1] < samples, pairs[1] >= samples))
-    pairs[:, kept], values[kept] = known[:, kept], held[kept]
+    pairs[:, kept], values[kept] = known_pairs[:, kept], known_values[kept]
     moved = moved[np.argsort(computed[pairs[0, moved]], kind="stable")]  # so that few stored blocks are read twice
-    grown = _Grown(store, added.source)
+    grown = _GrownSamples(store, added.source)
     values[moved] = pair_values(grown.kernel, pairs[:, moved], moved, lambda some: grown.prepared(computed[some]))
-    return as_sample(pairs, values)
+    return TrueEntries.of(pairs, values)
 
 
-class _Grown:
-    """The computed samples of a store and, numbered after them, those that are added; holds four blocks at most."""
+class _GrownSamples:
+    """The computed samples of a store and, numbered after them, the added ones; at most four blocks are cached."""
 
     def __init__(self, store: GramStore, source: Source) -> None:
-        self.kernel = from_spec(store.meta["stored"])
+        self.kernel = from_spec(store.manifest.stored)
         self._samples = store.rows
-        self._read = source.read_sparse if store.meta["sparse"] else source.read
+        self._read = source.read_sparse if store.manifest.sparse else source.read
         self._block = lru_cache(maxsize=4)(partial(prepared_block, store, "rows"))
 
-    def prepared(self, places: Indices) -> Prepared:
-        """Some of them, prepared."""
-        samples, blocks = self._samples, places // self._samples.block
-        blocks[places >= samples.count] = -1
+    def prepared(self, computed: Indices) -> Prepared:
+        """Some of the samples, prepared."""
+        samples, blocks = self._samples, computed // self._samples.block
+        blocks[computed >= samples.count] = -1
         order, parts = np.argsort(blocks, kind="stable"), []
         for block in np.unique(blocks):
-            some = places[blocks == block]
+            some = computed[blocks == block]
             if block < 0:
                 parts.append(self.kernel.prepare(self._read(some - samples.count)))
             else:
@@ -296,11 +303,13 @@ class _Grown:
         return Prepared({name: np.concatenate(arrays)[back] for name, arrays in whole.items()})
 
 
-def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, source: Source, limit: int | None) -> None:
-    side, prepared = min(store.grid.side, grown["shape"][0]), store.rows.bytes_of_sample()
-    works = [("a task", grown["bytes_per_task"], pool.memory_per_task(limit))]
+def _refuse_what_cannot_fit(
+    store: GramStore, grown: Manifest, pool: Executor, source: Source, limit: int | None
+) -> None:
+    side, prepared = min(grown.tile, grown.shape[0]), grown.sample_bytes
+    works = [("a task", grown.bytes_per_task, pool.memory_per_task(limit))]
     if pool.remote and not source.portable:
-        needed = bytes_of_preparing(side, store.meta["n_features"], prepared)
+        needed = bytes_of_preparing(side, grown.n_features, prepared)
         works.append(("preparing samples that lie in the memory of this process", needed, free_within(limit)))
     for work, needed, allowed in works:
         if needed > allowed:
@@ -314,4 +323,4 @@ def _refuse_what_cannot_fit(store: GramStore, grown: Spec, pool: Executor, sourc
                 allowed=readable_bytes(allowed),
                 memory_limit=Argument("memory_limit"),
             )
-    refuse_full_disk(grown["bytes_stored"] - store.meta["bytes_stored"], store.path)
+    refuse_full_disk(grown.bytes_stored - store.manifest.bytes_stored, store.path)

@@ -1,4 +1,4 @@
-"""From samples to a stored Gram matrix: plan, prepare, compute tiles, mark them done; and on from where it stopped."""
+"""From samples to a stored Gram matrix: validate, plan, prepare samples, compute tiles; or resume where it stopped."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from distkern.build.landmarks import Landmarks, asked_landmarks, at_landmarks, choose, planned, stand_ins, true_entries
-from distkern.build.plan import GramPlan, make_plan, refuse_full_disk
+from distkern.build.landmarks import landmark_job
+from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
-from distkern.build.validate import Job, inspect
+from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Listener, Progress
 from distkern.core.sentences import Argument, Call
@@ -23,8 +23,8 @@ from distkern.engine.resolve import resolve_executor
 from distkern.gram.base import StoredGram
 from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
-from distkern.store.addresses import place
-from distkern.store.location import exists
+from distkern.store.location import absolute_path, exists
+from distkern.store.manifest import GramPlan
 from distkern.store.tiles import GramStore
 
 
@@ -128,7 +128,7 @@ def compute_gram(
     """
     pool = resolve_executor(executor)
     listener = progress_listener(progress)
-    path = place(store)
+    path = absolute_path(store)
     there = exists(path)
     if there and not (resume or overwrite):
         raise StoreError(
@@ -138,42 +138,38 @@ def compute_gram(
             overwrite=Argument("overwrite", True),
         )
     opened = GramStore.opened(path) if there and not overwrite else None
-    collapsed = {side: opened.samples(side).index is not None for side in opened.sides} if opened else None
-    job = inspect(kernel, X, Y, ids, missing, collapsed)
-    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
+    collapsed = {axis: opened.samples(axis).index is not None for axis in opened.axes} if opened else None
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    to_choose = share_of(limit, 1) if opened is None else None
+    job = validate(kernel, X, Y, ids, missing, collapsed)
+    job = landmark_job(job, landmarks, landmark_choice, landmark_seed, to_choose)
     await_workers(pool, listener)
-    stored = None if opened is None else opened.meta["tile"]
-    prepared = opened is not None and not any(opened.samples(side).missing() for side in opened.sides)
-    known = {"chosen": opened is not None, "prepared": prepared}
-    plan = _plan(job, pool, memory_limit, dtype, stored or tile, asked=asked, **known)
+    prepared = opened is not None and not any(opened.samples(axis).missing() for axis in opened.axes)
+    given_tile = tile if opened is None else opened.manifest.tile
+    plan = _plan(job, pool, limit, dtype, given_tile, prepared=prepared)
     if opened is None:
         refuse_full_disk(plan.bytes_stored, path)
-        opened = _created(path, plan, job, asked, overwrite)
+        opened = _created(path, plan, job, overwrite)
     _refuse_mismatch(opened, plan, job)
-    if asked is not None:
-        job = at_landmarks(job, np.array(opened.meta["landmark_positions"]))
+    job = job.with_columns(opened.manifest.landmark_columns)
     opened.sweep()
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
-    fill(opened, {name: side.source for name, side in job.sides.items()}, pool, listener, limit=limit)
+    sources = {axis: samples.source for axis, samples in job.axes.items()}
+    fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit)
     return handle_of(opened, job.kernel, None if executor is None else pool)
 
 
 def await_workers(pool: Executor, listener: Listener) -> None:
-    """Wait for the first worker of a cluster, and say so: the memory of workers decides the plan."""
+    """Wait for the first worker of a cluster, and report it: the memory of workers decides the plan."""
     for waiting in pool.await_workers():
         listener(Progress("plan", 0, 1, waiting.reason))
 
 
-def _created(path: str, plan: GramPlan, job: Job, asked: Landmarks | None, overwrite: bool) -> GramStore:
-    """Lay out the store; where it is one at landmarks, choose them, and compute some true entries beside them."""
-    meta = plan.to_dict()
-    if asked is not None:
-        positions = choose(job, asked)
-        meta |= {"landmark_positions": positions.tolist(), "error_sample": true_entries(job, asked.seed)}
-        job = at_landmarks(job, positions)
-    axes = {name: side.stored() for name, side in job.sides.items()}
-    features = job.sides["rows"].source.features
-    return GramStore.create(path, meta, axes, features, job.sample.arrays, overwrite=overwrite)
+def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> GramStore:
+    """Choose the columns where they are to be chosen, and lay out the store."""
+    columns = job.choose_columns()
+    axes = {axis: samples.stored() for axis, samples in job.with_columns(columns).axes.items()}
+    features, prepared = job.axes["rows"].source.features, job.sample.arrays
+    return GramStore.create(path, plan, axes, features, prepared, landmark_columns=columns, overwrite=overwrite)
 
 
 def plan_gram(
@@ -213,36 +209,33 @@ def plan_gram(
     """
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number of 1 or more, not {workers!r}")
-    job = inspect(kernel, X, Y, None, missing)
-    asked = asked_landmarks(job, landmarks, landmark_choice, landmark_seed)
-    return _plan(job, resolve_executor(executor), memory_limit, dtype, tile, workers, asked)
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    job = validate(kernel, X, Y, None, missing)
+    job = landmark_job(job, landmarks, landmark_choice, landmark_seed, share_of(limit, 1))
+    return _plan(job, resolve_executor(executor), limit, dtype, tile, workers)
 
 
 def _plan(
     job: Job,
     pool: Executor,
-    memory_limit: int | str | None,
+    limit: int | None,
     dtype: str,
     tile: Any,
     workers: int | None = None,
-    asked: Landmarks | None = None,
-    chosen: bool = False,
     prepared: bool = False,
 ) -> GramPlan:
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    """Plan a job for an executor, or for a number of workers; ``prepared``: whether all samples are."""
     share = limit if workers is not None and limit is not None else pool.memory_per_task(limit)
     elsewhere = pool.remote or workers is not None
-    here = elsewhere and not prepared and not all(side.source.portable for side in job.sides.values())
-    computed = job if asked is None else at_landmarks(job, stand_ins(asked))
-    plan = make_plan(
-        computed,
+    here = elsewhere and not prepared and not all(samples.source.portable for samples in job.axes.values())
+    return make_plan(
+        job,
         dtype=_floating(dtype),
         tile=tile,
         workers=pool.workers if workers is None else workers,
         memory_per_task=share,
         memory_here=free_within(limit) if here else None,
     )
-    return plan if asked is None else planned(plan, job, asked, None if chosen else share_of(limit, 1))
 
 
 def _floating(dtype: Any) -> str:
@@ -257,7 +250,7 @@ def _floating(dtype: Any) -> str:
 
 def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
     """Refuse to mix two computations in one store."""
-    wanted, found = plan.identity(), {key: store.meta.get(key) for key in plan.identity()}
+    wanted, found = plan.identity(), store.manifest.identity()
     differing = [key for key in wanted if wanted[key] != found[key]]
     if set(differing) == {"fingerprint", "shape"}:
         _refuse_grown(store, plan, job)
@@ -269,26 +262,26 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
             details=details,
             overwrite=Argument("overwrite", True),
         )
-    for name, side in job.sides.items():
-        stored = store.samples(name).ids
-        if side.named and side.ids != stored:
-            first = next(k for k, pair in enumerate(zip(stored, side.ids, strict=True)) if pair[0] != pair[1])
+    for axis, samples in job.axes.items():
+        stored = store.samples(axis).ids
+        if samples.named and samples.ids != stored:
+            first = next(k for k, pair in enumerate(zip(stored, samples.ids, strict=True)) if pair[0] != pair[1])
             raise StoreMismatchError(
                 "{store!r} holds the same samples under other names (number {number} is {stored!r} there, {given!r} "
                 "here): give another path, or {overwrite} to replace it",
                 store=store.path,
                 number=first,
                 stored=stored[first],
-                given=side.ids[first],
+                given=samples.ids[first],
                 overwrite=Argument("overwrite", True),
             )
 
 
 def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
-    """Say so where the store holds the first ones of these samples, or these are the first ones that it holds."""
-    held, given = store.rows.digests(0, store.grid.rows), job.sides["rows"].digests
-    cols = store.meta["fingerprint"].get("cols") == plan.fingerprint.get("cols")
-    if cols and len(store.generations) > 1 and np.array_equal(held[: len(given)], given):
+    """Refuse, with advice, where the samples are the first of those in the store, or the other way round."""
+    stored, given = store.rows.digests(0, store.grid.rows), job.axes["rows"].digests
+    cols = store.manifest.fingerprint.get("cols") == plan.fingerprint.get("cols")
+    if cols and store.manifest.has_grown and np.array_equal(stored[: len(given)], given):
         raise StoreMismatchError(
             "{store!r} holds these {samples:,} samples and others that were added to them: open it, or, if adding was "
             "interrupted, run {call} again as before, which goes on from there",
@@ -296,12 +289,12 @@ def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
             samples=job.samples[0],
             call=Call("append_gram"),
         )
-    if cols and np.array_equal(given[: len(held)], held):
+    if cols and np.array_equal(given[: len(stored)], stored):
         raise StoreMismatchError(
             "{store!r} holds the first {stored:,} of these {samples:,} samples: add the others with {call}, or give "
             "another path, or {overwrite} to replace it",
             store=store.path,
-            stored=store.meta["samples"][0],
+            stored=store.manifest.samples[0],
             samples=job.samples[0],
             call=Call("append_gram"),
             overwrite=Argument("overwrite", True),

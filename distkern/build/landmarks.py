@@ -1,4 +1,8 @@
-"""Landmarks as they are asked for, and what a store of the m × k part at them needs: columns, and true entries."""
+"""Landmarks: choose the columns of a job among its row samples, and compute true entries for an estimate of the error.
+
+A job at landmarks is a `LandmarkJob`: it is planned with as many columns as there will be landmarks, chooses them when
+its store is made, and takes them from the store when that is completed.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from distkern.build.choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
-from distkern.build.plan import GramPlan
-from distkern.build.validate import Job, Side
+from distkern.build.landmark_choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
+from distkern.build.validate import Job, ValidatedSamples
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.sentences import Argument, Call, OptionalPart
@@ -21,18 +24,18 @@ from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import readable_bytes
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.indexing import as_indices
-from distkern.store.true_entries import as_sample
+from distkern.store.manifest import LandmarkColumns, TrueEntries
 
 ENTRIES = 1000
-"""True entries that are computed beside the part, for an estimate of the error."""
+"""True entries that are computed beside the matrix, for an estimate of the error."""
 
 TOGETHER = 16
-"""Pairs whose samples are read and compared at a time: of that square of values the diagonal is kept."""
+"""Pairs whose samples are read and compared at a time: the diagonal of a square tile is kept."""
 
 
 @dataclass(frozen=True)
-class Landmarks:
-    """Landmarks as they were asked for.
+class LandmarkRequest:
+    """Landmarks as the user asked for them.
 
     Parameters
     ----------
@@ -49,25 +52,78 @@ class Landmarks:
     seed: int = 0
     given: Indices | None = None
 
-    def identity(self, job: Job) -> Spec:
-        """What makes two choices on the same samples the same one."""
+    def identity(self, kernel: Kernel) -> Spec:
+        """Values that are equal for two choices of the same landmarks of a cohort."""
         spec: Spec = {"choice": self.choice, "count": self.count}
         if self.given is not None:
             return spec | {"digest": blake2b(self.given.astype("<i8").tobytes(), digest_size=8).hexdigest()}
-        return spec | {"seed": self.seed} | ({} if self.choice == "random" else {"of": job.kernel.spec()})
+        return spec | {"seed": self.seed} | ({} if self.choice == "random" else {"of": kernel.spec()})
 
 
-def asked_landmarks(job: Job, landmarks: Any, choice: str, seed: Any) -> Landmarks | None:
-    """Check what the user asked for; None where that is the full matrix.
+@dataclass(frozen=True)
+class LandmarkJob(Job):
+    """A job whose columns are chosen among the row samples.
+
+    Until they are, the columns are as many other row samples: a plan depends on their number alone.
+
+    Parameters
+    ----------
+    request
+        Number of landmarks, and how they are chosen.
+    """
+
+    request: LandmarkRequest
+
+    @property
+    def landmarks(self) -> Spec:
+        """How the columns are chosen among the row samples."""
+        return self.request.identity(self.kernel)
+
+    @property
+    def extra_work(self) -> float:
+        """Work before the first tile, as a fraction of that of the tiles: two passes of the pool over k samples."""
+        rows = len(self.axes["rows"].digests)
+        return 2 * pool_size(self.request.count, rows) / rows if self.request.choice in BY_KERNEL else 0.0
+
+    def choose_columns(self) -> LandmarkColumns:
+        """Choose the landmarks, and compute the true entries."""
+        positions = choose(self, self.request)
+        return LandmarkColumns(tuple(positions.tolist()), true_entries(self, self.request.seed))
+
+    def with_columns(self, columns: LandmarkColumns | None) -> LandmarkJob:
+        """The job with the chosen columns."""
+        return self if columns is None else replace(self, axes=_with_columns(self, np.array(columns.positions)))
+
+
+def landmark_job(job: Job, landmarks: Any, choice: str, seed: Any, memory: int | None) -> Job:
+    """Turn the job of a symmetric matrix into that of its columns at landmarks, if the user asked for landmarks.
+
+    Parameters
+    ----------
+    landmarks, choice, seed
+        Arguments of `compute_gram`.
+    memory
+        Bytes that this process may take to choose the landmarks; None where they have been chosen.
 
     Raises
     ------
     InputError
-        If there are not as many different samples, two landmarks are equal, or an argument is none.
+        If there are not as many different samples, two landmarks are equal, or an argument is not valid.
+    MemoryLimitError
+        If the samples among which to choose do not fit in memory.
     """
     if landmarks is None:
-        return None
-    if len(job.sides) > 1:
+        return job
+    request = _requested(job, landmarks, choice, seed)
+    if memory is not None and request.choice in BY_KERNEL:
+        _refuse_large_pool(job, request, memory)
+    stand_ins = np.arange(request.count) if request.given is None else request.given
+    return LandmarkJob(**vars(replace(job, axes=_with_columns(job, stand_ins))), request=request)
+
+
+def _requested(job: Job, landmarks: Any, choice: str, seed: Any) -> LandmarkRequest:
+    """Validate the arguments of the user."""
+    if len(job.axes) > 1:
         raise InputError(
             "landmarks approximate the matrix of one cohort: leave out {Y} or {landmarks}{cross}",
             Y=Argument("Y"),
@@ -82,13 +138,13 @@ def asked_landmarks(job: Job, landmarks: Any, choice: str, seed: Any) -> Landmar
     seed = _whole(seed, "landmark_seed")
     if isinstance(landmarks, (str, bytes)) or not isinstance(landmarks, Iterable):
         count = _whole(landmarks, "landmarks")
-        distinct = len(_distinct(job.sides["rows"]))
+        distinct = len(_distinct(job.axes["rows"]))
         if not 1 <= count <= distinct:
             samples = f"{distinct:,} different samples" if distinct < job.samples[0] else f"{distinct:,} samples"
             raise InputError(f"landmarks must be 1 or more and at most the {samples} of the cohort, not {count:,}")
-        return Landmarks(choice, count, seed)
+        return LandmarkRequest(choice, count, seed)
     given = _positions(job, list(landmarks))
-    return Landmarks("given", len(given), given=given)
+    return LandmarkRequest("given", len(given), given=given)
 
 
 def _whole(value: Any, name: str) -> int:
@@ -103,19 +159,19 @@ def _whole(value: Any, name: str) -> int:
 
 def _positions(job: Job, landmarks: list[Any]) -> Indices:
     """Positions of given landmarks, ascending; no two of them are, or equal, the same sample."""
-    rows = job.sides["rows"]
+    rows = job.axes["rows"]
     if landmarks and all(isinstance(one, str) for one in landmarks):
-        places = {name: position for position, name in enumerate(rows.ids)}
-        unknown = [name for name in landmarks if name not in places]
+        positions = {name: position for position, name in enumerate(rows.ids)}
+        unknown = [name for name in landmarks if name not in positions]
         if unknown:
             raise InputError(
                 f"landmarks: the cohort has no sample {unknown[0]!r}: give names or positions of its samples"
             )
-        landmarks = [places[name] for name in landmarks]
+        landmarks = [positions[name] for name in landmarks]
     given = np.sort(as_indices(landmarks, len(rows.ids), "landmarks"))
     if len(given) == 0:
         raise InputError("landmarks is an empty list: give at least one sample")
-    _, firsts, which = np.unique(rows.digests[_computed(rows, given)], axis=0, return_index=True, return_inverse=True)
+    _, firsts, which = np.unique(rows.digests[rows.computed(given)], axis=0, return_index=True, return_inverse=True)
     if len(firsts) < len(given):
         again = next(k for k in range(len(given)) if firsts[which.ravel()[k]] != k)
         one, other = given[firsts[which.ravel()[again]]], given[again]
@@ -125,119 +181,89 @@ def _positions(job: Job, landmarks: list[Any]) -> Indices:
     return given
 
 
-def _computed(rows: Side, positions: Indices) -> Indices:
-    """Positions among the computed samples, which may stand for many equal ones."""
-    return positions if rows.index is None else rows.index[positions]
-
-
-def _distinct(rows: Side) -> Indices:
-    """Positions, among all samples, of the first of each group of equal ones, ascending."""
+def _distinct(rows: ValidatedSamples) -> Indices:
+    """Positions of the first sample of each group of equal samples, ascending."""
     same: Array = rows.digests if rows.index is None else rows.index
     return np.sort(np.unique(same, axis=0, return_index=True)[1])
 
 
-# The column samples ------------------------------------------------------------------------------------------------
+# The columns ---------------------------------------------------------------------------------------------------------
 
 
-def at_landmarks(job: Job, positions: Indices) -> Job:
-    """Turn the job of a symmetric matrix into that of its columns at some samples."""
-    rows = job.sides["rows"]
-    places = _computed(rows, positions)
+def _with_columns(job: Job, positions: Indices) -> dict[str, ValidatedSamples]:
+    """The axes of the matrix between all row samples and some of them."""
+    rows = job.axes["rows"]
+    computed = rows.computed(positions)
     cols = replace(
         rows,
-        source=rows.source.part(places),
+        source=rows.source.part(computed),
         ids=tuple(rows.ids[position] for position in positions),
-        named=False,  # after the rows, whose names are compared
-        digests=rows.digests[places],
+        named=False,  # names are compared for the rows
+        digests=rows.digests[computed],
         index=None,
-        described=f"{len(positions):,} landmarks",
+        fingerprint=None,
+        description=f"{len(positions):,} landmarks",
     )
-    return replace(job, sides={"rows": rows, "cols": cols})
+    return {"rows": rows, "cols": cols}
 
 
-def planned(plan: GramPlan, job: Job, asked: Landmarks, memory: int | None) -> GramPlan:
-    """Add to the plan of the m × k matrix which landmarks those are, and what choosing them takes.
+def _refuse_large_pool(job: Job, request: LandmarkRequest, memory: int) -> None:
+    """Refuse a choice among more candidates than fit in memory."""
+    samples = len(job.axes["rows"].digests)
+    pool = pool_size(request.count, samples)
+    needed = pool_bytes(job.kernel, job.sample.nbytes // len(job.sample), request.count, samples, job.n_features)
+    if needed > memory:
+        raise MemoryLimitError(
+            "choosing {count:,} landmarks by {choice} among {pool:,} samples takes {needed} and may take "
+            "{allowed}: use {random}, which takes none, fewer landmarks, or raise {memory_limit}",
+            count=request.count,
+            choice=request.choice,
+            pool=pool,
+            needed=readable_bytes(needed),
+            allowed=readable_bytes(memory),
+            random=Argument("landmark_choice", "random"),
+            memory_limit=Argument("memory_limit"),
+        )
 
-    Parameters
-    ----------
-    memory
-        Bytes that this process may take, where landmarks are yet to be chosen; None where they are known.
 
-    Raises
-    ------
-    MemoryLimitError
-        If the samples among which to choose do not fit in memory.
+def choose(job: Job, request: LandmarkRequest) -> Indices:
+    """Choose the landmarks; return their positions among all samples, ascending.
+
+    The same samples, kernel, choice, number and seed give the same landmarks on every machine.
     """
-    seconds = plan.seconds
-    if memory is not None and asked.choice in BY_KERNEL:
-        samples = len(job.sides["rows"].digests)
-        pool = pool_size(asked.count, samples)
-        needed = pool_bytes(job.kernel, job.sample.nbytes // len(job.sample), asked.count, samples, job.n_features)
-        if needed > memory:
-            raise MemoryLimitError(
-                "choosing {count:,} landmarks by {choice} among {pool:,} samples takes {needed} and may take "
-                "{allowed}: use {random}, which takes none, fewer landmarks, or raise {memory_limit}",
-                count=asked.count,
-                choice=asked.choice,
-                pool=pool,
-                needed=readable_bytes(needed),
-                allowed=readable_bytes(memory),
-                random=Argument("landmark_choice", "random"),
-                memory_limit=Argument("memory_limit"),
-            )
-        seconds *= 1 + 2 * pool / plan.shape[0]  # two passes of the pool over about k samples
-    return replace(
-        plan,
-        seconds=seconds,
-        landmarks=asked.identity(job),
-        fingerprint={"rows": plan.fingerprint["rows"]},
-    )
-
-
-def choose(job: Job, asked: Landmarks) -> Indices:
-    """Choose the landmarks: positions among all samples, ascending.
-
-    The same for the same samples, kernel, choice, number and seed, whoever computes and however often.
-    """
-    if asked.given is not None:
-        return asked.given
-    rows = job.sides["rows"]
+    if request.given is not None:
+        return request.given
+    rows = job.axes["rows"]
     candidates = _distinct(rows)
-    if asked.count == len(candidates):
+    if request.count == len(candidates):
         return candidates
-    key = _key(asked.seed, "landmarks")
+    key = _key(request.seed, "landmarks")
     drawn = candidates[np.argsort(uniforms(key, 0, len(candidates)), kind="stable")]
-    if asked.choice == "random":
-        return np.sort(drawn[: asked.count])
-    drawn = drawn[: pool_size(asked.count, len(drawn))]
-    pool = Pool(job.kernel, lambda places: _prepared(job, job.kernel, places), _computed(rows, drawn), key)
-    return np.sort(drawn[BY_KERNEL[asked.choice](pool, asked.count)])
-
-
-def stand_ins(asked: Landmarks) -> Indices:
-    """Positions that stand in for landmarks that are not chosen yet, for a plan: it takes their number alone."""
-    return np.arange(asked.count) if asked.given is None else asked.given
+    if request.choice == "random":
+        return np.sort(drawn[: request.count])
+    drawn = drawn[: pool_size(request.count, len(drawn))]
+    pool = Pool(job.kernel, lambda computed: _prepared(job, job.kernel, computed), rows.computed(drawn), key)
+    return np.sort(drawn[BY_KERNEL[request.choice](pool, request.count)])
 
 
 # True entries ------------------------------------------------------------------------------------------------------
 
 
-def true_entries(job: Job, seed: int) -> Spec:
-    """Values of the stored kernel at some pairs of different samples, JSON-ready and with a checksum."""
-    rows, kernel = job.sides["rows"], job.kernel.stored()
+def true_entries(job: Job, seed: int) -> TrueEntries:
+    """Compute values of the stored kernel at some pairs of different samples."""
+    rows, kernel = job.axes["rows"], job.kernel.stored()
     pairs = drawn_pairs(seed, job.samples[0], ENTRIES)
     draws = np.arange(pairs.shape[1])
-    return as_sample(
-        pairs, pair_values(kernel, pairs, draws, lambda some: _prepared(job, kernel, _computed(rows, some)))
-    )
+    values = pair_values(kernel, pairs, draws, lambda some: _prepared(job, kernel, rows.computed(some)))
+    return TrueEntries.of(pairs, values)
 
 
 def drawn_pairs(seed: int, samples: int, entries: int) -> Indices:
-    """Pairs (2, entries) of different samples, the first one before the second, each uniform and independent.
+    """Draw pairs (2, entries) of different samples, uniform and independent, each with the smaller position first.
 
-    Pairs are numbered as a growing cohort brings them, {i, j} with i < j as j (j − 1) / 2 + i, and a draw is a jump
-    consistent hash: when the cohort grows, it stays or moves to a pair with a new sample, with the probability that
-    keeps it uniform. So the draws of a cohort that has grown are those of one that was there at once.
+    The pair {i, j} with i < j has the number j (j − 1) / 2 + i, so that a growing cohort adds pairs at the end. A draw
+    is a jump consistent hash: when the cohort grows, it stays or moves to a pair with a new sample, with the
+    probability that keeps it uniform. So a cohort that has grown has the same draws as one that was there at once.
 
     Source: Lamping & Veach, *A fast, minimal memory, consistent hash algorithm* (2014).
 
@@ -254,7 +280,7 @@ def drawn_pairs(seed: int, samples: int, entries: int) -> Indices:
     number, following = np.zeros(entries), np.zeros(entries)
     step = 0
     while (moving := following < count).any():
-        number[moving] = following[moving]  # at the size at which it moves, a draw moves to the pair that is added
+        number[moving] = following[moving]  # a draw moves to the pair that is added
         following[moving] = np.floor((number[moving] + 1) / (1 - uniforms(key, step, entries)[moving]))
         step += 1
     second = [(1 + math.isqrt(1 + 8 * int(one))) // 2 for one in number]
@@ -268,10 +294,10 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
     Parameters
     ----------
     draws
-        Number of each pair among all that were drawn. It fixes the pair's place in its tile, and by that its bits,
-        whichever others are computed.
+        Number of each pair among all draws. It fixes the position of the pair in its tile, and so the bits of its
+        value, whichever other pairs are computed.
     prepared
-        Reads some samples.
+        Function that reads and prepares some samples.
 
     Raises
     ------
@@ -279,17 +305,17 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
         If a value is not finite.
     """
     values: Floats = np.empty(len(draws))
-    places = draws % TOGETHER
-    order = np.argsort(places, kind="stable")
+    slots = draws % TOGETHER
+    order = np.argsort(slots, kind="stable")
     turns = np.empty_like(draws)
-    turns[order] = np.arange(len(draws)) - np.searchsorted(places[order], places[order])
+    turns[order] = np.arange(len(draws)) - np.searchsorted(slots[order], slots[order])
     for turn in range(turns.max(initial=-1) + 1):
         some = np.flatnonzero(turns == turn)
-        tile = np.full(places[some].max() + 1, some[0])
-        tile[places[some]] = some
+        tile = np.full(slots[some].max() + 1, some[0])
+        tile[slots[some]] = some
         read = prepared(pairs[:, tile].ravel())
         values[some] = kernel.tile(read.take(slice(len(tile))), read.take(slice(len(tile), None))).diagonal()[
-            places[some]
+            slots[some]
         ]
     if not np.isfinite(values).all():
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
@@ -298,10 +324,10 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
     return values
 
 
-def _prepared(job: Job, kernel: Any, places: Indices) -> Prepared:
-    """Read and prepare some of the computed samples, in the layout of the store."""
-    source = job.sides["rows"].source
-    return kernel.prepare(source.read_sparse(places) if job.sparse else source.read(places))
+def _prepared(job: Job, kernel: Any, computed: Indices) -> Prepared:
+    """Read and prepare some computed samples, with or without their zeros as the store keeps them."""
+    source = job.axes["rows"].source
+    return kernel.prepare(source.read_sparse(computed) if job.sparse else source.read(computed))
 
 
 def _key(seed: int, what: str) -> Array:

@@ -1,4 +1,4 @@
-"""Find what no longer matches its checksum, and recompute it."""
+"""Find tiles that no longer match their checksums, and recompute them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.sentences import Call
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.kernels.registry import from_spec
 from distkern.store.runs import RunLog
 from distkern.store.samples import StoredSamples
 from distkern.store.tiles import GramStore
@@ -31,23 +32,24 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     """
     opened = GramStore.opened(store)
     listener = progress_listener(progress)
-    lost = [side for side in opened.sides if _unmark_damaged(opened.samples(side))]
+    lost = [axis for axis in opened.axes if _clear_damaged(opened.samples(axis))]
     if lost:
         raise StoreError(
-            "prepared samples of {store!r} are damaged ({lost}) and have been unmarked: run {compute} with the same "
-            "kernel and data again (all samples, where some were added), which prepares just those, then {repair}",
+            "prepared samples of {store!r} are damaged ({lost}), and their checksums were cleared: run "
+            "{compute} with the same kernel and data again (all samples, where some were added), which prepares just "
+            "those, then {repair}",
             store=opened.path,
             lost=" and ".join(lost),
             compute=Call("compute_gram"),
             repair=Call("repair_gram", (opened.path,)),
         )
-    marks = opened.marks(refresh=True)
-    damaged = [(i, j) for i, j in opened.grid.tiles() if marks[i, j] and _is_damaged(opened.read_tile, i, j)]
-    opened.unmark(damaged)
-    known = {side: opened.samples(side).marks() for side in opened.sides}
+    checksums = opened.checksums(refresh=True)
+    damaged = [(i, j) for i, j in opened.grid.tiles() if checksums[i, j] and _is_damaged(opened.read_tile, i, j)]
+    opened.clear_checksums(damaged)
+    prepared = {axis: opened.samples(axis).checksums() for axis in opened.axes}
     pool = resolve_executor(executor)
     with RunLog(opened, pool, listener) as log:
-        compute_tiles(opened, damaged, known, pool, log)
+        compute_tiles(opened, from_spec(opened.manifest.stored), damaged, prepared, pool, log)
     return len(damaged)
 
 
@@ -59,7 +61,8 @@ def _is_damaged(read: Callable[..., Any], *where: Any) -> bool:
     return False
 
 
-def _unmark_damaged(samples: StoredSamples) -> bool:
-    damaged = [block for block, marks in samples.prepared().items() if _is_damaged(samples.read, block, marks)]
-    samples.unmark(damaged)
+def _clear_damaged(samples: StoredSamples) -> bool:
+    prepared = samples.prepared().items()
+    damaged = [block for block, expected in prepared if _is_damaged(samples.read, block, expected)]
+    samples.clear_checksums(damaged)
     return bool(damaged)

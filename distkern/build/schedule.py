@@ -1,4 +1,4 @@
-"""Fill a store: prepare the samples and compute the tiles that are missing, and mark each as soon as it is stored."""
+"""Fill a store: prepare samples and compute tiles that are missing, and write a checksum as soon as each is stored."""
 
 from __future__ import annotations
 
@@ -14,89 +14,103 @@ from distkern.engine.memory import free_within
 from distkern.engine.run import run
 from distkern.gram.prepared import drop_kept_block
 from distkern.io.source import Source
+from distkern.kernels.base import Kernel
 from distkern.store.runs import Receipt, RunLog
 from distkern.store.tiles import GramStore
 
 
 def fill(
     store: GramStore,
+    kernel: Kernel,
     sources: Mapping[str, Source],
     pool: Executor,
     listener: Listener,
     first: int = 0,
     limit: int | None = None,
 ) -> None:
-    """Compute all that is missing, and log what it takes, also when it is interrupted.
+    """Compute all that is missing, and log the run, also when it is interrupted.
 
     Parameters
     ----------
+    kernel
+        The kernel whose values are stored.
     sources
-        The samples of each side; a side without one is prepared already.
+        The samples of each axis; an axis without them is prepared already.
     first
         Number in the cohort of the first sample of the rows' source.
     limit
         Bytes that this process may take where it prepares samples that lie in its memory; by default what is free.
     """
     with RunLog(store, pool, listener) as log:
-        known = {side: store.samples(side).marks() for side in store.sides}
-        for side, source in sources.items():
-            known[side] = prepare_side(store, side, source, pool, log, first, limit)
-        marks = store.marks(refresh=True)
-        pending = [(i, j) for i, j in store.grid.tiles() if marks[i, j] == 0]
-        compute_tiles(store, pending, known, pool, log)
+        prepared = {axis: store.samples(axis).checksums() for axis in store.axes}
+        for axis, source in sources.items():
+            prepared[axis] = prepare_axis(store, kernel, axis, source, pool, log, first, limit)
+        checksums = store.checksums(refresh=True)
+        pending = [(i, j) for i, j in store.grid.tiles() if checksums[i, j] == 0]
+        compute_tiles(store, kernel, pending, prepared, pool, log)
 
 
-def prepare_side(
-    store: GramStore, side: str, source: Source, pool: Executor, log: RunLog, first: int, limit: int | None
+def prepare_axis(
+    store: GramStore,
+    kernel: Kernel,
+    axis: str,
+    source: Source,
+    pool: Executor,
+    log: RunLog,
+    first: int,
+    limit: int | None,
 ) -> Array:
-    """Prepare the missing blocks of a side: on a cluster where it can read the samples by path, else here.
+    """Prepare the missing blocks of an axis: on a cluster where it can read the samples by path, else here.
 
     Returns
     -------
     ndarray
-        The marks of all its blocks, as this client knows them: another one may be rewriting those in the store.
+        The checksums of all its blocks, as this client knows them: another client may be rewriting those in the store.
     """
-    samples = store.samples(side)
-    marks = samples.marks_of_all_generations()
-    bare, known = source.nameless(), marks.tolist()
+    samples = store.samples(axis)
+    checksums = samples.all_checksums()
+    bare, known = source.nameless(), checksums.tolist()
     tasks = [
-        PrepareTask(store.path, store.meta["id"], side, block, bare, first, tuple(known[block]))
+        PrepareTask(store.path, store.manifest.id, kernel, axis, block, bare, first, tuple(known[block]))
         for block in samples.missing()
     ]
 
     def done(receipt: Receipt) -> None:
-        marks[receipt.i] = receipt.marks
-        samples.mark(marks)
+        checksums[receipt.i] = receipt.checksums
+        samples.add_checksums(checksums)
         log.prepared(receipt)
 
     def named(task: PrepareTask) -> str:
         start, stop = samples.span(task.block)
-        return f"preparing samples {start}–{stop - 1} of the {side}"
+        return f"preparing samples {start}–{stop - 1} of the {axis}"
 
-    taken = bytes_of_preparing(min(samples.block, samples.count), store.meta["n_features"], samples.bytes_of_sample())
+    taken = bytes_of_preparing(
+        min(samples.block, samples.count), store.manifest.n_features, store.manifest.sample_bytes
+    )
     here = max(1, min(usable_cores(), free_within(limit) // taken))
     runner = pool if source.portable or not pool.remote else Threads(here)
-    already = len(marks) - len(tasks)
+    already = len(checksums) - len(tasks)
     if tasks:
         run(
             runner,
             prepare_block,
             tasks,
             done,
-            phase=f"prepare {side}",
+            phase=f"prepare {axis}",
             listener=log,
             done=already,
             on_failure=lambda failure: log.failed(named(failure.task), failure.error),
             named=named,
             go_on=True,
         )
-    return marks
+    return checksums
 
 
 def compute_tiles(
     store: GramStore,
+    kernel: Kernel,
     tiles: list[tuple[int, int]],
-    known: Mapping[str, Array],
+    prepared: Mapping[str, Array],
     pool: Executor,
     log: RunLog,
 ) -> None:
@@ -104,19 +118,23 @@ def compute_tiles(
 
     Parameters
     ----------
-    known
-        Marks of the prepared blocks of each side.
+    kernel
+        The kernel whose values are stored.
+    prepared
+        Checksums of the prepared blocks of each axis.
     """
     if not tiles:
         return
-    marks = store.marks_of_all_generations()
-    held = marks.tolist()
-    rows, cols = known["rows"].tolist(), known[store.cols.side].tolist()
-    tasks = [TileTask(store.path, store.meta["id"], i, j, tuple(rows[i]), tuple(cols[j]), held[i][j]) for i, j in tiles]
+    checksums = store.all_checksums()
+    known = checksums.tolist()
+    of_rows, of_cols = ([*map(tuple, prepared[axis].tolist())] for axis in ("rows", store.cols.axis))
+    tasks = [
+        TileTask(store.path, store.manifest.id, kernel, i, j, of_rows[i], of_cols[j], known[i][j]) for i, j in tiles
+    ]
 
     def done(receipt: Receipt) -> None:
-        (marks[receipt.i, receipt.j],) = receipt.marks
-        store.mark(marks, receipt.i)
+        (checksums[receipt.i, receipt.j],) = receipt.checksums
+        store.add_checksums(checksums, receipt.i)
         log.computed(receipt)
 
     def named(task: TileTask) -> str:

@@ -1,4 +1,4 @@
-"""The tasks that fill a store: prepare a block of samples, compute a tile. They run wherever the path is."""
+"""The tasks that fill a store: prepare a block of samples, compute a tile. They run on any worker."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from distkern.gram.prepared import (
 )
 from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.store.layout import DIAGONAL
 from distkern.store.runs import Receipt
-from distkern.store.samples import DIAGONAL
 from distkern.store.tiles import GramStore
 
 FEW = 2
@@ -41,15 +41,28 @@ _rest_bytes: dict[tuple[str, str], int] = {}
 
 @dataclass(frozen=True)
 class PrepareTask:
-    """Prepare one block of samples; ``source`` reads them, on a worker by path.
+    """Prepare one block of samples.
 
-    Where a cohort has grown, the source begins with sample number ``first``, and ``known`` are the marks of what is
-    prepared of the block already.
+    Parameters
+    ----------
+    path, store_id
+        Path and identifier of the store.
+    kernel
+        The kernel whose values are stored.
+    axis, block
+        ``"rows"`` or ``"cols"``, and number of the block.
+    source
+        Reads the samples, on a worker by path.
+    first
+        Number in the cohort of the first sample of the source.
+    known
+        Checksums of the samples of the block that were prepared before others were added.
     """
 
     path: str
     store_id: str
-    side: str
+    kernel: Kernel
+    axis: str
     block: int
     source: Any
     first: int = 0
@@ -58,48 +71,63 @@ class PrepareTask:
 
 @dataclass(frozen=True)
 class TileTask:
-    """Compute one tile from two prepared blocks, which must have the given marks; ``known`` marks what it holds."""
+    """Compute one tile from two prepared blocks.
+
+    Parameters
+    ----------
+    path, store_id
+        Path and identifier of the store.
+    kernel
+        The kernel whose values are stored.
+    i, j
+        Numbers of the blocks.
+    row_checksums, col_checksums
+        Checksums that the prepared blocks must have.
+    known
+        Checksum of the entries of the tile that were computed before samples were added; 0 if there are none.
+    """
 
     path: str
     store_id: str
+    kernel: Kernel
     i: int
     j: int
-    row_marks: tuple[int, ...]
-    col_marks: tuple[int, ...]
+    row_checksums: tuple[int, ...]
+    col_checksums: tuple[int, ...]
     known: int = 0
 
 
 def prepare_block(task: PrepareTask) -> Receipt:
-    """Read a block of samples, do the kernel's once-per-sample work, and store it."""
+    """Read a block of samples, prepare it, and store it."""
     began = time.perf_counter()
-    store, kernel = opened(task.path, task.store_id)
-    samples = store.samples(task.side)
+    store, kernel = opened(task.path, task.store_id), task.kernel
+    samples = store.samples(task.axis)
     block, stop = samples.span(task.block)
     start = max(block, task.first)
-    read = task.source.read_sparse if store.meta["sparse"] else task.source.read
+    read = task.source.read_sparse if store.manifest.sparse else task.source.read
     values = read(slice(start - task.first, stop - task.first))
     if not np.array_equal(_digests(values), samples.digests(start, stop)):
         raise StoreMismatchError(
-            f"samples {start}–{stop - 1} of the {task.side} are not those that were checked when the run started: the "
+            f"samples {start}–{stop - 1} of the {task.axis} are not those that were checked when the run started: the "
             "data have changed, or the same path holds other data on a worker"
         )
     warm_up = _warm_up("prepare", task.store_id, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
     prepared = kernel.prepare(values, start)
     arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
-    held = samples.read(task.block, task.known) if start > block else {}
-    store.still_there()
-    marks = samples.write(task.block, arrays, held)
-    return _receipt(task.block, 0, marks, began, warm_up)
+    stored = samples.read(task.block, task.known) if start > block else {}
+    store.refuse_if_changed()
+    checksums = samples.write(task.block, arrays, stored)
+    return _receipt(task.block, 0, checksums, began, warm_up)
 
 
 def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
-    store, kernel = opened(task.path, task.store_id, keep_block=True)
-    A = kept_block(store.rows, task.i, task.row_marks, task.store_id)
+    store, kernel = opened(task.path, task.store_id, keep_block=True), task.kernel
+    A = kept_block(store.rows, task.i, task.row_checksums, task.store_id)
     diagonal = store.grid.symmetric and task.i == task.j
-    B = A if diagonal else read_block(store.cols, task.j, task.col_marks)
-    held = store.read_part(task.i, task.j, task.known) if task.known else None
+    B = A if diagonal else read_block(store.cols, task.j, task.col_checksums)
+    known = store.read_part(task.i, task.j, task.known) if task.known else None
     few, others = A.part(0, FEW), B.part(0, FEW)
     warm_up = _warm_up(
         "tile",
@@ -107,20 +135,20 @@ def compute_tile(task: TileTask) -> Receipt:
         lambda: (valid_block(store, few), kernel.tile(few, few), kernel.tile(few, valid_block(store, others))),
         A.nbytes + (0 if diagonal else B.nbytes),
     )
-    keep_block(valid_block(store, A), task.i, task.row_marks, task.store_id)
+    keep_block(valid_block(store, A), task.i, task.row_checksums, task.store_id)
     if not diagonal:
         valid_block(store, B)
-    values = kernel.tile(A, B) if held is None else _completed(kernel, A, B, held)
+    values = kernel.tile(A, B) if known is None else _completed(kernel, A, B, known)
     _refuse_not_finite(values, store, task)
-    store.still_there()
+    store.refuse_if_changed()
     return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began, warm_up)
 
 
-def _completed(kernel: Kernel, A: Prepared, B: Prepared, held: Array) -> Floats:
-    """Compute only what a tile does not hold yet: the rows and columns of samples that were added."""
-    rows, cols = held.shape
+def _completed(kernel: Kernel, A: Prepared, B: Prepared, known: Array) -> Floats:
+    """Compute the rows and columns of samples that were added to a tile, and keep the known entries."""
+    rows, cols = known.shape
     values = np.empty((len(A), len(B)))
-    values[:rows, :cols] = held
+    values[:rows, :cols] = known
     if cols < len(B):
         values[:rows, cols:] = kernel.tile(A.part(0, rows), B.part(cols, len(B)))
     if rows < len(A) and A is B:
@@ -140,7 +168,7 @@ def _digests(values: Any) -> Array:
 
 def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None:
     with np.errstate(over="ignore"):
-        wrong = np.argwhere(~np.isfinite(values.astype(store.meta["dtype"], copy=False)))
+        wrong = np.argwhere(~np.isfinite(values.astype(store.manifest.dtype, copy=False)))
     if len(wrong):
         row, col = (int(position) for position in wrong[0])
         x, y = task.i * store.grid.side + row, task.j * store.grid.side + col
@@ -150,32 +178,32 @@ def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None
             value=values[row, col],
             x=x,
             y=y,
-            dtype=store.meta["dtype"],
-            wider=wider if store.meta["dtype"] == "float32" else "",
+            dtype=store.manifest.dtype,
+            wider=wider if store.manifest.dtype == "float32" else "",
         )
 
 
-def _warm_up(what: str, store_id: str, work: Callable[[], Any], held: int) -> float:
-    """Run compiled routines on a few samples, once a process, while others wait; return the seconds that this took.
+def _warm_up(what: str, store_id: str, work: Callable[[], Any], read_bytes: int) -> float:
+    """Load compiled routines once a process, by running them on a few samples; return the seconds that this took.
 
     Parameters
     ----------
-    held
-        Bytes of what was read already, which are memory of the task and not of a process at rest.
+    read_bytes
+        Bytes of the samples that were read already, which are memory of the task and not of the process at rest.
     """
     began = time.perf_counter()
     with _warming:
         if (what, store_id) not in _rest_bytes:
             work()
-            _rest_bytes[what, store_id] = psutil.Process().memory_info().rss - held
+            _rest_bytes[what, store_id] = psutil.Process().memory_info().rss - read_bytes
     return time.perf_counter() - began
 
 
-def _receipt(i: int, j: int, marks: tuple[int, ...], began: float, warm_up: float) -> Receipt:
+def _receipt(i: int, j: int, checksums: tuple[int, ...], began: float, warm_up: float) -> Receipt:
     return Receipt(
         i,
         j,
-        marks,
+        checksums,
         time.perf_counter() - began - warm_up,
         warm_up,
         _peak_bytes(),

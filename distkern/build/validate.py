@@ -1,4 +1,4 @@
-"""What is looked at before any work: every sample is checked and digested, and what is repeated is found."""
+"""Validate the samples before any work, hash their values, and find equal ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Indices
+from distkern.core.typing import Array, Indices, Spec
 from distkern.core.validation import refuse_other_features
 from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
 from distkern.io.source import Source, as_source
@@ -19,38 +19,41 @@ from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
 from distkern.store.layout import AxisSamples
+from distkern.store.manifest import LandmarkColumns
 
 MISSING = ("error", "drop-features", "interleaving")
-"""What can be done where samples hold NaN."""
+"""Treatments of NaN in samples."""
 
 MEASURED = 16
 """Samples on which tiles are timed for the plan."""
 
 MEASURED_BYTES = 2**28
-"""Bytes that what is prepared of them may take, beyond one sample."""
+"""Bytes that these may take once prepared, beyond one sample."""
 
 COLLAPSE = 0.5
-"""Repeated samples are computed once where at most this fraction of all is distinct."""
+"""Equal samples are computed once where at most this fraction of all is distinct."""
 
 
 @dataclass(frozen=True)
-class Side:
-    """The samples of one side.
+class ValidatedSamples:
+    """The samples of one axis, validated and hashed.
 
     Parameters
     ----------
     source
-        Where to read those that are computed.
+        Reads the computed samples.
     ids, named
         Names of all samples, and whether they came with the samples.
     digests
-        Digests of those that are computed.
+        Digests of the computed samples.
     index
-        Which of those each sample equals; None where each is computed.
-    fingerprint, described
-        Of all samples.
+        The computed sample that each sample equals; None where each is computed.
+    fingerprint
+        Digest of all samples; None where they are some samples of the rows.
+    description
+        Description of their container, for people.
     nonzeros, fullest
-        Where the container leaves zeros out: number of values that are not zero, and the computed sample with most.
+        Number of values that are not zero, and the computed sample with most of them.
     """
 
     source: Source
@@ -58,10 +61,14 @@ class Side:
     named: bool
     digests: Array
     index: Indices | None
-    fingerprint: str
-    described: str
+    fingerprint: str | None
+    description: str
     nonzeros: int
     fullest: int
+
+    def computed(self, positions: Indices) -> Indices:
+        """Positions of samples among the computed samples, which may stand for many equal ones."""
+        return positions if self.index is None else self.index[positions]
 
     def stored(self) -> AxisSamples:
         """What the store keeps of them."""
@@ -70,22 +77,26 @@ class Side:
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel with its parameters resolved, the samples of each side, and a few of them prepared.
+    """A Gram matrix to compute: a kernel without data-dependent parameters, and the samples of each axis.
 
     Parameters
     ----------
-    kernel, sides, sample
-        As said.
+    kernel
+        The kernel, with every data-dependent parameter as a number.
+    axes
+        The samples: ``rows``, and ``cols`` where they are other samples.
+    sample
+        A few prepared samples.
     prepare_seconds
-        Time that preparing a sample takes.
+        Seconds to prepare a sample.
     sparse
         Whether samples are prepared without their zeros.
     dropped
-        Features that were left out because some sample has no value.
+        Features that are left out because some sample has no value.
     """
 
     kernel: Kernel
-    sides: dict[str, Side]
+    axes: dict[str, ValidatedSamples]
     sample: Prepared
     prepare_seconds: float
     sparse: bool
@@ -93,37 +104,62 @@ class Job:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of samples of each side that are computed."""
-        counts = [len(side.digests) for side in self.sides.values()]
+        """Number of computed samples of each axis."""
+        counts = [len(samples.digests) for samples in self.axes.values()]
         return counts[0], counts[-1]
 
     @property
     def samples(self) -> tuple[int, int]:
-        """Number of samples of each side."""
-        counts = [len(side.ids) for side in self.sides.values()]
+        """Number of samples of each axis."""
+        counts = [len(samples.ids) for samples in self.axes.values()]
         return counts[0], counts[-1]
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.sides["rows"].source.shape[1]
+        return self.axes["rows"].source.shape[1]
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """Digests of all samples of each axis that has samples of its own."""
+        return {axis: one.fingerprint for axis, one in self.axes.items() if one.fingerprint is not None}
+
+    @property
+    def landmarks(self) -> Spec | None:
+        """How the columns were chosen among the row samples; None where they were not."""
+        return None
+
+    @property
+    def extra_work(self) -> float:
+        """Work before the first tile, as a fraction of that of the tiles."""
+        return 0.0
+
+    def choose_columns(self) -> LandmarkColumns | None:
+        """Choose the columns among the row samples; None where they are not to be chosen."""
+        return None
+
+    def with_columns(self, columns: LandmarkColumns | None) -> Job:
+        """The job with the chosen columns; the job itself where they are not to be chosen."""
+        return self
 
 
-def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: Mapping[str, bool] | None = None) -> Job:
-    """Check every sample, digest its values, and resolve what the kernel takes from the data.
+def validate(
+    kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: Mapping[str, bool] | None = None
+) -> Job:
+    """Validate all samples, hash their values, and fix data-dependent kernel parameters.
 
     Parameters
     ----------
     missing
-        ``"error"``: NaN is what the kernel takes it for. ``"drop-features"``: features with a NaN in any sample are
-        left out. ``"interleaving"``: NaN is a feature of unknown place.
+        ``"error"``: the kernel decides about NaN. ``"drop-features"``: features with a NaN in any sample are left out.
+        ``"interleaving"``: NaN is a feature of unknown rank.
     collapsed
-        For each side, whether equal samples are computed once; None to decide it.
+        For each axis, whether equal samples are computed once; None to decide it.
 
     Raises
     ------
     InputError
-        If the kernel is none, or a sample or a pair of cohorts cannot be used.
+        If the first argument is no kernel that can be stored, or samples cannot be used.
     """
     if missing not in MISSING:
         raise InputError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {missing!r}")
@@ -135,7 +171,7 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: M
         )
     sources = {"rows": as_source(X, ids=ids)} | ({} if Y is None else {"cols": as_source(Y)})
     width = max(source.shape[1] for source in sources.values())
-    sources = {side: source.widened(width) for side, source in sources.items()}
+    sources = {axis: source.widened(width) for axis, source in sources.items()}
     rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
@@ -144,25 +180,25 @@ def inspect(kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: M
         kernel = interleaved(kernel)
     dropped = _incomplete(sources.values()) if missing == "drop-features" else np.empty(0, dtype=np.intp)
     if len(dropped):
-        sources = {name: source.without_features(dropped) for name, source in sources.items()}
+        sources = {axis: source.without_features(dropped) for axis, source in sources.items()}
         rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     resolved = kernel.resolve(cols)
     decided = collapsed or {}
-    sides = {name: _scan(resolved, source, decided.get(name)) for name, source in sources.items()}
+    axes = {axis: _scanned(resolved, source, decided.get(axis)) for axis, source in sources.items()}
     stored = resolved.stored()
-    sparse = stored.takes_sparse and all(_is_sparse(side) for side in sides.values())
-    values = _fullest(sides.values()) if sparse else rows.read(slice(0, MEASURED))
-    first = stored.prepare(values[:1])  # compiles, which is no part of the time
+    sparse = stored.takes_sparse and all(map(_is_sparse, axes.values()))
+    values = _fullest(axes.values()) if sparse else rows.read(slice(0, MEASURED))
+    first = stored.prepare(values[:1])  # compiles outside the timing
     few = max(1, MEASURED_BYTES // max(1, first.nbytes))
     began = time.perf_counter()
     sample = stored.prepare(values[:few])
-    return Job(resolved, sides, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
+    return Job(resolved, axes, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
 
 
-def _fullest(sides: Iterable[Side]) -> Any:
-    """The sample with the fewest zeros, whose width is that of the store, and some others."""
-    side = max(sides, key=lambda side: side.source.read_sparse([side.fullest]).nnz)
-    return side.source.read_sparse([side.fullest, *range(min(MEASURED, len(side.source)) - 1)])
+def _fullest(axes: Iterable[ValidatedSamples]) -> Any:
+    """The sample with the fewest zeros, which decides the width of the prepared arrays, and some others."""
+    fullest = max(axes, key=lambda samples: samples.source.read_sparse([samples.fullest]).nnz)
+    return fullest.source.read_sparse([fullest.fullest, *range(min(MEASURED, len(fullest.source)) - 1)])
 
 
 def _incomplete(sources: Iterable[Source]) -> Indices:
@@ -175,28 +211,30 @@ def _incomplete(sources: Iterable[Source]) -> Indices:
     return dropped
 
 
-def _is_sparse(side: Side) -> bool:
-    m, n = len(side.ids), side.source.shape[1]
-    return side.source.sparse and side.nonzeros <= SPARSE * m * n
+def _is_sparse(samples: ValidatedSamples) -> bool:
+    m, n = len(samples.ids), samples.source.shape[1]
+    return samples.source.sparse and samples.nonzeros <= SPARSE * m * n
 
 
-def _scan(kernel: Kernel, source: Source, collapsed: bool | None) -> Side:
+def _scanned(kernel: Kernel, source: Source, collapsed: bool | None) -> ValidatedSamples:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    digests, filled = look(kernel, source, ids)
+    digests, filled = validated_digests(kernel, source, ids)
     whole = fingerprint(digests, n)
     index, named = None, source.ids is not None
-    described = source.describe()
+    description = source.describe()
     if kernel.collapses and collapsed is not False:
         firsts, which = distinct(digests)
         if collapsed or len(firsts) <= COLLAPSE * m:
             source, digests, filled, index = source.part(firsts), digests[firsts], filled[firsts], which
-            described += f", {len(firsts):,} distinct"
-    return Side(source, ids, named, digests, index, whole, described, int(filled.sum()), int(filled.argmax()))
+            description += f", {len(firsts):,} distinct"
+    return ValidatedSamples(
+        source, ids, named, digests, index, whole, description, int(filled.sum()), int(filled.argmax())
+    )
 
 
-def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Indices]:
-    """Check every sample; return the digest of each, and how many of its values are not zero.
+def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Indices]:
+    """Validate all samples; return the digest of each, and its number of values that are not zero.
 
     Raises
     ------
@@ -215,7 +253,7 @@ def look(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Ind
 
 
 def distinct(digests: Array) -> tuple[Indices, Indices]:
-    """Find distinct samples: where each first appears, in order, and which of them each sample equals."""
+    """Find distinct samples: the first position of each, ascending, and the one that each sample equals."""
     _, firsts, which = np.unique(digests, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     return firsts[order], np.argsort(order)[which.ravel()]

@@ -58,7 +58,7 @@ gram_options = options(
         "--dtype",
         type=click.Choice(["float64", "float32"]),
         default="float64",
-        help="Type of the stored values. Kernels on orderings store counts, which are integers whatever it is.",
+        help="Type of the stored values. Kernels on orderings store integer counts in either case.",
     ),
     click.option(
         "--missing",
@@ -111,8 +111,8 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
         print_plan(store=store, as_json=as_json, **given)
         return
     from distkern.build.compute import compute_gram
-    from distkern.build.plan import landmark_words
     from distkern.gram.nystrom import NystromGram
+    from distkern.store.manifest import landmark_words
 
     refuse_unwritable(store)
     runs = [] if given["overwrite"] or no_resume else _runs_of(store)
@@ -182,9 +182,10 @@ def read_arguments(
 def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **given: Any) -> None:
     """Print the plan of ``distkern gram`` with the same arguments."""
     from distkern.build.compute import plan_gram
-    from distkern.build.plan import landmark_words, refuse_full_disk
+    from distkern.build.plan import refuse_full_disk
     from distkern.core.units import readable_bytes, readable_seconds
     from distkern.engine.resolve import resolve_executor
+    from distkern.store.manifest import landmark_words
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y = read_arguments(**given)

@@ -36,8 +36,8 @@ def info(store: Path | str, as_json: bool) -> None:
 
 
 def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
-    from distkern.build.plan import landmark_words
     from distkern.core.units import readable_bytes
+    from distkern.store.manifest import landmark_words
 
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")

@@ -1,1 +1,1 @@
-"""Where it lies: the matrix as tiles on disk, from the plan to the lazy handle."""
+"""A stored matrix in use: handles, products, and other passes over its tiles."""

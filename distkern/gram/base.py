@@ -16,7 +16,7 @@ from distkern.gram.verify import damages
 from distkern.kernels.base import Kernel
 from distkern.kernels.registry import from_spec
 from distkern.operators.base import BaseGram
-from distkern.store.status import store_status
+from distkern.store.runs import read_runs, store_status
 from distkern.store.tiles import GramStore, same_store
 
 
@@ -45,7 +45,7 @@ class StoredGram(BaseGram):
         """Make the handle of an open store, with the values of a kernel that follow from the stored ones."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.path, self.kernel, self._store.meta["id"])
+        return _reopened, (type(self), self.path, self.kernel, self._store.manifest.id)
 
     @property
     def path(self) -> str:
@@ -69,46 +69,45 @@ class StoredGram(BaseGram):
             If the values of the kernel do not follow from the stored ones; SampleError if the kernel is not defined for
             a stored sample.
         """
-        if kernel.stored().spec() != self._store.meta["stored"]:
+        if kernel.stored().spec() != self._store.manifest.stored:
             raise InputError(
                 "{kernel!r} is not made of what {store!r} stores ({stored!r}): compute it from the samples with {call}",
                 kernel=kernel,
                 store=self.path,
-                stored=from_spec(self._store.meta["stored"]),
+                stored=from_spec(self._store.manifest.stored),
                 call=Call("compute_gram"),
             )
         view = self.of_store(self._store, kernel, self._executor)
-        for axis in self._store.sides:
+        for axis in self._store.axes:
             kernel.check_summary(view._summary(axis), self._store.samples(axis).ids)
         return view
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """Names of the features; None where the samples came without."""
-        names = self._store.meta["features"]
-        return None if names is None else tuple(names)
+        return self._store.manifest.features
 
     @property
     def n_features(self) -> int:
         """Number of features that the kernel compared."""
-        return int(self._store.meta["n_features"])
+        return self._store.manifest.n_features
 
     @property
     def dropped(self) -> tuple[int, ...]:
         """Positions of the features that were left out because a sample has no value of them."""
-        return tuple(self._store.meta["dropped"])
+        return tuple(self._store.manifest.dropped)
 
     def info(self) -> Spec:
         """All that is known of the store, JSON-ready: its plan, the number of tiles done, and its runs."""
-        done = int(np.count_nonzero(self._store.marks(refresh=True)))
+        done = int(np.count_nonzero(self._store.checksums(refresh=True)))
         return {
-            **self._store.meta,
+            **self._store.manifest.to_json(),
             "path": self.path,
             "tiles_done": done,
             "tiles": self._grid.count,
             "complete": done == self._grid.count,
             "samples_computed": [self._grid.rows, self._grid.cols],
-            "runs": self._store.runs(),
+            "runs": [run.to_json() for run in read_runs(self._store)],
         }
 
     def status(self) -> Spec:
@@ -141,7 +140,7 @@ class StoredGram(BaseGram):
     def _summary(self, axis: str) -> dict[str, Array]:
         """Summary of all computed samples of an axis: the numbers that the kernel needs beside the stored values."""
         samples = self._store.samples(axis)
-        axis = samples.side  # "rows" for both axes of a symmetric matrix
+        axis = samples.axis  # "rows" for both axes of a symmetric matrix
         if axis not in self._summaries:
             self._summaries[axis] = {name: samples.column(name) for name in self._kernel.summary}
         return self._summaries[axis]

@@ -1,4 +1,4 @@
-"""The kernel between new samples and the stored ones, from what was prepared of these."""
+"""The kernel between new samples and stored samples, of which the store holds the prepared form."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from distkern.store.tiles import GramStore
 
 
 def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Floats, Floats]:
-    """Compare new samples with the computed column samples.
+    """Compute the kernel between new samples and the computed column samples.
 
     Returns
     -------
     Source
-        The new samples, without the features that the store leaves out.
+        The new samples, without the features that were dropped from the stored samples.
     ndarray
         k(x, y) of the new samples x in rows and the stored samples y in columns.
     ndarray
@@ -47,13 +47,12 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
 
 
 def known_features(store: GramStore) -> tuple[int, list[int], tuple[str, ...] | None]:
-    """Number of the features that the kernel compared, positions of those it left out, and names."""
-    features = store.meta["features"]
-    return store.meta["n_features"], store.meta["dropped"], None if features is None else tuple(features)
+    """Number of compared features, positions of dropped features, and names of the compared ones."""
+    return store.manifest.n_features, store.manifest.dropped, store.manifest.features
 
 
 def _refuse_many(store: GramStore, kernel: Kernel, source: Source) -> None:
-    (new, n), stored = source.shape, store.meta["samples"][1]
+    (new, n), stored = source.shape, store.manifest.samples[1]
     needed = bytes_per_tile(kernel, new, stored, n) + 24 * new * n
     if needed > share_of(None, 1):
         raise MemoryLimitError(

@@ -1,4 +1,4 @@
-"""The stored matrix as an operator: read by tiles, lazy, and pickled as its path."""
+"""The stored Gram matrix as a lazy operator."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
-from distkern.store.samples import DIAGONAL, among, standing_for
+from distkern.store.layout import DIAGONAL
+from distkern.store.samples import among, standing_for
 from distkern.store.tiles import GramStore
 
 BAR_AFTER = 10.0
-"""Seconds that a pass takes before it shows how far it is."""
+"""Seconds before a pass shows its progress."""
 
 
 class Gram(StoredGram):
     """A stored Gram matrix. Made by `compute_gram` and `open_gram`.
 
-    Nothing is read until ``block``, ``matmat``, ``to_numpy`` or ``np.asarray`` ask for values, and then tile by tile;
-    every tile that is read is checked against its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
+    Values are read by ``block``, ``matmat``, ``to_numpy`` and ``np.asarray``, tile by tile, and each tile is compared
+    with its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
     """
 
     @classmethod
@@ -42,7 +43,7 @@ class Gram(StoredGram):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of row samples and of column samples."""
-        rows, cols = self._store.meta["samples"]
+        rows, cols = self._store.manifest.samples
         return rows, cols
 
     @property
@@ -66,14 +67,14 @@ class Gram(StoredGram):
         return self._computed(among(self._store.rows, rows), among(self._store.cols, cols))
 
     def _computed(self, rows: Indices, cols: Indices) -> Floats:
-        """Read the entries of computed samples, which may stand for many equal ones."""
-        out = np.empty((len(rows), len(cols)))  # filled with stored values, and turned into the kernel's at the end
+        """Read the entries at positions of computed samples: of several equal samples only one is computed."""
+        out = np.empty((len(rows), len(cols)))  # stored values, converted to kernel values at the end
         in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
         for i, (out_rows, inner_rows) in in_row.items():
             for j, (out_cols, inner_cols) in in_col.items():
                 if self._grid.symmetric and i > j:
                     if j in in_row and i in in_col:
-                        continue  # read and placed together with its mirror image
+                        continue  # copied together with its mirror image
                     tile = self._store.read_tile(j, i).T
                 else:
                     tile = self._store.read_tile(i, j)
@@ -84,7 +85,7 @@ class Gram(StoredGram):
         return self._values(out, rows, cols)
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
+        """Yield the matrix once, reading each stored byte once: (row positions, column positions, entries)."""
         for rows, cols, values in self._computed_tiles():
             top, bottom = standing_for(self._store.rows, rows), standing_for(self._store.cols, cols)
             if top is None and bottom is None:
@@ -104,11 +105,11 @@ class Gram(StoredGram):
     def matmat(self, V: Array, progress: Any = None) -> Floats:
         """K V: product with a vector (n,) or with the columns of a matrix (n, k), in one pass over the stored tiles.
 
-        The executor of the matrix multiplies chunks of tiles where its workers are; vectors and sums of them are all
-        that travels. Each stored byte is read once, and equal samples are multiplied once. The bits are the same
-        whoever multiplies; between stores of unlike tile sides they may differ by rounding, some 1e-15 of
-        Σ_j |K_ij V_j|. A matrix of less than 32 MiB is multiplied in this process at once. More vectors than the memory
-        of a task allows, or the sums that wait in this process, are multiplied in groups, each in a pass of its own.
+        Workers of the executor read and multiply groups of tiles; only vectors and partial sums are sent. Each stored
+        byte is read once, and equal samples are multiplied once. A matrix of less than 32 MiB is multiplied in this
+        process. If the memory of a task or of this process does not suffice for all vectors, groups of them have a pass
+        each. The bits do not depend on the executor. Stores with another tile size may differ by rounding, about 1e-15
+        of Σ_j |K_ij V_j|.
 
         Parameters
         ----------
@@ -121,11 +122,11 @@ class Gram(StoredGram):
         Raises
         ------
         InputError
-            If V has not as many rows as the matrix has columns.
+            If the number of rows of V is not the number of columns of the matrix.
         MemoryLimitError
-            If a task may not take the memory that 32 vectors need.
+            If the memory of a task does not suffice for 32 vectors.
         IncompleteGramError, CorruptTileError
-            If a tile has not been computed, or does not match its checksum.
+            If a tile is not computed, or does not match its checksum.
 
         Examples
         --------
@@ -202,19 +203,19 @@ class Gram(StoredGram):
         return self._row_diagonal if self._grid.symmetric else self._diagonal("cols")
 
     def _diagonal(self, side: str) -> Floats:
-        dtype = self._store.meta["dtype"]
-        stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # as the tiles hold it
+        dtype = self._store.manifest.dtype
+        stored = self._store.samples(side).column(DIAGONAL).astype(dtype).astype(np.float64)  # rounded like the tiles
         if not self._kernel.summary:
             return stored
         summary = self._summary(side)
-        return self._kernel.from_stored(stored, summary, summary, self._store.meta["n_features"])
+        return self._kernel.from_stored(stored, summary, summary, self._store.manifest.n_features)
 
     def to_dask(self) -> Any:
-        """A lazy dask array of the matrix, a chunk a tile, for whatever dask can do with it.
+        """The matrix as a lazy dask array with one chunk per tile.
 
-        Workers read tiles by path and check them; of a symmetric matrix what lies below the diagonal is the transpose
-        of a stored tile, which is read once where both are needed. The slices of the array read only their tiles. What
-        it reads is not in ``bytes_read()``. Where equal samples are computed once, the array repeats them.
+        Workers read tiles by path and compare them with their checksums. Chunks below the diagonal of a symmetric
+        matrix are transposes of stored tiles; a tile is read once if both are needed. A slice of the array reads only
+        its tiles. ``bytes_read()`` does not count these reads. Equal samples that are computed once are repeated.
 
         Returns
         -------
@@ -231,15 +232,15 @@ class Gram(StoredGram):
         ...     array.chunks, array.sum(axis=0).compute().round(3)
         (((2, 1), (2, 1)), array([ 0.333, -0.333,  1.   ]))
         """
-        from distkern.engine.dask.tiled_array import tiled_array  # never load dask for those who do not use it
+        from distkern.engine.dask.tiled_array import tiled_array  # loads dask only for those who use it
 
         grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
         array = tiled_array(
-            partial(_tile_values, self.path, self._store.meta["id"], self._kernel),
+            partial(_tile_values, self.path, self._store.manifest.id, self._kernel),
             [stop - start for start, stop in map(grid.row_range, range(grid.row_blocks))],
             [stop - start for start, stop in map(grid.col_range, range(grid.col_blocks))],
             symmetric=grid.symmetric,
-            identity=(self._store.meta["id"], self._kernel.spec()),
+            identity=(self._store.manifest.id, self._kernel.spec()),
         )
         array = array if rows is None else array[rows]
         return array if cols is None else array[:, cols]
@@ -247,21 +248,21 @@ class Gram(StoredGram):
     # New samples -----------------------------------------------------------------------------------------------
 
     def prepared_columns(self) -> Prepared:
-        """What the kernel prepared of all column samples, in memory."""
+        """All column samples as the kernel prepared them, in memory."""
         blocks = [prepared_block(self._store, "cols", j) for j in range(self._grid.col_blocks)]
         whole = {name: np.concatenate([block.arrays[name] for block in blocks]) for name in blocks[0].arrays}
         index = self._store.cols.index
         return Prepared(whole) if index is None else Prepared(whole).take(index)
 
     def cross(self, X: Any) -> ArrayGram:
-        """Kernel between new raw samples (rows) and the column samples, from their stored prepared form.
+        """Kernel between new raw samples (rows) and the column samples, of which the store holds the prepared form.
 
         Raises
         ------
         InputError
             If the new samples have another number of features, or the kernel is not defined for one of them.
         MemoryLimitError
-            If the result does not fit in memory; give fewer samples at a time.
+            If the result does not fit in memory: give fewer samples at a time.
         """
         source, values, row_diag = against_stored(self._store, self.kernel, X)
         return ArrayGram(
@@ -274,16 +275,16 @@ class Gram(StoredGram):
 
 
 def _by_block(positions: Indices, side: int) -> dict[int, tuple[Indices, Indices]]:
-    """Group positions by their block: {block: (places in the list, positions inside the block)}."""
+    """Group positions by block: {block: (indices in ``positions``, positions inside the block)}."""
     blocks = positions // side
     return {
-        int(block): (places := np.flatnonzero(blocks == block), positions[places] - block * side)
+        int(block): (where := np.flatnonzero(blocks == block), positions[where] - block * side)
         for block in np.unique(blocks)
     }
 
 
 def _tile_values(path: str, store_id: str, kernel: Kernel, i: int, j: int) -> Floats:
     """Read tile (i, j) of the store at a path, on a worker, as values of a kernel."""
-    store, _ = opened(path, store_id)
+    store = opened(path, store_id)
     rows, cols = (samples.read(block, only=kernel.summary) for samples, block in ((store.rows, i), (store.cols, j)))
-    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.meta["n_features"])
+    return kernel_values(kernel, store.read_tile(i, j), rows, cols, store.manifest.n_features)

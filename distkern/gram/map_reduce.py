@@ -25,7 +25,7 @@ from distkern.gram.prepared import opened
 from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
 from distkern.kernels.base import Kernel
 from distkern.operators.pairwise import SampleArrays, State, arrays_at, strips
-from distkern.store.samples import checksum
+from distkern.store.checksums import checksum
 from distkern.store.tiles import GramStore
 
 SMALL_BYTES = 2**25
@@ -35,7 +35,7 @@ HELD_BYTES = 2**28
 """Maximum bytes of partial results that are on their way to the client, or wait in it for an earlier one."""
 
 TASKS_PER_WORKER = 4
-"""Tasks of each worker whose partial results should fit ``HELD_BYTES`` together, so that no worker waits."""
+"""Tasks of each worker whose results should fit ``HELD_BYTES`` together, to keep all workers running."""
 
 SUMMARY = "summary: "
 """Prefix of the arrays of a task that the kernel needs, to tell them from the arrays that the work needs."""
@@ -103,8 +103,8 @@ class Mapped:
 
 def map_group(task: MapTask) -> Mapped:
     """Read each tile of a group once, and add it and its mirror image to the results, with one BLAS thread."""
-    store, _ = opened(task.path, task.store_id)
-    group, grid, kernel, n, bytes_read = task.group, store.grid, task.kernel, store.meta["n_features"], 0
+    store = opened(task.path, task.store_id)
+    group, grid, kernel, n, bytes_read = task.group, store.grid, task.kernel, store.manifest.n_features, 0
     rows, cols = ({name: _fetched(store, part) for name, part in axis.items()} for axis in (task.rows, task.cols))
     results = task.work.start(group, grid.symmetric and group.top == group.left, rows, cols)
     rows, cols = ({name: axis[SUMMARY + name] for name in kernel.summary} for axis in (rows, cols))  # frees the others
@@ -125,9 +125,11 @@ def _fetched(store: GramStore, part: Array | Scattered) -> Array:
     """Rows of an array, from the task or from the store."""
     if not isinstance(part, Scattered):
         return part
-    array = store.spooled(part.name, slice(part.start, part.stop))
+    array = store.scattered(part.name, slice(part.start, part.stop))
     if checksum(array) != part.checksum:
-        raise CorruptTileError(f"a temporary array in {store.path!r} does not match its checksum: multiply again")
+        raise CorruptTileError(
+            f"a temporary array in {store.path!r} does not match its checksum: run the same call again"
+        )
     return array
 
 
@@ -177,7 +179,7 @@ class MapReduce:
     ) -> None:
         self.store, self.kernel, self.groups = store, kernel, tile_groups(store.grid, top, left)
         self._summaries = [{SUMMARY + name: array for name, array in axis.items()} for axis in summaries]
-        self._item = np.dtype(store.meta["dtype"]).itemsize
+        self._item = np.dtype(store.manifest.dtype).itemsize
         reading = self._item * store.grid.side**2 * sum(len(group.tiles) for group in self.groups)  # counts whole tiles
         usable = executor if executor is None or executor.alive else None
         self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(usable)
@@ -189,7 +191,7 @@ class MapReduce:
         return task_bytes(self.store.grid, self._item, numbers)
 
     def numbers_to_hold(self) -> int:
-        """Numbers of each sample in results so small that the client can hold those of enough tasks for all workers."""
+        """Numbers per sample in the largest results of which the client can hold enough to keep all workers running."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
         return HELD_BYTES // max(1, 8 * self._longest * tasks)
 
@@ -216,7 +218,7 @@ class MapReduce:
         finally:
             for name in temporary:
                 with suppress(StoreError):
-                    self.store.unspool(name)
+                    self.store.remove_scattered(name)
 
     def _tasks(self, work: TileWork, rows: SampleArrays, cols: SampleArrays, temporary: list[str]) -> list[MapTask]:
         """Make the task of each group, with its rows of all arrays."""
@@ -229,7 +231,7 @@ class MapReduce:
         for number, group in enumerate(self.groups):
             of_rows = {name: part(group.top, group.bottom) for name, part in axes[0].items()}
             of_cols = {name: part(group.left, group.right) for name, part in axes[-1].items()}
-            path, store_id = self.store.path, self.store.meta["id"]
+            path, store_id = self.store.path, self.store.manifest.id
             tasks.append(MapTask(path, store_id, self.kernel, work, number, group, of_rows, of_cols))
         return tasks
 
@@ -241,7 +243,7 @@ class MapReduce:
         name = None
         if self.pool.remote:
             with suppress(StoreError):
-                temporary.append(name := self.store.spool(array))
+                temporary.append(name := self.store.scatter(array))
 
         @cache
         def part(start: int, stop: int) -> Array | Scattered:

@@ -1,4 +1,4 @@
-"""The Nyström approximation of a Gram matrix that is too large to compute, from its columns at some landmarks."""
+"""The Nyström approximation of a Gram matrix from its columns at landmark samples, for cohorts too large for it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from distkern.kernels.base import Kernel
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
 from distkern.store.tiles import GramStore
-from distkern.store.true_entries import sample_in
 
 CUTOFF = 10.0
-"""Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest are taken as zero."""
+"""Eigenvalues of W up to ``CUTOFF`` · sqrt(k) · ε times the largest count as zero."""
 
 
 @dataclass(frozen=True)
 class NystromError:
-    """How far a Nyström approximation k̂ is from its kernel k.
+    """The error of a Nyström approximation k̂ of a kernel k.
 
     Parameters
     ----------
     trace
         Σ (k(x, x) − k̂(x, x)) / Σ k(x, x) over all samples, exact. K − K̂ is positive semidefinite, so this is also
-        ‖K − K̂‖₊ / ‖K‖₊ in the nuclear norm, and no entry is off by more than the largest k(x, x) − k̂(x, x).
+        ‖K − K̂‖₊ / ‖K‖₊ in the nuclear norm, and no entry has a larger error than the largest k(x, x) − k̂(x, x).
     frobenius, frobenius_se
         ‖K − K̂‖ / ‖K‖ in the Frobenius norm, estimated from the exact diagonal and the sampled entries, and its standard
         error.
@@ -60,18 +59,18 @@ class NystromError:
 
 
 def whitening(W: Floats, rounding: float) -> Floats:
-    """B = U Λ^(−1/2), (k, r), with W = U Λ Uᵀ on the eigenvalues that are more than rounding: B Bᵀ = W⁺.
+    """B = U Λ^(−1/2), (k, r), from W = U Λ Uᵀ restricted to eigenvalues above rounding, so that B Bᵀ = W⁺.
 
-    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding the entries of W to a relative ε moves an
-    eigenvalue by some sqrt(k) ε λ_max at most: what is kept is known to a tenth or better. K̂ is the kernel of the
-    samples projected on the directions that are kept, so K − K̂ is positive semidefinite whatever is left out.
+    Eigenvalues up to ``CUTOFF`` · sqrt(k) · ε · λ_max are left out. Rounding the entries of W to a relative ε changes
+    an eigenvalue by at most about sqrt(k) ε λ_max, so the relative error of the others is a tenth or less. K̂ is the
+    kernel of the samples projected on the remaining directions, so K − K̂ is positive semidefinite in any case.
 
     Parameters
     ----------
     W
         Kernel values (k, k) between the landmarks.
     rounding
-        ε, the precision of the numbers that W was stored in.
+        ε, the precision of the stored values of W.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def whitening(W: Floats, rounding: float) -> Floats:
 
 
 class _Landmarked:
-    """The stored m × k part and its landmarks, with W^(−1/2) once asked for; a matrix and its slices share it."""
+    """The stored m × k part, its landmarks and, when first needed, W^(−1/2); shared by a matrix and its slices."""
 
     def __init__(self, part: Gram, landmarks: Indices) -> None:
         self.part, self.landmarks = part, landmarks
@@ -103,7 +102,7 @@ class _Landmarked:
 
 
 class StoredFeatures(Features):
-    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, whose rows are the c(x)."""
+    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, the rows of which are c(x)."""
 
     def __init__(self, landmarked: _Landmarked, at: Indices | None = None) -> None:
         super().__init__(landmarked.part)
@@ -114,7 +113,7 @@ class StoredFeatures(Features):
 
     @property
     def basis(self) -> Floats:
-        """W^(−1/2) on the eigenvalues of W that are more than rounding, (k, r)."""
+        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see `whitening`."""
         return self._landmarked.basis
 
     @property
@@ -143,30 +142,30 @@ class StoredFeatures(Features):
         )
 
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
-        """Pass over the samples, each stored block of them read once, at most as many rows at a time as a block has."""
+        """Yield the samples, reading each stored block of them once; no more rows at a time than a block has."""
         part = self._landmarked.part
         samples = part._store.rows
         computed = among(samples, self._positions)
         order = np.argsort(computed, kind="stable")
         borders = np.flatnonzero(np.diff(computed[order] // samples.block)) + 1
         every = np.arange(part.shape[1])
-        for places in np.split(order, borders) if len(order) else []:
-            which, inner = np.unique(computed[places], return_inverse=True)
+        for where in np.split(order, borders) if len(order) else []:
+            which, inner = np.unique(computed[where], return_inverse=True)
             values = part._computed(which, every)
-            for start in range(0, len(places), samples.block):
+            for start in range(0, len(where), samples.block):
                 piece = slice(start, start + samples.block)
-                yield places[piece], values[inner[piece]]
+                yield where[piece], values[inner[piece]]
 
     def adjoint(self, V: Floats) -> Floats:
-        """Φᵀ V, in one pass over the part where its executor is."""
+        """Φᵀ V, in one pass over the part on its executor."""
         return self.basis.T @ self._landmarked.part._product(V, self._at, transposed=True)
 
     def times(self, U: Floats) -> Floats:
-        """Φ U, in one pass over the part where its executor is."""
+        """Φ U, in one pass over the part on its executor."""
         return self._landmarked.part._product(self.basis @ U, self._at)
 
     def of(self, X: Any) -> ArrayFeatures:
-        """φ of new raw samples, from their kernel values with the landmarks alone."""
+        """φ of new raw samples, from their kernel values with the landmarks."""
         cross = self._landmarked.part.cross(X)
         return ArrayFeatures(cross.to_numpy(cross.nbytes) @ self.basis, cross.row_ids)
 
@@ -175,12 +174,12 @@ class NystromGram(StoredGram, LowRankGram):
     """K̂ = C W⁺ Cᵀ, with C = K[:, L] and W = K[L, L] for k landmark samples L: the Nyström approximation of K.
 
     Made by `compute_gram` with ``landmarks=``, and by `open_gram`. Only C, m × k, is computed and stored. K̂ is positive
-    semidefinite, exact on the rows and columns of the landmarks, and exact everywhere where the samples span no more
-    directions in feature space than the landmarks do. Everything that a `Gram` offers to a learner is there and lazy;
-    nothing makes the m × m matrix unless it is asked for.
+    semidefinite. It is exact in the rows and columns of the landmarks, and everywhere if the landmarks span all samples
+    in feature space. Learners use it like a `Gram`; all operations are lazy, and only ``to_numpy`` makes the m × m
+    matrix.
 
     Source: Williams & Seeger, *Using the Nyström method to speed up kernel machines* (2001). W⁺ leaves out eigenvalues
-    that are rounding, see `whitening`.
+    that are due to rounding; see `whitening`.
 
     Parameters
     ----------
@@ -213,14 +212,12 @@ class NystromGram(StoredGram, LowRankGram):
         Raises
         ------
         StoreError
-            If the landmarks in the store are not among its samples.
+            If the store holds no landmarks.
         """
-        landmarks = np.array(store.meta["landmark_positions"], dtype=np.intp)
-        rows, cols = store.meta["samples"]
-        if landmarks.shape != (cols,) or not ((landmarks >= 0) & (landmarks < rows)).all():
-            raise StoreError(
-                f"the landmarks of {store.path!r} are not {cols} of its {rows} samples: the store is damaged"
-            )
+        columns = store.manifest.landmark_columns
+        if columns is None:
+            raise StoreError(f"{store.path!r} holds a matrix without landmarks")
+        landmarks = np.array(columns.positions, dtype=np.intp)
         return cls(Gram(store, kernel, executor), landmarks)
 
     @property
@@ -240,12 +237,12 @@ class NystromGram(StoredGram, LowRankGram):
     def _summary(self, axis: str) -> dict[str, Array]:
         return self.part._summary(axis)  # cached once for both
 
-    # How good it is --------------------------------------------------------------------------------------------
+    # Error of the approximation ------------------------------------------------------------------------------
 
     def error(self) -> NystromError:
-        """Compare with true entries, which were computed beside the part; no samples are needed.
+        """Compare with exact entries, which are stored beside the part; the samples are not needed.
 
-        The trace is exact. The sampled entries are a uniform sample of all pairs, also where samples have been added
+        The trace error is exact. The stored entries are a uniform sample of all pairs, also if samples have been added
         since the store was made.
 
         Raises
@@ -254,25 +251,27 @@ class NystromGram(StoredGram, LowRankGram):
             If the stored entries do not match their checksum.
         """
         pairs, true = self._true_entries()
-        asked, places = np.unique(pairs, return_inverse=True)
-        values = self._rows.take(asked).read()
-        first, second = places.reshape(pairs.shape)
+        distinct, where = np.unique(pairs, return_inverse=True)
+        values = self._rows.take(distinct).read()
+        first, second = where.reshape(pairs.shape)
         off = true - np.einsum("ij,ij->i", values[first], values[second])
         exact, approximate = self.part.row_diag(), self.row_diag()
-        frobenius, spread = _frobenius(off, true, exact - approximate, exact)
+        frobenius, deviation = _frobenius(off, true, exact - approximate, exact)
         total = float(exact.sum())
         return NystromError(
             trace=float((exact - approximate).sum()) / total if total > 0 else 0.0,
             frobenius=frobenius,
-            frobenius_se=spread,
+            frobenius_se=deviation,
             rms=float(np.sqrt(np.mean(off**2))) if len(off) else 0.0,
             largest=float(np.abs(off).max(initial=0.0)),
             entries=len(off),
         )
 
     def _true_entries(self) -> tuple[Indices, Floats]:
-        """Positions (2, entries) of the sampled pairs, and the kernel's values there."""
-        pairs, stored = sample_in(self.path, self._store.meta["error_sample"])
+        """Positions (2, entries) of the sampled pairs, and their exact kernel values."""
+        columns = self._store.manifest.landmark_columns
+        assert columns is not None
+        pairs, stored = columns.true_entries.arrays(self.path)
         if not self.kernel.summary:
             return pairs, stored
         computed = among(self._store.rows, pairs.ravel()).reshape(pairs.shape)
@@ -290,9 +289,9 @@ def _frobenius(off: Floats, true: Floats, diagonal_off: Floats, diagonal: Floats
     Parameters
     ----------
     off, true
-        k − k̂ and k of a uniform sample of the entries that are not on the diagonal.
+        k − k̂ and k of a uniform sample of the off-diagonal entries.
     diagonal_off, diagonal
-        k − k̂ and k of all entries on the diagonal.
+        k − k̂ and k of all diagonal entries.
     """
     m, entries = len(diagonal), len(off)
     pairs = m * (m - 1)

@@ -36,10 +36,10 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
         If there is no store at the path, or its format is another one.
     """
     store = GramStore.opened(path)
-    return handle_of(store, from_spec(store.meta["kernel"]), None if executor is None else resolve_executor(executor))
+    return handle_of(store, from_spec(store.manifest.kernel), None if executor is None else resolve_executor(executor))
 
 
 def handle_of(store: GramStore, kernel: Kernel, executor: Any = None) -> StoredGram:
     """Make the handle that fits what a store holds: a matrix, or the columns of a matrix at landmarks."""
-    cls: type[StoredGram] = NystromGram if "landmark_positions" in store.meta else Gram
+    cls: type[StoredGram] = Gram if store.manifest.landmark_columns is None else NystromGram
     return cls.of_store(store, kernel, executor)

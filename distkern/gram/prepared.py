@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from distkern.core.errors import StoreError, StoreMismatchError
-from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.base import Prepared
 from distkern.kernels.registry import from_spec
 from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
-from distkern.store.addresses import refuse_beyond_memory
-from distkern.store.samples import DIAGONAL, StoredSamples
+from distkern.store.layout import DIAGONAL
+from distkern.store.location import refuse_beyond_memory
+from distkern.store.samples import StoredSamples
 from distkern.store.tiles import GramStore
 
 _lock = threading.Lock()
@@ -23,8 +24,8 @@ _kept: dict[tuple[Any, ...], Prepared] = {}
 """The kept block, by store, number of the block and checksums."""
 
 
-def opened(path: str, store_id: str, *, keep_block: bool = False) -> tuple[GramStore, Kernel]:
-    """Open a store once per process; return it and the kernel of its stored values.
+def opened(path: str, store_id: str, *, keep_block: bool = False) -> GramStore:
+    """Open a store once per process.
 
     Parameters
     ----------
@@ -44,17 +45,17 @@ def opened(path: str, store_id: str, *, keep_block: bool = False) -> tuple[GramS
 
 
 @lru_cache(maxsize=4)
-def _opened(path: str, store_id: str) -> tuple[GramStore, Kernel]:
+def _opened(path: str, store_id: str) -> GramStore:
     store = GramStore.opened(path)
-    if store.meta["id"] != store_id:
+    if store.manifest.id != store_id:
         raise StoreMismatchError(
             f"{path!r} is not the store that the run was started with, or has grown: give a path that all workers "
             "share, and open it again"
         )
-    return store, from_spec(store.meta["stored"])
+    return store
 
 
-def prepared_block(store: GramStore, side: str, block: int) -> Prepared:
+def prepared_block(store: GramStore, axis: str, block: int) -> Prepared:
     """Read one block of prepared samples.
 
     Raises
@@ -62,12 +63,12 @@ def prepared_block(store: GramStore, side: str, block: int) -> Prepared:
     StoreError
         If the kernel cannot have prepared it; see `valid_block`.
     """
-    return valid_block(store, read_block(store.samples(side), block))
+    return valid_block(store, read_block(store.samples(axis), block))
 
 
-def read_block(samples: StoredSamples, block: int, marks: tuple[int, ...] | None = None) -> Prepared:
+def read_block(samples: StoredSamples, block: int, checksums: tuple[int, ...] | None = None) -> Prepared:
     """Read one block of prepared samples; its checksums are compared, its values are not validated."""
-    arrays = samples.read(block, marks)
+    arrays = samples.read(block, checksums)
     arrays.pop(DIAGONAL)
     return Prepared(arrays, samples.span(block)[0])
 
@@ -82,7 +83,7 @@ def valid_block(store: GramStore, block: Prepared) -> Prepared:
     StoreError
         If the kernel of the store cannot have prepared the block.
     """
-    n, kernel = store.meta["n_features"], from_spec(store.meta["stored"])
+    n, kernel = store.manifest.n_features, from_spec(store.manifest.stored)
     refuse_beyond_memory(store.path, "a sample", FEATURE_BYTES * n)
     if not could_have_prepared(kernel, block, n):
         raise StoreError(
@@ -95,20 +96,20 @@ def valid_block(store: GramStore, block: Prepared) -> Prepared:
 # The kept block of row samples --------------------------------------------------------------------------------------
 
 
-def kept_block(samples: StoredSamples, block: int, marks: tuple[int, ...], store_id: str) -> Prepared:
+def kept_block(samples: StoredSamples, block: int, checksums: tuple[int, ...], store_id: str) -> Prepared:
     """Return the block if it is kept from the last tile, else read it."""
-    kept = _kept.get((store_id, block, marks))
+    kept = _kept.get((store_id, block, checksums))
     if kept is None:
         drop_kept_block()  # before reading, so that there is only one in memory
-        kept = read_block(samples, block, marks)
+        kept = read_block(samples, block, checksums)
     return kept
 
 
-def keep_block(rows: Prepared, block: int, marks: tuple[int, ...], store_id: str) -> None:
+def keep_block(rows: Prepared, block: int, checksums: tuple[int, ...], store_id: str) -> None:
     """Keep a block of row samples for the next tile."""
     with _lock:
         _kept.clear()
-        _kept[store_id, block, marks] = rows
+        _kept[store_id, block, checksums] = rows
 
 
 def drop_kept_block() -> None:

@@ -1,4 +1,4 @@
-"""Find what no longer matches its checksum."""
+"""Find stored values that do not match their checksums."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from distkern.store.tiles import GramStore
 
 
 def damages(store: GramStore, listener: Listener) -> list[CorruptTileError]:
-    """Read everything that is marked done and compare it with its checksum; return an error for each mismatch."""
-    wrong = []
-    marks = store.marks(refresh=True)
-    reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if marks[i, j]]
-    for samples in (store.samples(side) for side in store.sides):
+    """Compare everything that is done with its checksum; return an error for each mismatch."""
+    damaged = []
+    checksums = store.checksums(refresh=True)
+    reads: list[Callable[[], Any]] = [partial(store.read_tile, i, j) for i, j in store.grid.tiles() if checksums[i, j]]
+    for samples in (store.samples(axis) for axis in store.axes):
         reads += [partial(getattr, samples, "ids"), partial(getattr, samples, "index"), samples.all_digests]
-        reads += [partial(samples.read, block, of_block) for block, of_block in samples.prepared().items()]
+        reads += [partial(samples.read, block, expected) for block, expected in samples.prepared().items()]
     for step, read in enumerate(reads, start=1):
         try:
             read()
         except CorruptTileError as error:
-            wrong.append(error)
+            damaged.append(error)
         listener(Progress("verify", step, len(reads)))
-    return wrong
+    return damaged

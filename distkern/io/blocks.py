@@ -5,13 +5,33 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from distkern.core.errors import InputError
+from distkern.core.errors import DistkernError, InputError
 from distkern.core.typing import Array, Indices
 
 Rows = slice | Indices
 """A slice of step 1 within the cohort, or an array of valid positions."""
+
+
+@contextmanager
+def refuse_damage(file: str, kind: str) -> Iterator[None]:
+    """Turn any error of a container library inside the block into one that names the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read as a container of this kind.
+    """
+    try:
+        yield
+    except (DistkernError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # damaged files end in errors of any type
+        reason = str(error) or type(error).__name__
+        raise InputError(f"{file!r} cannot be read as {kind} ({reason}): if it is damaged, get it again") from error
 
 
 class Reader(ABC):

@@ -1,1 +1,1 @@
-"""What is computed: one file a family of kernels, their algebra, and the registry of their names."""
+"""Kernels: one file per family, those between bags in a folder, the algebra in the base, and a registry of names."""

@@ -96,18 +96,18 @@ def _find(name: Any, module: Any) -> type[Kernel]:
     loaded = sys.modules.get(module)
     if loaded is None:
         raise KernelNotFoundError(
-            f"the kernel {name!r} is defined in the module {module!r}, which this process has not imported: import "
-            f"{module} first",
-            name,
-            module,
+            "the kernel {kernel!r} is defined in the module {module!r}, which this process has not imported: import "
+            "{module} first",
+            kernel=name,
+            module=module,
         )
     defined = _defined_in(loaded)
     if name not in defined:
-        where = "the main script or notebook" if module == "__main__" else f"the module {module!r}"
         raise KernelNotFoundError(
-            f"{where} defines no kernel called {name!r} at its top level in this process: define the class there, with "
-            "this name, or in a module of its own that every process can import",
-            name,
-            module,
+            "{place} defines no kernel called {kernel!r} at its top level in this process: define the class there "
+            "under this name, or in a module that every process can import",
+            place="the main script or notebook" if module == "__main__" else f"the module {module!r}",
+            kernel=name,
+            module=module,
         )
     return defined[name]

@@ -1,1 +1,1 @@
-"""A Gram matrix as an operator, wherever it lies: blocks, products with vectors, and lazy views."""
+"""Gram matrices as linear operators: blocks, products with vectors, and lazy views, for stored matrices and arrays."""

@@ -14,7 +14,7 @@ from distkern.operators.checks import finite
 
 
 def name_samples(count: int) -> tuple[str, ...]:
-    """Names for samples that came without: their positions, as text."""
+    """Default names of samples: their positions, as text."""
     return tuple(str(position) for position in range(count))
 
 
@@ -24,10 +24,10 @@ class ArrayGram(BaseGram):
     Parameters
     ----------
     values
-        Kernel values (rows, cols); kept as they are, never written to.
+        Kernel values (rows, cols); float64 arrays are not copied, and never changed.
     row_diag, col_diag
-        k(x, x) of the samples where the matrix does not hold it. A square matrix without them is taken as symmetric,
-        and its own diagonal serves.
+        k(x, x) of the row samples and of the column samples. A square matrix without them is taken as symmetric, with
+        these values on its diagonal.
     row_ids, col_ids
         Names of the samples; positions by default.
 
@@ -59,15 +59,15 @@ class ArrayGram(BaseGram):
         finite(self._values)
         rows, cols = self._values.shape
         self._symmetric = rows == cols and row_diag is None and col_diag is None
-        self._row_diag = self._given(row_diag, rows, "row_diag")
-        self._col_diag = self._given(col_diag, cols, "col_diag")
+        self._row_diag = self._as_diagonal(row_diag, rows, "row_diag")
+        self._col_diag = self._as_diagonal(col_diag, cols, "col_diag")
         self._row_ids = name_samples(rows) if row_ids is None else tuple(row_ids)
         self._col_ids = (
             (self._row_ids if self._symmetric else name_samples(cols)) if col_ids is None else tuple(col_ids)
         )
 
     @staticmethod
-    def _given(values: Any, count: int, name: str) -> Floats | None:
+    def _as_diagonal(values: Any, count: int, name: str) -> Floats | None:
         if values is None:
             return None
         array = np.asarray(values, dtype=np.float64)
@@ -97,7 +97,7 @@ class ArrayGram(BaseGram):
 
     @property
     def values(self) -> Floats:
-        """The array itself: not to be written to."""
+        """The array itself, not a copy: do not change it."""
         return self._values
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
@@ -106,24 +106,24 @@ class ArrayGram(BaseGram):
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
         return self._values @ V if rows is None or cols is None else super()._product(V, rows, cols)
 
-    def _known_diag(self, values: Floats | None, side: str) -> Floats:
+    def _diagonal(self, values: Floats | None, axis: str) -> Floats:
         if values is not None:
             return values
         if self._symmetric:
             return self._values.diagonal().copy()
         raise InputError(
-            f"a rectangular array does not hold k(x, x) of its {side}s: give it as {side}_diag= to ArrayGram, or as "
+            f"a rectangular array does not hold k(x, x) of its {axis}s: give it as {axis}_diag= to ArrayGram, or as "
             "diagonal= to KernelStandardizer"
         )
 
     def row_diag(self) -> Floats:
-        """k(x, x) of the row samples; an error where the matrix does not hold it and it was not given."""
-        return self._known_diag(self._row_diag, "row")
+        """k(x, x) of the row samples; an error if the matrix is rectangular and it was not given."""
+        return self._diagonal(self._row_diag, "row")
 
     def col_diag(self) -> Floats:
-        """k(x, x) of the column samples; an error where the matrix does not hold it and it was not given."""
-        return self._known_diag(self._col_diag, "col")
+        """k(x, x) of the column samples; an error if the matrix is rectangular and it was not given."""
+        return self._diagonal(self._col_diag, "col")
 
     def bytes_read(self) -> int:
-        """Nothing is stored, so nothing is read: 0."""
+        """Bytes read from storage: 0, since the array is in memory."""
         return 0

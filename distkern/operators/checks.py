@@ -1,4 +1,4 @@
-"""Checks of kernel values: that they are finite, and symmetric but for rounding."""
+"""Checks that kernel values are finite, and symmetric up to rounding."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 
 SYMMETRY_TOLERANCE = 1e-8
-"""|k(x, y) − k(y, x)| beyond this fraction of the largest |k| is an asymmetric matrix, not rounding."""
+"""Fraction of the largest |k| that |k(x, y) − k(y, x)| may reach by rounding."""
 
 
 def finite(values: Floats) -> Floats:
-    """Kernel values, or what comes of them; refused where one is not finite.
+    """Return kernel values, or results computed from them, if all are finite.
 
     Raises
     ------
     InputError
-        If one is not finite.
+        If a value is NaN or infinite.
     """
     if not np.isfinite(values).all():
         raise InputError("the Gram matrix holds values that are not finite (NaN or infinite)")
@@ -26,18 +26,18 @@ def finite(values: Floats) -> Floats:
 
 
 def is_symmetric(values: Array) -> bool:
-    """Whether k(x, y) = k(y, x) up to rounding in a square array; False where a value is not finite."""
+    """Whether k(x, y) = k(y, x) up to rounding in a square array; False if a value is not finite."""
     largest, difference = asymmetry(values)
     return bool(difference <= _tolerance(values) * largest)
 
 
 def require_symmetric(values: Array) -> float:
-    """Refuse a square array that is not symmetric, and return its largest |k|; NaN where a value is not finite.
+    """Check that a square array is symmetric up to rounding, and return its largest |k|; NaN if one is not finite.
 
     Raises
     ------
     InputError
-        Says how much k(x, y) and k(y, x) differ.
+        If the array is not symmetric; names the largest difference of k(x, y) and k(y, x).
 
     Examples
     --------

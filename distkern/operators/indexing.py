@@ -1,4 +1,4 @@
-"""From whatever a user or scikit-learn writes between brackets to two arrays of positions."""
+"""Indexing of Gram matrices: slices, masks, lists and ``np.ix_`` become arrays of positions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def as_indices(key: Any, size: int, axis: str) -> Indices:
     Raises
     ------
     InputError
-        If a position lies outside the matrix, or a mask has another length than the axis.
+        If a position is outside the matrix, or the length of a mask is not that of the axis.
 
     Examples
     --------
@@ -45,10 +45,15 @@ def as_indices(key: Any, size: int, axis: str) -> Indices:
 
 
 def split_key(key: Any) -> tuple[Any, Any]:
-    """Split what stands between the brackets of ``gram[...]`` into a key of the rows and one of the columns.
+    """Split the key of ``gram[key]`` into a key of the rows and a key of the columns.
 
-    ``np.ix_(rows, cols)``, as scikit-learn writes it, selects a block; two plain lists would mean single entries to
-    NumPy, so they are refused instead of guessed.
+    ``np.ix_(rows, cols)``, which scikit-learn uses, selects a block. Two lists select single entries in NumPy; they are
+    refused as ambiguous.
+
+    Raises
+    ------
+    InputError
+        If there are more than two keys, or the two are lists.
     """
     if not isinstance(key, tuple):
         return key, slice(None)

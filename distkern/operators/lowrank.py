@@ -1,4 +1,4 @@
-"""A Gram matrix of low rank: inner products of r numbers a sample, never written out sample by sample."""
+"""Gram matrices of low rank: inner products of r features per sample, of which no m × m array is made."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
 
 TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
-"""Samples on a side of the tiles in which such a matrix is passed over."""
+"""Rows and columns of the tiles in a pass over such a matrix."""
 
 
 class Features(ABC):
-    """φ(x) = Bᵀ c(x), r numbers for each of some samples: k values c(x) that lie somewhere, and a small matrix B.
+    """φ(x) = Bᵀ c(x), r features of each sample x, from k values c(x) of the sample and a small matrix B.
 
     Parameters
     ----------
     about
-        Gram matrix whose row samples these are, in whole or in part; it knows their names and where they came from.
+        Gram matrix with these samples among its rows; it provides their names, features and kernel.
     """
 
     def __init__(self, about: BaseGram) -> None:
@@ -46,7 +46,7 @@ class Features(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
-        """Pass over the samples, reading each stored byte once: (places among the samples, their c(x) in rows)."""
+        """Yield all samples, reading each stored byte once: (positions, their c(x) in rows)."""
 
     @abstractmethod
     def take(self, positions: Indices) -> Features:
@@ -65,27 +65,27 @@ class Features(ABC):
         """φ of new raw samples."""
 
     def equals(self, other: Features) -> bool:
-        """Whether these are the features of the same samples in the same order, as far as that shows unread."""
+        """Whether these are known, without reading, to be the features of the same samples in the same order."""
         return self is other
 
     def transformed(self) -> Iterator[tuple[Indices, Floats]]:
-        """Pass over the samples: (places among the samples, their φ(x) in rows)."""
-        for places, values in self.blocks():
-            yield places, values @ self.basis
+        """Yield all samples: (positions, their φ(x) in rows)."""
+        for positions, values in self.blocks():
+            yield positions, values @ self.basis
 
     def read(self) -> Floats:
         """Φ, (samples, r), in memory."""
         out = np.empty((len(self), self.basis.shape[1]))
-        for places, values in self.transformed():
-            out[places] = values
+        for positions, values in self.transformed():
+            out[positions] = values
         return out
 
     @cached_property
     def squares(self) -> Floats:
         """‖φ(x)‖² of each sample, in one pass."""
         out = np.empty(len(self))
-        for places, values in self.transformed():
-            out[places] = np.einsum("ij,ij->i", values, values)
+        for positions, values in self.transformed():
+            out[positions] = np.einsum("ij,ij->i", values, values)
         return out
 
 
@@ -118,7 +118,7 @@ class ArrayFeatures(Features):
         return len(self.values)
 
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
-        """Give all of them at once."""
+        """Yield all samples at once."""
         yield np.arange(len(self)), self.values
 
     def take(self, positions: Indices) -> ArrayFeatures:
@@ -134,20 +134,22 @@ class ArrayFeatures(Features):
         return self.values @ U
 
     def of(self, X: Any) -> Features:
-        """Refuse: how the features came from samples is not known."""
-        raise InputError("these features are numbers only, without the samples that they came from")
+        """Always an error: the map from samples to features is not known."""
+        raise InputError(
+            "these features are an array, without a map from samples: compute those of new samples yourself"
+        )
 
 
 class LowRankGram(BaseGram):
-    """k(x, y) = ⟨φ(x), ψ(y)⟩, positive semidefinite where rows and columns are the same samples.
+    """k(x, y) = ⟨φ(x), ψ(y)⟩, positive semidefinite if rows and columns are the same samples.
 
-    Only features are read, and only by blocks: a product with a vector is one pass over those of the columns and one
-    over those of the rows. Slices stay of low rank.
+    Only features are read, by blocks. A product with vectors makes one pass over the features of the columns and one
+    over those of the rows. A slice is again a matrix of low rank.
 
     Parameters
     ----------
     rows, cols
-        φ of the row samples and ψ of the column samples; the same object where these are the same samples.
+        φ of the row samples and ψ of the column samples; the same object if these are the same samples.
 
     Examples
     --------
@@ -201,7 +203,7 @@ class LowRankGram(BaseGram):
         return _products(self._rows.take(rows), self._cols.take(cols))
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the whole matrix by tiles, computed from features; products need no such pass."""
+        """Yield the whole matrix, tile by tile, computed from features; products do not need it."""
         for start in range(0, self.shape[0], TILE_SIDE):
             rows = np.arange(start, min(start + TILE_SIDE, self.shape[0]))
             left = self._rows.take(rows).read()
@@ -215,7 +217,7 @@ class LowRankGram(BaseGram):
                     yield cols, rows, values.T
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:
-        """Product with a vector or with columns, Φ (Ψᵀ V): one pass over the columns' features, one over the rows'."""
+        """Φ (Ψᵀ V) for some rows and columns, all by default."""
         left = self._rows if rows is None else self._rows.take(rows)
         right = self._cols if cols is None else self._cols.take(cols)
         return left.times(right.adjoint(V))
@@ -229,16 +231,16 @@ class LowRankGram(BaseGram):
         return self._cols.squares
 
     def bytes_read(self) -> int:
-        """Bytes read from storage for the columns' features so far, and for what shares their store."""
+        """Bytes read so far from the store of the columns' features."""
         return self._cols.about.bytes_read()
 
     @property
     def rank(self) -> int:
-        """r, the number of features; the matrix has this rank at most."""
+        """r, the number of features; the rank of the matrix is at most r."""
         return self._rows.basis.shape[1]
 
     def embedding(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
-        """Φ, (samples, r) for the row samples: a linear learner on it is one on this kernel, without any matrix.
+        """Φ, (samples, r), of the row samples: a linear learner on Φ is a kernel learner on this matrix.
 
         Raises
         ------
@@ -260,22 +262,22 @@ class LowRankGram(BaseGram):
         return self._rows.read()
 
     def embedding_blocks(self) -> Iterator[tuple[Indices, Floats]]:
-        """Pass over the row samples once: (positions, their rows of Φ), in a fixed order."""
+        """Yield the row samples once: (positions, their rows of Φ), in a fixed order."""
         return self._rows.transformed()
 
     # The samples behind the columns ------------------------------------------------------------------------------
 
     def cross(self, X: Any) -> LowRankGram:
-        """⟨φ(x), ψ(y)⟩ between new raw samples (rows), whose φ(x) is held, and the column samples, lazily."""
+        """⟨φ(x), ψ(y)⟩ between new raw samples (rows) and the column samples, lazily; φ(x) is in memory."""
         return LowRankGram(self._cols.of(X), self._cols)
 
     @property
     def kernel(self) -> Any:
-        """The kernel that the features stand for."""
+        """The kernel that the features approximate or represent."""
         return self._cols.about.kernel
 
     def prepared_columns(self) -> Any:
-        """Refuse: the exact kernel of the prepared samples is not the one of this matrix."""
+        """Always an error: the exact kernel of the prepared samples is not the kernel of this matrix."""
         raise InputError(
             "the values of this matrix come from features of low rank, which a model file cannot hold: predict with "
             "CohortPredictor(model, gram), or fit a linear model on gram.embedding()"
@@ -293,14 +295,14 @@ class LowRankGram(BaseGram):
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that the samples came with and the kernel did not compare."""
+        """Positions of the features of a sample that were left out before the kernel compared the samples."""
         return self._cols.about.dropped
 
 
 def _products(few: Features, many: Features) -> Floats:
-    """⟨φ(x), ψ(y)⟩ of few samples, held, with many, passed over."""
-    held = few.read()
+    """⟨φ(x), ψ(y)⟩ between few samples, which are read into memory, and many, which are read by blocks."""
+    left = few.read()
     out = np.empty((len(few), len(many)))
-    for places, values in many.transformed():
-        out[:, places] = held @ values.T
+    for positions, values in many.transformed():
+        out[:, positions] = left @ values.T
     return out

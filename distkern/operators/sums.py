@@ -1,4 +1,4 @@
-"""A weighted sum of Gram matrices of the same samples, lazily: several kernels as one."""
+"""The lazy weighted sum of Gram matrices of the same samples."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ Names = tuple[str, ...]
 
 
 class SumGram(BaseGram):
-    """k(x, y) = Σ_t c_t k_t(x, y): a weighted sum of Gram matrices of the same samples; nothing is computed.
+    """k(x, y) = Σ_t c_t k_t(x, y): the lazy weighted sum of Gram matrices of the same samples.
 
-    A product is one pass over each part, where that part lies. Positive semidefinite where the parts are and c ≥ 0.
+    A product makes one pass over each part, on the executor of the part. The sum is positive semidefinite if all parts
+    are and c ≥ 0.
 
     Parameters
     ----------
     parts
-        Gram matrices k_t, whose rows are the same samples in the same order, and whose columns are.
+        Gram matrices k_t with the same row samples in the same order, and the same column samples.
     factors
-        c_t, one finite number a part; ones when not given.
+        c_t, one finite number per part; 1 by default.
 
     Raises
     ------
     InputError
-        If there is no part, the parts differ in shape or samples, or a factor is missing or not finite.
+        If there is no part, parts differ in shape or samples, or the factors are not one finite number per part.
     InputTypeError
-        If a part is no Gram matrix.
+        If a part is not a Gram matrix.
 
     Notes
     -----
-    Samples are compared by their names; a matrix whose samples are named by their positions, such as an array, has none
-    to compare. ``bytes_read()`` adds up the parts; two views of one store both count all that is read from it.
+    Samples are compared by name. Matrices whose samples are named by position, such as arrays, are not compared.
+    ``bytes_read()`` is the sum over the parts; two views of one store both count all bytes read from it.
 
     Examples
     --------
@@ -74,12 +75,12 @@ class SumGram(BaseGram):
 
     @property
     def parts(self) -> tuple[BaseGram, ...]:
-        """The matrices that are added up."""
+        """The matrices k_t."""
         return self._parts
 
     @property
     def factors(self) -> Floats:
-        """c_t of each part."""
+        """c_t of all parts."""
         return self._factors.copy()
 
     @property
@@ -114,7 +115,7 @@ class SumGram(BaseGram):
         return total
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Pass over the tiles of the first part, and read the same entries of the others; a mirror image once."""
+        """Yield the sum once, by the tiles of the first part; mirrored tiles are read from the other parts once."""
         before: tuple[Indices, Indices, Floats] | None = None
         for rows, cols, values in self._parts[0].tiles():
             if before is not None and self.is_symmetric and _are_mirrored(before, rows, cols):
@@ -138,7 +139,7 @@ class SumGram(BaseGram):
         return self._factors @ np.array([part.col_diag() for part in self._parts])
 
     def norm_floor(self) -> float:
-        """Squared norms up to this are zero or what rounding has left of it."""
+        """Largest squared norm in feature space that counts as zero, because of rounding."""
         return float(np.abs(self._factors) @ [part.norm_floor() for part in self._parts])
 
     def bytes_read(self) -> int:
@@ -148,7 +149,7 @@ class SumGram(BaseGram):
     # The samples behind the columns --------------------------------------------------------------------------------
 
     def cross(self, X: Any) -> SumGram:
-        """Kernel between new raw samples (rows) and the column samples, from what every part knows of them."""
+        """Kernel between new raw samples (rows) and the column samples, as the sum of those of the parts."""
         return SumGram([part.cross(X) for part in self._parts], self._factors)
 
     @property
@@ -161,10 +162,10 @@ class SumGram(BaseGram):
         return total
 
     def prepared_columns(self) -> Any:
-        """Refuse: every part has prepared the samples for its own kernel."""
+        """Always an error: each part prepared the samples for its own kernel."""
         raise InputError(
-            "the parts of a sum of Gram matrices prepared their samples each for its own kernel, and a model file "
-            "holds one: predict with CohortPredictor(model, gram), or compute the Gram matrix of the sum of the kernels"
+            "each part of a sum of Gram matrices prepared the samples for its own kernel, but a model file holds one "
+            "kernel: predict with CohortPredictor(model, gram), or compute the Gram matrix of the sum of the kernels"
         )
 
     @cached_property
@@ -175,37 +176,37 @@ class SumGram(BaseGram):
 
     @property
     def features(self) -> Names | None:
-        """Names of the features that the kernels compared; None where they are not known or not the same."""
+        """Names of the features that the kernels compared; None if they are unknown or differ between parts."""
         return self._parts[0].features if self._same_features else None
 
     @property
     def n_features(self) -> int | None:
-        """Number of the features that the kernels compared; None where it is not known or not the same."""
+        """Number of the features that the kernels compared; None if it is unknown or differs between parts."""
         return self._parts[0].n_features if self._same_features else None
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Positions of the features that the samples came with and the kernels did not compare."""
+        """Positions of the features that were left out before the kernels compared the samples."""
         return self._parts[0].dropped if self._same_features else ()
 
 
-def _shared_names(every: list[Names], side: str) -> Names:
-    """Names that all parts give their samples, those that only number them aside."""
-    named = [(number, ids) for number, ids in enumerate(every) if not _only_numbered(ids)]
+def _shared_names(every: list[Names], axis: str) -> Names:
+    """Names of the samples, which must be equal in all parts, except in parts with default names."""
+    named = [(number, ids) for number, ids in enumerate(every) if not _are_default(ids)]
     if not named:
         return every[0]
     reference, names = named[0]
     for number, ids in named[1:]:
         if ids != names:
-            place = next(k for k, pair in enumerate(zip(ids, names, strict=True)) if pair[0] != pair[1])
+            first = next(k for k, pair in enumerate(zip(ids, names, strict=True)) if pair[0] != pair[1])
             raise InputError(
-                f"the {side}s of part {number} of the sum are other samples than those of part {reference}: number "
-                f"{place} is {ids[place]!r}, not {names[place]!r}; slice the parts to the same samples, in one order"
+                f"the {axis}s of part {number} of the sum are not the samples of part {reference}: number {first} is "
+                f"{ids[first]!r}, not {names[first]!r}; slice the parts to the same samples, in the same order"
             )
     return names
 
 
-def _only_numbered(ids: Names) -> bool:
+def _are_default(ids: Names) -> bool:
     return all(name == str(position) for position, name in enumerate(ids))
 
 

@@ -27,7 +27,7 @@ from distkern.datasets import load_mnist
 from distkern.kernels.bags.kernelized import KernelBhattacharyya
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.nested import Together
+from distkern.learners.nested import JointEvaluation
 from distkern.learners.svm import KernelSVC
 from distkern.operators.array import ArrayGram
 from distkern.reproduce.tables import REPEATED, Row, read_rows
@@ -207,11 +207,11 @@ def accuracies(
     {1.0: 100.0}
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    together = Together(None, KernelSVC(multi_class="ovr"), ArrayGram(K), codes, classes)
+    joint = JointEvaluation(None, KernelSVC(multi_class="ovr"), ArrayGram(K), codes, classes)
     found = np.empty((len(grid), len(splits)))
-    for column, scores in enumerate(together.scores(splits, [grid] * len(splits))):
+    for column, scores in enumerate(joint.scores(splits, [grid] * len(splits))):
         test = splits[column][1]
-        found[:, column] = [100 * np.mean(together.machines.decide(of_C) == codes[test]) for of_C in scores]
+        found[:, column] = [100 * np.mean(joint.binary.decide(of_C) == codes[test]) for of_C in scores]
     return dict(zip(grid, found, strict=True))
 
 

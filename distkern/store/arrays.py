@@ -1,4 +1,4 @@
-"""The arrays of a store: Zarr on top of where it lies, for the chunks alone, of which none is read beyond its size."""
+"""The arrays of a store. Zarr reads and writes their chunks, and no chunk is read beyond the size of its values."""
 
 from __future__ import annotations
 
@@ -18,23 +18,30 @@ from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
 from distkern.core.sentences import Argument
-from distkern.core.typing import Array, Spec
-from distkern.store.addresses import explained, is_remote, refuse_beyond_memory
-from distkern.store.layout import Layout, arrays_of, as_json, holds_names, unpacked_bytes
-from distkern.store.location import ROOT, SCRATCH, Place
-from distkern.store.schema import array_in, scratch_in
+from distkern.core.typing import Array
+from distkern.store.documents import as_json
+from distkern.store.layout import (
+    Layout,
+    arrays_of,
+    holds_names,
+    read_layout,
+    read_temporary_layout,
+    unpacked_bytes,
+)
+from distkern.store.location import ROOT, SCRATCH, Location, explained, is_remote, refuse_beyond_memory
+from distkern.store.manifest import Manifest
 
 _WRITTEN_WHOLE: ArrayConfigParams = {"write_empty_chunks": True}
 
 SCRATCH_ROWS = 4096
-"""Rows of a spooled array that are stored together."""
+"""Rows of a temporary array in one chunk."""
 
 LONGER = 4096
-"""Bytes that a chunk may be longer on disk than its values are."""
+"""Bytes by which a chunk on disk may be longer than its values."""
 
 
 class _Bounded(WrapperStore[Store]):
-    """Hands over chunks that become what an array holds, and none that would unpack to more."""
+    """Reads chunks of an array, and refuses those that would unpack to more than their values."""
 
     def __init__(self, store: Store, layout: Layout) -> None:
         super().__init__(store)
@@ -55,37 +62,37 @@ class _Bounded(WrapperStore[Store]):
 
 
 class StoredArrays:
-    """The arrays that a plan lays out, read and written by parts.
+    """The arrays that a manifest lays out, read and written by parts.
 
     Parameters
     ----------
-    lies
+    location
         Where the store lies.
-    meta
-        The plan in it.
+    manifest
+        Its manifest.
     """
 
-    def __init__(self, lies: Place, meta: Spec) -> None:
-        self.path = lies.path
-        self.meta = meta
-        self._lies = lies
+    def __init__(self, location: Location, manifest: Manifest) -> None:
+        self.path = location.path
+        self.manifest = manifest
+        self._location = location
         self._arrays: dict[str, zarr.Array] = {}
 
     def _key(self, name: str) -> str:
-        """Where a part of the store lies: on object storage each has a folder of its own."""
-        return f"{self.meta['folder']}/{name}".lstrip("/")
+        """Key of a part of the store, which on object storage lies in a folder of its own."""
+        return f"{self.manifest.folder}/{name}".lstrip("/")
 
     @cached_property
     def _files(self) -> LocalStore | ObjectStore:
-        target = self._lies.target
+        target = self._location.target
         return LocalStore(target) if isinstance(target, str) else ObjectStore(target)
 
     def _at(self, name: str) -> zarr.Array:
         if name not in self._arrays:
-            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            raw = self._location.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
                 raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
-            self._arrays[name] = self._zarr(name, array_in(self.path, name, raw, self.meta))
+            self._arrays[name] = self._zarr(name, read_layout(self.path, name, raw, self.manifest))
         return self._arrays[name]
 
     def _zarr(self, name: str, layout: Layout) -> zarr.Array:
@@ -136,22 +143,18 @@ class StoredArrays:
             return list(pool.map(lambda part: self.decoded(*part), parts))
 
     def _planned(self, name: str) -> Any:
-        """All of an array that the plan knows of: it may be longer where a client was killed while the cohort grew."""
-        shape = arrays_of(self.meta)[name].shape
+        """All that the manifest lays out of an array, which is longer if a client was killed while it added samples."""
+        shape = arrays_of(self.manifest)[name].shape
         return ... if holds_names(name) else tuple(slice(0, length) for length in shape)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of an array."""
         return self._at(name).shape
 
-    def item_bytes(self, name: str) -> int:
-        """Bytes of a value of an array."""
-        return self._at(name).dtype.itemsize
+    # Temporary arrays ----------------------------------------------------------------------------------------
 
-    # Vectors on their way to the workers ---------------------------------------------------------------------
-
-    def spool(self, array: Array) -> str:
-        """Lay an array beside the tiles for as long as a pass takes; return the name to read it by.
+    def scatter(self, array: Array) -> str:
+        """Write a temporary array for the workers; return the name to read it by.
 
         Raises
         ------
@@ -162,22 +165,22 @@ class StoredArrays:
         chunks = (min(len(array), SCRATCH_ROWS), *array.shape[1:])
         layout = Layout(array.shape, chunks, array.dtype.name)
         with explained(self.path, "write to the store"):
-            self._lies.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
+            self._location.put(self._key(f"{name}/{ROOT}"), as_json(layout.document()))
             self._zarr(name, layout)[...] = array
         return name
 
-    def spooled(self, name: str, rows: slice) -> Array:
-        """Read some rows of a spooled array."""
+    def scattered(self, name: str, rows: slice) -> Array:
+        """Read some rows of a temporary array."""
         with explained(self.path, "read the store"):
-            raw = self._lies.get(self._key(f"{name}/{ROOT}"))
+            raw = self._location.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
-                raise StoreError(f"{self.path!r} has lost a vector that was to be multiplied: multiply it again")
-            return np.asarray(self._zarr(name, scratch_in(self.path, name, raw))[rows])
+                raise StoreError(f"{self.path!r} has lost a temporary array of vectors: multiply again")
+            return np.asarray(self._zarr(name, read_temporary_layout(self.path, name, raw))[rows])
 
-    def unspool(self, name: str) -> None:
-        """Delete a spooled array."""
+    def remove_scattered(self, name: str) -> None:
+        """Delete a temporary array."""
         with explained(self.path, "write to the store"):
-            self._lies.remove(self._key(name))
+            self._location.remove(self._key(name))
 
 
 def _entries(shape: tuple[int, ...], where: Any) -> int:

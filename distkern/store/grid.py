@@ -14,9 +14,9 @@ class Grid:
     Parameters
     ----------
     rows, cols
-        Number of samples on each side.
+        Number of samples of each axis.
     side
-        Samples on a side of a tile.
+        Rows and columns of a tile.
     symmetric
         Whether rows and columns are the same samples; then only tiles (i, j) with i ≤ j exist.
 
@@ -75,19 +75,19 @@ class Grid:
                 yield i, j
 
 
-def generations(counts: Sequence[int], side: int) -> list[int]:
-    """For each block: the first generation of a growing cohort, from 1, in which it had all the samples it has now.
+def version_of_blocks(counts: Sequence[int], side: int) -> list[int]:
+    """For each block: the first version of a growing cohort, from 1, in which the block had all its samples.
 
     Parameters
     ----------
     counts
-        Number of samples in each generation, the present one last.
+        Number of samples in each version, the present one last.
     side
         Samples in a block.
 
     Examples
     --------
-    >>> generations([5, 7], side=2)
+    >>> version_of_blocks([5, 7], side=2)
     [1, 1, 2, 2]
     """
     stops = (min(start + side, counts[-1]) for start in range(0, counts[-1], side))

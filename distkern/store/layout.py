@@ -1,48 +1,50 @@
-"""The arrays of a store, as a plan lays them out, and the Zarr documents that describe them: `docs/format.md`.
+"""The arrays that a manifest lays out, and the Zarr documents that describe them: ``docs/format.md``.
 
 ::
 
     cohort.zarr/
       gram                  (rows, cols), one chunk a tile, and no wider than a matrix that is not symmetric; below the
                             diagonal of a symmetric matrix nothing is stored
-      marks                 (row blocks, column blocks) uint64: 0 = not done, else 2^32 g + crc32c of the tile, g = 1
+      marks                 (row blocks, column blocks) uint64: checksums of the tiles; 0 = not done
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
       rows/digests          (rows, 16) uint8: a digest of each sample's values
-      rows/marks            (row blocks, arrays) uint64: as above, of each prepared array in the order of their names
-      rows/prepared/...     what the kernel prepared once per sample, and ``diagonal``: k(x, x)
-      rows/index            (samples,) int32, only where many samples are equal: which row each of them is
+      rows/marks            (row blocks, arrays) uint64: checksums of the prepared arrays, in the order of their names
+      rows/prepared/...     the arrays that the kernel prepared of each sample, and ``diagonal``: k(x, x)
+      rows/index            (samples,) int32, only where many samples are equal: the computed row of each sample
       cols/...              the same for the columns of a rectangular matrix
-      runs                  its attributes list the runs that computed something, and ``runs/<name>`` has in its own:
-                            when, on what, how far, what failed
-      scratch/...           vectors on their way to workers that multiply; nothing to read
+      runs                  its attributes list the runs that computed something; ``runs/<name>`` describes each
+      scratch/...           temporary arrays on their way to the workers
 
-A cohort that grows has another generation g = 2, 3, …; the plan lists the number of samples of each. Arrays become
-longer. Names, digests and index go to arrays that end in the id of the new plan, as ``rows/ids.<id>``, so that a client
-whose plan comes too late has written nothing that another one reads. A mark of generation g is of what the tile held
-then: a tile that has more samples since is not done, but what it holds is kept and only the rest is computed.
+Arrays become longer when samples are added. Names, digests and index are then written to arrays whose names end in the
+identifier of the new manifest, as ``rows/ids.<id>``: a client whose manifest comes too late has written nothing that
+another client reads. Checksums tell the version of the cohort in which a tile was computed, so that the tile is kept
+and only what was added is computed.
 
-On object storage all of this lies in a folder that the plan in ``cohort.zarr/zarr.json`` names.
+On object storage all of this lies in the folder that the manifest in ``cohort.zarr/zarr.json`` names.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
-from distkern._version import __version__
 from distkern.core.typing import Array, Indices, Spec
-from distkern.store.grid import Grid
-from distkern.store.location import ROOT
-from distkern.store.samples import DIAGONAL, checksum, written_whole
+from distkern.store.checksums import checksum
+from distkern.store.documents import Document, as_json, damaged, group_document, is_list, is_whole, shortened
+from distkern.store.location import ROOT, refuse_beyond_memory
+from distkern.store.manifest import ARRAY_TYPES, GramPlan, LandmarkColumns, Manifest
 
-FORMAT = 1
-"""Version of the layout; a store of another version is refused."""
+DIAGONAL = "diagonal"
+"""Name of the array k(x, x) beside the prepared arrays."""
+
+NAME_BYTES = 1024
+"""Bytes that the name of a sample may take, on average."""
 
 PACKING: Spec = {"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "blocksize": 0}
 """How whole numbers are compressed; floating-point values are not. Chosen by benchmarks/storing.py."""
@@ -61,6 +63,11 @@ class Layout:
     fill: Any = 0
     packed: bool = False
 
+    @classmethod
+    def whole(cls, array: Array) -> Layout:
+        """Lay out an array as a single chunk."""
+        return cls(array.shape, array.shape, array.dtype.name)
+
     @property
     def chunk_bytes(self) -> int:
         """Bytes of a chunk's values."""
@@ -68,7 +75,7 @@ class Layout:
 
     @property
     def codecs(self) -> list[Spec]:
-        """What turns the values of a chunk into its bytes."""
+        """Codecs between the values of a chunk and its bytes."""
         item = np.dtype(self.dtype).itemsize
         plain: Spec = {"name": "bytes"} if item == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
         return [plain, {"name": "blosc", "configuration": PACKING | {"typesize": item}}] if self.packed else [plain]
@@ -90,48 +97,42 @@ class Layout:
 
 
 def unpacked_bytes(header: bytes) -> int:
-    """How many bytes a chunk of Blosc says that it unpacks to."""
+    """Number of bytes that a chunk of Blosc claims to unpack to."""
     return int.from_bytes(header[4:8], "little")
 
 
-def grid_of(meta: Spec) -> Grid:
-    """Cut the matrix that a plan describes into its tiles."""
-    rows, cols = meta["shape"]
-    return Grid(rows, cols, meta["tile"], meta["symmetric"])
+# The arrays of a store -----------------------------------------------------------------------------------------------
 
 
-def arrays_of(meta: Spec) -> dict[str, Layout]:
-    """Every array of a store by name; of the names of samples only the plan does not tell the length, and says 0."""
-    grid = grid_of(meta)
-    dtype = np.dtype(meta["dtype"])
+def arrays_of(manifest: Manifest) -> dict[str, Layout]:
+    """Every array of a store by name; that of the names of samples has length 0 here, since the manifest has none."""
+    grid, first = manifest.grid, manifest.as_made().grid  # arrays keep the chunks that they were made with
+    dtype = np.dtype(manifest.dtype)
     empty = "NaN" if dtype.kind == "f" else 0
     width = grid.side if grid.symmetric else min(grid.side, grid.cols)  # a symmetric matrix may grow
     packed = dtype.kind == "i" and dtype.itemsize * grid.side * width <= PACKABLE
-    first = meta["generations"][0]  # arrays become longer as a cohort grows, and keep their chunks
-    laid_out = grid_of({**meta, "shape": first["shape"]})
     layouts = {
-        "gram": Layout((grid.rows, grid.cols), (grid.side, width), meta["dtype"], empty, packed),
-        "marks": Layout((grid.row_blocks, grid.col_blocks), (1, laid_out.col_blocks), "uint64"),
+        "gram": Layout((grid.rows, grid.cols), (grid.side, width), manifest.dtype, empty, packed),
+        "marks": Layout((grid.row_blocks, grid.col_blocks), (1, first.col_blocks), "uint64"),
     }
-    sides = {"rows": (0, grid.row_blocks, laid_out.row_blocks)}
-    sides |= {} if grid.symmetric else {"cols": (1, grid.col_blocks, laid_out.col_blocks)}
-    for name, (axis, blocks, first_blocks) in sides.items():
-        computed, arrays = meta["shape"][axis], len(meta["prepared"]) + 1
-        layouts[written_whole(name, "ids", meta)] = Layout((0,), (0,), "uint8")
-        layouts[written_whole(name, "digests", meta)] = Layout((computed, 16), (computed, 16), "uint8")
-        layouts[f"{name}/marks"] = Layout((blocks, arrays), (first_blocks, arrays), "uint64")
-        if name in meta["index"]:
-            samples = (meta["samples"][axis],)
-            layouts[written_whole(name, "index", meta)] = Layout(samples, samples, "int32")
-        layouts[f"{name}/prepared/{DIAGONAL}"] = Layout((computed,), (grid.side,), "float64", 0.0)
-        for array, (kind, row) in meta["prepared"].items():
+    blocks = {"rows": (grid.row_blocks, first.row_blocks), "cols": (grid.col_blocks, first.col_blocks)}
+    for axis, computed, samples in zip(manifest.axes, manifest.shape, manifest.samples, strict=False):
+        now, at_first = blocks[axis]
+        arrays = len(manifest.prepared) + 1
+        layouts[manifest.array_name(axis, "ids")] = Layout((0,), (0,), "uint8")
+        layouts[manifest.array_name(axis, "digests")] = Layout((computed, 16), (computed, 16), "uint8")
+        layouts[f"{axis}/marks"] = Layout((now, arrays), (at_first, arrays), "uint64")
+        if axis in manifest.index:
+            layouts[manifest.array_name(axis, "index")] = Layout((samples,), (samples,), "int32")
+        layouts[f"{axis}/prepared/{DIAGONAL}"] = Layout((computed,), (grid.side,), "float64", 0.0)
+        for name, (kind, row) in manifest.prepared.items():
             fill = np.zeros((), kind).item()
-            layouts[f"{name}/prepared/{array}"] = Layout((computed, *row), (grid.side, *row), kind, fill)
+            layouts[f"{axis}/prepared/{name}"] = Layout((computed, *row), (grid.side, *row), kind, fill)
     return layouts
 
 
 def holds_names(name: str) -> bool:
-    """Whether an array holds the names of samples, of whatever generation of the cohort."""
+    """Whether an array holds the names of samples, of whatever version of the cohort."""
     return name.partition("/")[2].partition(".")[0] == "ids"
 
 
@@ -142,20 +143,7 @@ def growing_axes(name: str) -> int:
     return 2 if name in ("gram", "marks") else 1
 
 
-def document_of(meta: Spec) -> bytes:
-    """The ``zarr.json`` of a store: the plan, and its checksum."""
-    attributes = {"distkern": meta, "checksum": plan_checksum(meta)}
-    return group_document(attributes)
-
-
-def plan_checksum(meta: Spec) -> int:
-    """Checksum of a plan, as JSON with sorted keys and no spaces."""
-    return checksum(np.frombuffer(json.dumps(meta, sort_keys=True, separators=(",", ":")).encode(), dtype=np.uint8))
-
-
-def group_document(attributes: Spec) -> bytes:
-    """The ``zarr.json`` of a group."""
-    return as_json({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
+# A new store ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,71 +155,136 @@ class AxisSamples:
     ids
         Names of all samples.
     digests
-        Digests of those that are computed.
+        Digests of the computed samples.
     index
-        Which of those each sample equals; None where each is computed.
+        The computed sample that each sample equals; None where each is computed.
     """
 
     ids: tuple[str, ...]
     digests: Array
     index: Indices | None
 
+    def arrays(self) -> dict[str, Array]:
+        """The arrays to write, by name."""
+        text = np.frombuffer(json.dumps(list(self.ids)).encode(), dtype=np.uint8)
+        index = {} if self.index is None else {"index": self.index.astype("<i4")}
+        return {"ids": text, "digests": self.digests} | index
 
-def empty_store(
-    plan: Spec,
+
+def new_store(
+    plan: GramPlan,
     axes: Mapping[str, AxisSamples],
     features: Sequence[str] | None,
     prepared: Mapping[str, Array],
+    *,
     own_folder: bool,
+    landmark_columns: LandmarkColumns | None = None,
 ) -> dict[str, bytes]:
     """All files of a store that holds no tile yet, the root last.
 
     Parameters
     ----------
     plan
-        Shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
+        The plan of the computation.
     axes
         For ``"rows"`` and, where rectangular, ``"cols"``: the samples.
     features
         Names of the features, if they have any.
     prepared
-        The prepared arrays of some samples, whose types and shapes tell those of all.
+        The prepared arrays of some samples, whose types and shapes are those of all.
     own_folder
         Whether everything but the root lies in a folder that the root names.
+    landmark_columns
+        The landmarks, where the columns are some of the row samples.
     """
-    identity = uuid4().hex
-    texts = {
-        name: np.frombuffer(json.dumps(list(samples.ids)).encode(), dtype=np.uint8) for name, samples in axes.items()
-    }
-    indices = {name: samples.index.astype("<i4") for name, samples in axes.items() if samples.index is not None}
-    meta: Spec = {
-        "format": FORMAT,
-        "version": __version__,
-        "id": identity,
-        "folder": identity if own_folder else "",
-        "ids": {name: checksum(text) for name, text in texts.items()},
-        "index": {name: checksum(index) for name, index in indices.items()},
-        "features": list(features or ()) or None,
-        "prepared": {name: [one.dtype.name, list(one.shape[1:])] for name, one in prepared.items()},
-        "generations": [{"shape": plan["shape"], "samples": plan["samples"]}],
-        **plan,
-    }
-    layouts = arrays_of(meta)
-    whole: dict[str, Array] = {}
-    for name, samples in axes.items():
-        layouts[f"{name}/ids"] = Layout(texts[name].shape, texts[name].shape, "uint8")
-        whole |= {f"{name}/ids": texts[name], f"{name}/digests": samples.digests}
-    whole |= {f"{name}/index": index for name, index in indices.items()}
-    groups = ["runs/", *(f"{name}/" for name in axes), *(f"{name}/prepared/" for name in axes)]
+    whole = {axis: samples.arrays() for axis, samples in axes.items()}
+    manifest = Manifest.of_plan(
+        plan,
+        ids={axis: checksum(arrays["ids"]) for axis, arrays in whole.items()},
+        index={axis: checksum(arrays["index"]) for axis, arrays in whole.items() if "index" in arrays},
+        features=features,
+        prepared=prepared,
+        own_folder=own_folder,
+        landmark_columns=landmark_columns,
+    )
+    groups = ["runs/", *(f"{axis}/" for axis in axes), *(f"{axis}/prepared/" for axis in axes)]
     groups += [""] if own_folder else []
     files = {group + ROOT: group_document({}) for group in groups}
     files["runs/" + ROOT] = group_document({"runs": []})
-    files |= {f"{name}/{ROOT}": as_json(layout.document()) for name, layout in layouts.items()}
-    files |= {f"{name}/c/{'/'.join('0' * array.ndim)}": array.tobytes() for name, array in whole.items()}
-    below = f"{identity}/" if own_folder else ""
-    return {below + key: value for key, value in files.items()} | {ROOT: document_of(meta)}
+    files |= {f"{name}/{ROOT}": as_json(layout.document()) for name, layout in arrays_of(manifest).items()}
+    for axis, arrays in whole.items():
+        for name, array in arrays.items():
+            files |= array_files(f"{axis}/{name}", array)
+    below = f"{manifest.folder}/".lstrip("/")
+    return {below + key: content for key, content in files.items()} | {ROOT: manifest.to_root()}
 
 
-def as_json(document: Spec) -> bytes:
-    """Write a document as people can read it."""
-    return json.dumps(document, indent=2).encode()
+def array_files(name: str, array: Array) -> dict[str, bytes]:
+    """The two files of an array that is one chunk: its document and its values."""
+    document = as_json(Layout.whole(array).document())
+    return {f"{name}/{ROOT}": document, f"{name}/c/{'/'.join('0' * array.ndim)}": array.tobytes()}
+
+
+# Documents of arrays --------------------------------------------------------------------------------------------------
+
+
+def read_layout(path: str, name: str, raw: bytes, manifest: Manifest) -> Layout:
+    """Read the document of an array, which must be as the manifest lays it out, or of another length that it had.
+
+    The layout is at least as long as the manifest says: a client may have been killed before it wrote the longer
+    document, or after it had, for samples that were never added.
+
+    Raises
+    ------
+    StoreError
+        If the document is that of another array, or a chunk would not fit in memory.
+    """
+    document = Document.parsed(path, f"{name}/{ROOT}", raw).entries
+    planned = arrays_of(manifest)[name]
+    shape = document.get("shape")
+    if not is_list(is_whole(1), len(planned.shape), len(planned.shape))(shape):
+        raise damaged(path, f"the shape of {name!r} cannot be {shortened(shape)}")
+    assert isinstance(shape, list)
+    if holds_names(name):
+        samples = manifest.samples[0 if name.startswith("rows") else 1]
+        if shape[0] > NAME_BYTES * samples + 2:
+            raise damaged(path, f"the names of {name!r} cannot take {shape[0]:,} bytes")
+        planned = Layout((shape[0],), (shape[0],), "uint8")
+    axes = growing_axes(name)
+    least = arrays_of(manifest.as_made())[name].shape if axes else ()
+    if any(map(operator.lt, shape, least)) or tuple(shape[axes:]) != planned.shape[axes:]:
+        raise damaged(path, f"{name!r} is of shape {tuple(shape)} and should be of {planned.shape}")
+    for key, value in replace(planned, shape=tuple(shape)).document().items():
+        if not _same(document.get(key, value), value):
+            raise damaged(path, f"{key!r} of {name!r} cannot be {shortened(document.get(key))}")
+    refuse_beyond_memory(path, f"a part of {name!r}", planned.chunk_bytes)
+    return replace(planned, shape=(*map(max, shape[:axes], planned.shape), *planned.shape[axes:]))
+
+
+def read_temporary_layout(path: str, name: str, raw: bytes) -> Layout:
+    """Read the document of a temporary array, of any shape.
+
+    Raises
+    ------
+    StoreError
+        If it is not the document of such an array, or a chunk would not fit in memory.
+    """
+    document = Document.parsed(path, f"{name}/{ROOT}", raw).entries
+    try:
+        chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
+        found = Layout(tuple(document["shape"]), tuple(chunks), str(document["data_type"]))
+        refuse_beyond_memory(path, name, found.chunk_bytes)
+        right = found.dtype in ARRAY_TYPES and _same(found.document(), document)
+    except (KeyError, TypeError):
+        right = False
+    if not right:
+        raise damaged(path, f"{name!r} is no temporary array")
+    return found
+
+
+def _same(found: Any, expected: Any) -> bool:
+    """Equal, in type too: JSON's true is not 1."""
+    try:
+        return json.dumps(found, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    except RecursionError:
+        return False

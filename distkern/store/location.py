@@ -1,8 +1,8 @@
 """Where a store lies: a folder, or a prefix of object storage. Either holds bytes under keys such as ``gram/c/0/1``.
 
-A store comes into being all at once. A folder is built beside its place and renamed into it. Object storage cannot
-rename, but writes one object whole or not at all: there everything lies in a folder of its own below the prefix, and
-``zarr.json`` at the prefix, which is written last, names that folder. Replacing a store is replacing this one object.
+A store is created atomically. A folder is built under a temporary name beside its path and then renamed. Object storage
+cannot rename, but writes one object whole or not at all: there all arrays lie in a subfolder of the prefix, and
+``zarr.json`` at the prefix, which is written last, names the subfolder. Writing this object anew replaces the store.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from uuid import uuid4
 
-from distkern.core.errors import MissingExtraError
-from distkern.store.addresses import explained, is_remote, refuse_beyond_memory
+from distkern.core.errors import DistkernError, InputError, MissingExtraError, StoreError
+from distkern.engine.memory import share_of
 
 ROOT = "zarr.json"
 """The object that makes a store: it describes everything else."""
@@ -44,8 +44,102 @@ OPTIONS: dict[str, Any] = {}
 _FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
 """Begins the keys that belong to one store of those that lie or lay at a prefix."""
 
+SCHEMES = ("s3", "gs", "az")
+"""Object storage of Amazon and all that speak its protocol, of Google, and of Microsoft."""
 
-class Place(Protocol):
+ALWAYS_FITS = 2**20
+"""Bytes for which nobody asks the system how many there are: the answer would take longer than reading them."""
+
+
+# Paths and URLs ----------------------------------------------------------------------------------------------------
+
+
+def absolute_path(path: Any) -> str:
+    """Absolute path of a store, or its URL, so that it means the same to workers in other folders.
+
+    Raises
+    ------
+    InputError
+        If it is neither a path nor a URL of object storage.
+
+    Examples
+    --------
+    >>> absolute_path("s3://bucket/cohort.zarr/")
+    's3://bucket/cohort.zarr'
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise InputError(f"store must be a path or a URL, not {path!r}") from None
+    scheme, separator, rest = text.partition("://")
+    if separator and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme):
+        if scheme not in SCHEMES:
+            known = ", ".join(f"{name}://" for name in SCHEMES)
+            raise InputError(f"stores cannot lie at {scheme}:// ({text!r}): give a path, or a URL with {known}")
+        bucket, _, prefix = rest.partition("/")
+        keys = [key for key in prefix.split("/") if key]
+        if not bucket or not keys or {".", ".."} & set(keys):
+            raise InputError(f"{text!r} names no store: give {scheme}://bucket/name.zarr")
+        return f"{scheme}://{bucket}/{'/'.join(keys)}"
+    if shortened := next((name for name in SCHEMES if text.startswith(f"{name}:/")), None):
+        raise InputError(f"{text!r} is a URL that pathlib has shortened: give it as text, with {shortened}://")
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def is_remote(path: str) -> bool:
+    """Whether a store lies on object storage."""
+    return "://" in path
+
+
+@contextmanager
+def explained(path: str, doing: str) -> Iterator[None]:
+    """Turn what the file system or object storage raises into one sentence that names the store."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot {doing} {path!r}: {error.strerror or server_message(error)}") from error
+    except Exception as error:
+        if not type(error).__module__.startswith("obstore"):
+            raise
+        raise StoreError(f"cannot {doing} {path!r}: {server_message(error)}") from error
+
+
+def server_message(error: Exception) -> str:
+    """What a server answered, without the request that it answered to.
+
+    Examples
+    --------
+    >>> server_message(OSError("GET http://host/x in 5ms - Status 404: <Error><Code>NoSuchBucket</Code></Error>"))
+    'NoSuchBucket'
+    >>> server_message(OSError("Error performing GET http://host/x in 5ms - HTTP error: error sending request"))
+    'Error performing GET http://host/x in 5ms - HTTP error: error sending request'
+    """
+    text = str(error).partition("\nDebug source")[0].strip()
+    found = [re.search(f"<{tag}>(.*?)</{tag}>", text) for tag in ("Code", "Message")]
+    answer = ": ".join(match[1] for match in found if match)
+    advice = {"PermissionDeniedError", "UnauthenticatedError"} & {type(error).__name__}
+    return " ".join((answer or text).split()) + (": check the credentials in the environment" if advice else "")
+
+
+def refuse_beyond_memory(path: str, what: str, needed: int, error: type[DistkernError] = StoreError) -> None:
+    """Refuse to read what a store claims to hold, where that cannot fit.
+
+    Raises
+    ------
+    StoreError
+        Before any memory is taken; another error where the store is known to be sound so far.
+    """
+    if needed > ALWAYS_FITS and needed > share_of(None, 1):
+        raise error(
+            f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: give this process more if "
+            "the store is yours; if it is not, it may claim what it does not hold"
+        )
+
+
+# Locations ---------------------------------------------------------------------------------------------------------
+
+
+class Location(Protocol):
     """Bytes under keys."""
 
     path: str
@@ -92,7 +186,7 @@ class Place(Protocol):
         """Room that is left; None where nobody knows."""
 
 
-def at(path: str) -> Place:
+def location_of(path: str) -> Location:
     """The place that `place` has named."""
     return Objects(path) if is_remote(path) else Folder(path)
 
@@ -100,7 +194,7 @@ def at(path: str) -> Place:
 def exists(path: str) -> bool:
     """Whether anything lies at the path; an empty folder counts as nothing."""
     with explained(path, "look for the store"):
-        return at(path).exists()
+        return location_of(path).exists()
 
 
 class Folder:

@@ -1,18 +1,17 @@
-"""A Gram matrix that is stored: tiles, prepared samples, and a mark with a checksum for each that is done.
+"""A stored Gram matrix: tiles, prepared samples, and a checksum of everything that is done.
 
-A tile is done when its mark is written, which happens after its bytes are on disk. Marks are rewritten a row of blocks
-at a time by whoever coordinates a run, merged with those that are there. Two coordinators on one store both end with
-all marks, and equal ones: each remembers every tile that it found done or had computed, and tiles are deterministic. At
-worst one loses a mark of the other in the instant between reading and writing a row, and computes that tile once more.
+A tile is done when its checksum is written, which happens after its bytes are on disk. Checksums are rewritten a row of
+blocks at a time by the client of a run, merged with those in the store. Two clients on one store both end with all
+checksums, and equal ones: each remembers every tile that it found done or had computed, and tiles are deterministic. At
+worst one loses a checksum of the other between reading and writing a row, and that tile is computed once more.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from uuid import uuid4
 
 import numpy as np
 
@@ -24,22 +23,13 @@ from distkern.core.errors import (
 )
 from distkern.core.sentences import Call, OptionalPart, SameCall
 from distkern.core.typing import Array, Floats, Spec
-from distkern.store.addresses import explained, place
 from distkern.store.arrays import StoredArrays
-from distkern.store.layout import (
-    AxisSamples,
-    Layout,
-    arrays_of,
-    as_json,
-    document_of,
-    empty_store,
-    grid_of,
-    group_document,
-    growing_axes,
-)
-from distkern.store.location import ROOT, Place, at
-from distkern.store.samples import StoredSamples, checksum, generation_of, grown_since, merge, valid, written_whole
-from distkern.store.schema import array_in, folder_in, plan_in, run_in, run_names_in
+from distkern.store.checksums import checksum, merge_newer, only_current, version_of
+from distkern.store.documents import as_json, group_document
+from distkern.store.layout import AxisSamples, array_files, arrays_of, growing_axes, new_store, read_layout
+from distkern.store.location import ROOT, Location, absolute_path, explained, location_of
+from distkern.store.manifest import GramPlan, LandmarkColumns, Manifest, folder_in_root
+from distkern.store.samples import StoredSamples, grown_since
 
 
 class GramStore(StoredArrays):
@@ -47,18 +37,17 @@ class GramStore(StoredArrays):
 
     Parameters
     ----------
-    lies
+    location
         Where it lies.
-    meta
-        The plan in it.
+    manifest
+        Its manifest.
     """
 
-    def __init__(self, lies: Place, meta: Spec) -> None:
-        super().__init__(lies, meta)
+    def __init__(self, location: Location, manifest: Manifest) -> None:
+        super().__init__(location, manifest)
         self.bytes_read = 0
         self._root: bytes | None = None
-        self.grid = grid_of(meta)
-        self.generations: list[Spec] = meta["generations"]
+        self.grid = manifest.grid
 
     # Opening and creating ------------------------------------------------------------------------------------
 
@@ -66,11 +55,12 @@ class GramStore(StoredArrays):
     def create(
         cls,
         path: str,
-        meta: Spec,
+        plan: GramPlan,
         axes: Mapping[str, AxisSamples],
         features: Sequence[str] | None,
         prepared: Mapping[str, Array],
         *,
+        landmark_columns: LandmarkColumns | None = None,
         overwrite: bool = False,
     ) -> GramStore:
         """Lay out an empty store, all at once.
@@ -78,23 +68,27 @@ class GramStore(StoredArrays):
         Parameters
         ----------
         path
-            Folder or URL to create; folders above it are created too. Where another client has just
-            made it, that one is opened.
-        meta
-            The plan: shape, tile, symmetric, dtype, kernel, and whatever identifies the computation.
+            Folder or URL to create; folders above it are created too. If another client has just made it, that store is
+            opened.
+        plan
+            The plan of the computation.
         axes
             For ``"rows"`` and, where rectangular, ``"cols"``: the samples.
         features
             Names of the features, if they have any.
         prepared
-            The prepared arrays of some samples, whose types and shapes tell those of all.
+            The prepared arrays of some samples, whose types and shapes are those of all.
+        landmark_columns
+            The landmarks, where the columns are some of the row samples.
         overwrite
-            Whether a store that lies there is replaced; anything else is never deleted.
+            Whether an existing store is replaced; anything else is never deleted.
         """
         with explained(path, "create the store"):
-            lies = at(path)
-            replaced = _folder_to_replace(lies) if overwrite and lies.exists() else None
-            lies.create(empty_store(meta, axes, features, prepared, own_folder=not lies.renames), replaced)
+            location = location_of(path)
+            replaced = _folder_to_replace(location) if overwrite and location.exists() else None
+            own_folder = not location.renames
+            files = new_store(plan, axes, features, prepared, own_folder=own_folder, landmark_columns=landmark_columns)
+            location.create(files, replaced)
         return cls.opened(path)
 
     @classmethod
@@ -106,28 +100,29 @@ class GramStore(StoredArrays):
         StoreError
             If there is none, it is of another format, or its metadata are damaged.
         """
-        where = place(path)
+        where = absolute_path(path)
         with explained(where, "open the store"):
-            lies = at(where)
-            meta = _plan_at(lies)
-            if meta is None and not lies.exists():
+            location = location_of(where)
+            raw = location.root()
+            manifest = None if raw is None else Manifest.from_root(location.path, raw)
+            if manifest is None and not location.exists():
                 raise StoreError(
                     "there is no store at {store!r}: check the path, or make one with {call}",
                     store=where,
                     call=Call("compute_gram"),
                 )
-        if meta is None:
+        if manifest is None:
             raise StoreError(f"{where!r} is not a distkern store: give the path of one, or another path to make one")
-        return cls(lies, meta)
+        return cls(location, manifest)
 
     # Tiles ---------------------------------------------------------------------------------------------------
 
     def write_tile(self, i: int, j: int, values: Floats) -> int:
-        """Write tile (i, j) in the store's type; return its mark."""
+        """Write tile (i, j) in the store's type; return its checksum."""
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
-        stored = np.ascontiguousarray(values, dtype=self.meta["dtype"])
+        stored = np.ascontiguousarray(values, dtype=self.manifest.dtype)
         self.write("gram", (slice(top, bottom), slice(left, right)), stored)
-        return checksum(stored, len(self.generations))
+        return checksum(stored, len(self.manifest.versions))
 
     def read_tile(self, i: int, j: int) -> Floats:
         """Read tile (i, j), as float64; see `stored_tile`."""
@@ -144,11 +139,11 @@ class GramStore(StoredArrays):
             If it does not match its checksum.
         """
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
-        mark = self.marks()[i, j]
-        if mark == 0:
-            mark = self.marks(refresh=True)[i, j]
+        expected = self.checksums()[i, j]
+        if expected == 0:
+            expected = self.checksums(refresh=True)[i, j]
         where = f"tile ({i}, {j}) of {self.path!r} (rows {top}–{bottom - 1}, columns {left}–{right - 1})"
-        if mark == 0:
+        if expected == 0:
             raise IncompleteGramError(
                 "{where} is not computed yet: run {compute} again, or {append} where samples were being added; it goes "
                 "on where it stopped",
@@ -156,11 +151,11 @@ class GramStore(StoredArrays):
                 compute=Call("compute_gram"),
                 append=Call("append_gram"),
             )
-        unheard_of = generation_of(mark) > len(self.generations)
-        if unheard_of and self.has_changed():
+        unknown = version_of(expected) > len(self.manifest.versions)
+        if unknown and self.has_changed():
             raise grown_since(self.path)
         stored = self.decoded("gram", (slice(top, bottom), slice(left, right)))
-        if unheard_of or stored is None or checksum(stored, generation_of(mark)) != mark:
+        if unknown or stored is None or checksum(stored, version_of(expected)) != expected:
             raise CorruptTileError(
                 "{damage}: recompute it with {repair}",
                 damage=f"{where} does not match its checksum",
@@ -169,81 +164,73 @@ class GramStore(StoredArrays):
         self.bytes_read += stored.nbytes
         return stored
 
-    def read_part(self, i: int, j: int, mark: int) -> Array | None:
-        """Read what a tile held in the generation of a mark, in the stored type; None if it does not match the mark."""
+    def read_part(self, i: int, j: int, expected: int) -> Array | None:
+        """Read what a tile held in the version of a checksum, in the stored type; None if they do not match."""
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
-        rows, cols = self.generations[generation_of(mark) - 1]["shape"]
+        rows, cols = self.manifest.versions[version_of(expected) - 1].shape
         part = self.decoded("gram", (slice(top, min(bottom, rows)), slice(left, min(right, cols))))
-        return None if part is None or checksum(part, generation_of(mark)) != mark else part
+        return None if part is None or checksum(part, version_of(expected)) != expected else part
 
-    def marks(self, refresh: bool = False) -> Array:
-        """Marks of the tiles that are done, as read when first needed or, with ``refresh``, now."""
-        if refresh or not hasattr(self, "_marks"):
-            needed = np.maximum(self.rows.generations[:, None], self.cols.generations)
-            self._marks: Array = valid(self.marks_of_all_generations(), needed)
-        return self._marks
+    def checksums(self, refresh: bool = False) -> Array:
+        """Checksums of the tiles that are done, as read when first needed or, with ``refresh``, now."""
+        if refresh or not hasattr(self, "_checksums"):
+            needed = np.maximum(self.rows.needed_versions[:, None], self.cols.needed_versions)
+            self._checksums: Array = only_current(self.all_checksums(), needed)
+        return self._checksums
 
-    def marks_of_all_generations(self) -> Array:
-        """Marks of all tiles as they are now, also of those that have more samples since they were computed."""
+    def all_checksums(self) -> Array:
+        """Checksums of all tiles as they are now, also of those to which samples were added since."""
         return self.read("marks")
 
-    def mark(self, marks: Array, row: int) -> None:
-        """Add marks to those of a row of blocks, perhaps from another client; ``marks`` is brought up to date."""
-        self.still_there()
+    def add_checksums(self, checksums: Array, row: int) -> None:
+        """Write the checksums of a row of blocks, merged with those that another client wrote, into both."""
+        self.refuse_if_changed()
         where = (row, slice(0, self.grid.col_blocks))
-        merge(marks[row], self.read("marks", where))
-        self.write("marks", where, marks[row])
+        merge_newer(checksums[row], self.read("marks", where))
+        self.write("marks", where, checksums[row])
 
-    def unmark(self, tiles: Iterable[tuple[int, int]]) -> None:
-        """Take the marks of some tiles away."""
-        marks = self.marks_of_all_generations()
+    def clear_checksums(self, tiles: Iterable[tuple[int, int]]) -> None:
+        """Set the checksums of some tiles to 0, so that they are computed again."""
+        checksums = self.all_checksums()
         for i, j in tiles:
-            marks[i, j] = 0
-        self.write("marks", ..., marks)
+            checksums[i, j] = 0
+        self.write("marks", ..., checksums)
 
     # Samples -------------------------------------------------------------------------------------------------
 
     @property
-    def sides(self) -> tuple[str, ...]:
-        """Which samples the store holds: ``rows``, and ``cols`` where rows and columns differ."""
-        return ("rows",) if self.grid.symmetric else ("rows", "cols")
+    def axes(self) -> tuple[str, ...]:
+        """Names of the axes whose samples the store holds: ``rows``, and ``cols`` where they are other samples."""
+        return self.manifest.axes
 
     @cached_property
     def rows(self) -> StoredSamples:
         """The row samples."""
-        return self._side("rows", 0)
+        return StoredSamples(self, "rows")
 
     @cached_property
     def cols(self) -> StoredSamples:
         """The column samples; the row samples where they are the same."""
-        return self.rows if self.grid.symmetric else self._side("cols", 1)
+        return self.rows if self.grid.symmetric else StoredSamples(self, "cols")
 
-    def _side(self, name: str, axis: int) -> StoredSamples:
-        counts = [generation["shape"][axis] for generation in self.generations]
-        return StoredSamples(self, name, counts, self.grid.side, self.meta["samples"][axis])
-
-    def samples(self, side: str) -> StoredSamples:
-        """The samples of a side by its name."""
-        return self.rows if side == "rows" else self.cols
+    def samples(self, axis: str) -> StoredSamples:
+        """The samples of an axis by its name."""
+        return self.rows if axis == "rows" else self.cols
 
     # Growing -------------------------------------------------------------------------------------------------
 
-    def grow(self, meta: Spec, ids: Iterable[str], digests: Array, index: Array | None) -> GramStore | None:
-        """Make room for more row samples (and columns, where they are the same); all at once, when the plan changes.
+    def grow(self, grown: Manifest, rows: AxisSamples) -> GramStore | None:
+        """Make room for more row samples (and columns, where they are the same), with one write of the manifest.
 
-        What is stored stays valid throughout: what is written before the plan is this client's own, and arrays only
-        become longer, in which marks tell of which generation they are.
+        What is stored stays valid throughout: arrays that are written before the manifest are this client's own, the
+        others only become longer, and checksums tell the version of the cohort.
 
         Parameters
         ----------
-        meta
-            What changes in the plan: shape, samples, and whatever is computed from all samples.
-        ids
-            Names of all row samples.
-        digests
-            Of all that are computed.
-        index
-            Where samples repeat: which computed sample each equals.
+        grown
+            The manifest of the grown store, but for the checksums of its names and index.
+        rows
+            All row samples.
 
         Returns
         -------
@@ -254,93 +241,69 @@ class GramStore(StoredArrays):
             return None
         before = self._root
         assert before is not None
-        text = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
-        generations = [*self.generations, {"shape": meta["shape"], "samples": meta["samples"]}]
-        plan: Spec = {**self.meta, **meta, "id": uuid4().hex, "generations": generations}
-        plan["ids"] = plan["ids"] | {"rows": checksum(text)}
-        whole = {"ids": text, "digests": digests}
-        if index is not None:
-            whole["index"] = index.astype("<i4")
-            plan["index"] = plan["index"] | {"rows": checksum(whole["index"])}
-        own = {self._key(written_whole("rows", what, plan)): array for what, array in whole.items()}
+        whole = rows.arrays()
+        sums = {what: {"rows": checksum(whole[what])} for what in ("ids", "index") if what in whole}
+        grown = replace(grown, ids=grown.ids | sums["ids"], index=grown.index | sums.get("index", {}))
+        own = {self._key(grown.array_name("rows", what)): array for what, array in whole.items()}
         with explained(self.path, "write to the store"):
-            for key, array in own.items():
-                layout = Layout(array.shape, array.shape, array.dtype.name)
-                self._lies.put(f"{key}/{ROOT}", as_json(layout.document()))
-                self._lies.put(f"{key}/c/{'/'.join('0' * array.ndim)}", array.tobytes())
-            if self._lies.replace_root(before, document_of(plan)):
-                return GramStore(self._lies, plan)
-            for key in own:
-                self._lies.remove(key)
+            for name, array in own.items():
+                for key, content in array_files(name, array).items():
+                    self._location.put(key, content)
+            if self._location.replace_root(before, grown.to_root()):
+                return GramStore(self._location, grown)
+            for name in own:
+                self._location.remove(name)
         return None
+
+    # Groups of documents -------------------------------------------------------------------------------------
+
+    def read_group(self, name: str) -> bytes | None:
+        """Read the document of a group; None where there is none."""
+        with explained(self.path, "read the store"):
+            return self._location.get(self._key(f"{name}/{ROOT}"))
+
+    def write_group(self, name: str, attributes: Spec) -> None:
+        """Write the document of a group, in the place of the old one."""
+        with explained(self.path, "write to the store"):
+            self._location.put(self._key(f"{name}/{ROOT}"), group_document(attributes))
 
     # Housekeeping --------------------------------------------------------------------------------------------
 
-    def runs(self) -> list[Spec]:
-        """What is known of each run, in the order in which they began: when, on what, how long, how much memory.
-
-        What a crash has made unreadable is left out: nothing depends on it.
-        """
-        with explained(self.path, "read the store"):
-            found = [(name, self._lies.get(self._key(f"runs/{name}/{ROOT}"))) for name in self.run_names()]
-        runs = [run_in(self.path, name, raw) for name, raw in found if raw is not None]
-        return [run for run in runs if run is not None]
-
-    def new_run(self) -> str:
-        """Name a run, so that those that begin later come after it; no clock is asked."""
-        number = 1 + max((int(name.partition("-")[0]) for name in self.run_names()), default=0)
-        return f"{number:06d}-{uuid4().hex[:8]}"
-
-    def log_run(self, name: str, run: Spec) -> None:
-        """Write what is known of a run in the place of what was; nobody else writes there."""
-        self.still_there()
-        with explained(self.path, "write to the store"):
-            self._lies.put(self._key(f"runs/{name}/{ROOT}"), group_document(run))
-            names = self.run_names()
-            if name not in names:  # at the first time, or where a run that began in the same instant left it out
-                self._lies.put(self._key(f"runs/{ROOT}"), group_document({"runs": sorted([*names, name])}))
-
-    def run_names(self) -> list[str]:
-        """Names of the runs, in the order in which they began; none where their list is lost or cannot be read."""
-        with explained(self.path, "read the store"):
-            raw = self._lies.get(self._key(f"runs/{ROOT}"))
-        return [] if raw is None else run_names_in(self.path, raw)
-
     def sweep(self) -> None:
-        """Delete what killed writers left behind, in the store and beside it; what a live one writes is younger.
+        """Delete what killed writers left in the store and beside it; what a live one writes is younger.
 
-        Where a cohort has grown, write how long the arrays are by now: other readers go by that, distkern by the plan.
+        Where a cohort has grown, write how long the arrays are now: other readers rely on it, distkern on the manifest.
         """
-        self.still_there()  # else its folder would be another one than the one that is kept
+        self.refuse_if_changed()  # else its folder would be another one than the one that is kept
         with explained(self.path, "clean the store"):
-            for name in arrays_of(self.meta) if len(self.generations) > 1 else ():
+            for name in arrays_of(self.manifest) if self.manifest.has_grown else ():
                 key = self._key(f"{name}/{ROOT}")
-                if growing_axes(name) and (raw := self._lies.get(key)) is not None:
-                    longest = as_json(array_in(self.path, name, raw, self.meta).document())
+                if growing_axes(name) and (raw := self._location.get(key)) is not None:
+                    longest = as_json(read_layout(self.path, name, raw, self.manifest).document())
                     if raw != longest:
-                        self._lies.put(key, longest)
-            self._lies.sweep(self.meta["folder"])
+                        self._location.put(key, longest)
+            self._location.sweep(self.manifest.folder)
 
-    def still_there(self) -> None:
-        """Refuse to write where this store has been replaced by another one since it was opened."""
+    def refuse_if_changed(self) -> None:
+        """Refuse to write where this store has grown, or was replaced by another one, since it was opened."""
         if self.has_changed():
             raise StoreMismatchError(f"{self.path!r} was replaced by another store, or grew, while it was computed")
 
     def has_changed(self) -> bool:
-        """Say whether this store has grown, or been replaced, since it was opened."""
+        """Whether this store has grown, or was replaced, since it was opened."""
         with explained(self.path, "open the store"):
-            raw = self._lies.root()
-        if raw is not None and raw == self._root:  # it is long where features have names
+            raw = self._location.root()
+        if raw is not None and raw == self._root:  # parsing it is slow where features have names
             return False
-        now = None if raw is None else plan_in(self.path, raw)
-        if now is None or now["id"] != self.meta["id"]:
+        now = None if raw is None else Manifest.from_root(self.path, raw)
+        if now is None or now.id != self.manifest.id:
             return True
         self._root = raw
         return False
 
 
 def same_store(path: str, store_id: str) -> GramStore:
-    """Open the store that a handle was of.
+    """Open a store of which the identifier is known.
 
     Raises
     ------
@@ -348,7 +311,7 @@ def same_store(path: str, store_id: str) -> GramStore:
         If another one lies there by now, or it has grown.
     """
     store = GramStore.opened(path)
-    if store.meta["id"] != store_id:
+    if store.manifest.id != store_id:
         raise StoreMismatchError(
             "{store!r} was replaced, or has grown, since it was opened: {reopen}repeat {again}",
             store=path,
@@ -358,17 +321,11 @@ def same_store(path: str, store_id: str) -> GramStore:
     return store
 
 
-def _plan_at(lies: Place) -> Spec | None:
-    """The plan of the store that lies somewhere; None where something else does, or nothing."""
-    raw = lies.root()
-    return None if raw is None else plan_in(lies.path, raw)
-
-
-def _folder_to_replace(lies: Place) -> str:
+def _folder_to_replace(location: Location) -> str:
     """Refuse to delete anything but a store, so that no other folder is lost to a mistyped path."""
-    folder = folder_in(lies.path, lies.get(ROOT))
+    folder = folder_in_root(location.path, location.get(ROOT))
     if folder is None:
         raise StoreError(
-            f"{lies.path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
+            f"{location.path!r} is not a distkern store and will not be overwritten: remove it, or give another path"
         )
     return folder

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import distkern as dk
 from distkern.build import tasks
 from distkern.build.compute import _plan
-from distkern.build.validate import inspect
+from distkern.build.validate import validate
 from distkern.gram import prepared
 from distkern.gram.all_pairs import AllPairs
 from distkern.gram.map_reduce import SUMMARY, MapTask, Scattered, map_group
@@ -21,7 +21,7 @@ from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
 from distkern.solvers.neighbors import Nearest
 from distkern.solvers.partition import DistanceSums
 from distkern.store.arrays import SCRATCH_ROWS
-from distkern.store.samples import checksum
+from distkern.store.checksums import checksum
 from distkern.store.tiles import GramStore
 
 rng = np.random.default_rng(0)
@@ -77,25 +77,26 @@ def all_tasks(kernel, X, folder):
         sp.save_npz(file, X)
     else:
         np.save(file, X)
-    job = inspect(kernel, file, None, None, "error")
+    job = validate(kernel, file, None, None, "error")
     plan = _plan(job, dk.Serial(), None, "float64", side)
-    store = GramStore.create(str(folder / "gram"), plan.to_dict(), job.sides, job.sample.arrays)
-    of_store = store.path, store.meta["id"]
-    samples, marks, found = store.rows, store.rows.marks(), {}
+    axes = {"rows": job.axes["rows"].stored()}
+    store = GramStore.create(str(folder / "gram"), plan, axes, None, job.sample.arrays)
+    of_store, stored = (store.path, store.manifest.id), job.kernel.stored()
+    samples, checksums, found = store.rows, store.rows.checksums(), {}
     for block in range(2):
-        task = tasks.PrepareTask(*of_store, "rows", block, job.sides["rows"].source.nameless())
+        task = tasks.PrepareTask(*of_store, stored, "rows", block, job.axes["rows"].source.nameless())
         found["prepare"], receipt = taken(tasks.prepare_block, task)
-        marks[block] = receipt.marks
-        samples.mark(marks)
-    prepared, done = marks.tolist(), store.read("marks")
+        checksums[block] = receipt.checksums
+        samples.add_checksums(checksums)
+    of_blocks, done = checksums.tolist(), store.read("marks")
     for name, i, j in (("diagonal tile", 0, 0), ("tile", 0, 1)):
-        task = tasks.TileTask(*of_store, i, j, tuple(prepared[i]), tuple(prepared[j]))
+        task = tasks.TileTask(*of_store, stored, i, j, tuple(of_blocks[i]), tuple(of_blocks[j]))
         found[name], receipt = taken(tasks.compute_tile, task)
-        (done[i, j],) = receipt.marks
-    store.mark(done, 0)
+        (done[i, j],) = receipt.checksums
+    store.add_checksums(done, 0)
     summary = {SUMMARY + name: samples.column(name) for name in kernel.summary}
     group = TileGroup(0, side, side, 2 * side, ((0, 1),))
-    prepared.opened(*of_store)[0].marks(refresh=True)
+    prepared.opened(*of_store).checksums(refresh=True)
     promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
     for vectors in VECTORS:
         arrays = summary | {"vectors": rng.normal(size=(2 * side, vectors))}
@@ -109,14 +110,15 @@ def all_tasks(kernel, X, folder):
 def part_of(store, arrays, start, stop):
     """Rows of arrays, with the arrays in the store."""
     return {
-        name: Scattered(store.spool(array), start, stop, checksum(array[start:stop])) for name, array in arrays.items()
+        name: Scattered(store.scatter(array), start, stop, checksum(array[start:stop]))
+        for name, array in arrays.items()
     }
 
 
 def multiplied(store, kernel, group, rows, cols):
     """Bytes that multiplying a tile group took, with all that it needs in the store."""
     at_rows, at_cols = part_of(store, rows, group.top, group.bottom), part_of(store, cols, group.left, group.right)
-    task = MapTask(store.path, store.meta["id"], kernel, Product(), 0, group, at_rows, at_cols)
+    task = MapTask(store.path, store.manifest.id, kernel, Product(), 0, group, at_rows, at_cols)
     return taken(map_group, task)[0]
 
 
@@ -132,9 +134,9 @@ def compared(store, kernel, group, count):
         sides = (
             part_of(store, numbers | masses, *span) for span in ((group.top, group.bottom), (group.left, group.right))
         )
-        task = MapTask(store.path, store.meta["id"], kernel, AllPairs(work), 0, group, *sides)
+        task = MapTask(store.path, store.manifest.id, kernel, AllPairs(work), 0, group, *sides)
         held = work.bytes_per_sample // 8 + 2 + count * len(masses)
-        promised = task_bytes(store.grid, np.dtype(store.meta["dtype"]).itemsize, held)
+        promised = task_bytes(store.grid, np.dtype(store.manifest.dtype).itemsize, held)
         found[f"{type(work).__name__} of {count}"] = [taken(map_group, task)[0], promised]
     return found
 

@@ -33,8 +33,8 @@ from distkern import (
 )
 from distkern.build import append, tasks
 from distkern.kernels.kendall import Concordance
-from distkern.store.layout import plan_checksum
-from distkern.store.location import Folder, at
+from distkern.store.location import Folder, location_of
+from distkern.store.manifest import json_checksum
 from distkern.store.tiles import GramStore
 
 X = np.random.default_rng(0).normal(size=(40, 30))
@@ -118,7 +118,7 @@ def test_an_interrupted_call_goes_on_where_it_stopped(tmp_path):
     assert before[0, 24] == Kendall()(X[:25])[0, 24]
     with pytest.raises(Stop):
         append_gram(path, X[25:], executor="serial", progress=stop_after(20))
-    done = int(np.count_nonzero(GramStore.opened(path).marks()))
+    done = int(np.count_nonzero(GramStore.opened(path).checksums()))
     assert 10 < done < 28
     np.testing.assert_array_equal(before.to_numpy(), Kendall()(X[:25]))  # what was there is read as ever
     with pytest.raises(StoreError, match="not complete"):
@@ -172,7 +172,9 @@ def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     old = GramStore.opened(path)
-    stale = tasks.TileTask(old.path, old.meta["id"], 0, 4, *(tuple(m) for m in old.rows.marks().tolist()[::4]))
+    stale = tasks.TileTask(
+        old.path, old.manifest.id, Concordance(), 0, 4, *(tuple(sums) for sums in old.rows.checksums().tolist()[::4])
+    )
     tasks.compute_tile(stale)
     append_gram(path, X[25:], executor="serial")
     before = chunks(path)
@@ -185,16 +187,16 @@ def test_a_client_does_not_mark_as_done_in_another_store_what_it_computed_for_it
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:12], store=path, tile=6, executor="serial")
     old = GramStore.opened(path)
-    marks, prepared = old.marks().copy(), old.rows.marks()
+    marks, prepared = old.checksums().copy(), old.rows.checksums()
     compute_gram(Kendall(), X[12:24], store=path, tile=6, executor="serial", overwrite=True)
     new = GramStore.opened(path)
-    new.unmark(new.grid.tiles())
-    new.rows.unmark([0, 1])
-    for mark in (lambda: old.mark(marks, 0), lambda: old.rows.mark(prepared)):
+    new.clear_checksums(new.grid.tiles())
+    new.rows.clear_checksums([0, 1])
+    for mark in (lambda: old.add_checksums(marks, 0), lambda: old.rows.add_checksums(prepared)):
         with pytest.raises(StoreMismatchError, match="replaced by another store"):
             mark()
-    assert not new.marks(refresh=True).any()
-    assert not new.rows.marks().any()
+    assert not new.checksums(refresh=True).any()
+    assert not new.rows.checksums().any()
 
 
 def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
@@ -210,7 +212,7 @@ def test_nothing_is_added_while_what_was_prepared_of_stored_samples_is_lost(tmp_
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     append_gram(path, X[25:30], executor="serial")
-    GramStore.opened(path).rows.unmark([0])
+    GramStore.opened(path).rows.clear_checksums([0])
     before = (path / "zarr.json").read_bytes()
     for _ in range(2):
         with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 30 samples"):
@@ -238,7 +240,9 @@ def test_half_a_block_of_prepared_samples_that_was_damaged_while_others_were_add
     assert "prepared rows 24–29" in wrong
     with pytest.raises(CorruptTileError, match=r"prepared rows 24–29 .* run repair_gram"):
         append_gram(path, X[25:], executor="serial")
-    with pytest.raises(StoreError, match="have been unmarked: run compute_gram with the same kernel and data again"):
+    with pytest.raises(
+        StoreError, match="their checksums were cleared: run compute_gram with the same kernel and data"
+    ):
         repair_gram(path)
     for _ in range(2):
         with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 40 samples"):
@@ -284,7 +288,7 @@ def by_landmarks(kernel, samples, path, **options):
 
 
 def true_entries(gram):
-    return GramStore.opened(gram.path).meta["error_sample"]
+    return GramStore.opened(gram.path).manifest.landmark_columns.true_entries.to_json()
 
 
 def test_an_approximation_by_landmarks_grows_into_the_one_of_all_samples(tmp_path):
@@ -352,7 +356,7 @@ def test_damaged_true_entries_are_not_taken_over(tmp_path):
     file = tmp_path / "k.zarr" / "zarr.json"
     whole = json.loads(file.read_text())
     whole["attributes"]["distkern"]["error_sample"]["values"][0] += 1
-    whole["attributes"]["checksum"] = plan_checksum(whole["attributes"]["distkern"])
+    whole["attributes"]["checksum"] = json_checksum(whole["attributes"]["distkern"])
     file.write_text(json.dumps(whole))
     with pytest.raises(StoreError, match=r"true entries .* do not match"):
         append_gram(gram, X[33:])
@@ -427,7 +431,7 @@ def just_before(owner, name, monkeypatch, do):
 
 def overtaken(path, monkeypatch, do):
     """Let another client do something when this one has written all but the plan."""
-    just_before(type(at(path)), "replace_root", monkeypatch, do)
+    just_before(type(location_of(path)), "replace_root", monkeypatch, do)
 
 
 def assert_holds(path, samples):
@@ -483,19 +487,19 @@ def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_
 
 
 def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
-    place = at(str(tmp_path))
-    place.put("zarr.json", b"0")
+    location = location_of(str(tmp_path))
+    location.put("zarr.json", b"0")
     roots = [bytes([k]) * 1000 for k in range(1, 9)]
     together = Barrier(len(roots))
 
     def replace(root):
         together.wait()
-        return place.replace_root(b"0", root)
+        return location.replace_root(b"0", root)
 
     with ThreadPoolExecutor(len(roots)) as pool:
         won = list(pool.map(replace, roots))
     assert sum(won) == 1
-    assert place.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
+    assert location.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
 
 
 def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_made_the_store_grow(tmp_path, monkeypatch):
@@ -599,10 +603,10 @@ def test_a_limit_of_memory_holds_when_an_interrupted_call_goes_on(tmp_path):
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     with pytest.raises(Stop):
         append_gram(path, X[25:], executor="serial", progress=stop_after(18))
-    done = np.count_nonzero(GramStore.opened(path).marks())
+    done = np.count_nonzero(GramStore.opened(path).checksums())
     with pytest.raises(MemoryLimitError, match=r"tiles of side 6.* may take 1000 B.*allow more"):
         append_gram(path, X[25:], executor="serial", memory_limit=1000)
-    assert np.count_nonzero(GramStore.opened(path).marks()) == done
+    assert np.count_nonzero(GramStore.opened(path).checksums()) == done
     append_gram(path, X[25:], executor="serial", memory_limit="1GiB")
     assert_holds(path, X)
 

@@ -56,9 +56,9 @@ def test_the_same_bits_whatever_the_tile_side_and_executor(kernel, tmp_path, cli
 def test_prepared_rows_are_read_once_for_all_tiles_of_a_row_and_held_no_longer(tmp_path, monkeypatch, cols):
     whole, seen = StoredSamples.read, Counter()
 
-    def read(self, block, marks=None, only=None):
-        seen[self.side, block] += only is None
-        return whole(self, block, marks, only)
+    def read(self, block, checksums=None, only=None):
+        seen[self.axis, block] += only is None
+        return whole(self, block, checksums, only)
 
     monkeypatch.setattr(StoredSamples, "read", read)
     gram = compute_gram(Kendall(), X, cols, store=tmp_path / "k.zarr", tile=4, executor="serial", progress=False)

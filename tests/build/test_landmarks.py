@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,11 +35,12 @@ from distkern import (
     plan_gram,
     repair_gram,
 )
-from distkern.build import choice, landmarks
-from distkern.gram import passes
+from distkern.build import landmark_choice as choice
+from distkern.build import landmarks
+from distkern.gram import map_reduce
 from distkern.gram.nystrom import whitening
 from distkern.operators.lowrank import LowRankGram
-from distkern.store.layout import plan_checksum
+from distkern.store.manifest import json_checksum
 
 X = np.random.default_rng(0).normal(size=(90, 12))
 KERNELS = [Gaussian(3.0), Kendall(ties="b"), Mallows(0.05), Linear(), Gaussian(2.0) + Linear()]
@@ -214,7 +216,9 @@ class TestErrors:
         estimates, stated = [], []
         gram = compute_gram(Gaussian(3.0), X, store=tmp_path / "g.zarr", landmarks=8)
         for seed in range(25):
-            gram.part._store.meta["error_sample"] = landmarks.true_entries(job_of(Gaussian(3.0), X), seed)
+            entries = landmarks.true_entries(job_of(Gaussian(3.0), X), seed)
+            columns = replace(gram._store.manifest.landmark_columns, true_entries=entries)
+            gram._store.manifest = replace(gram._store.manifest, landmark_columns=columns)
             error = gram.error()
             estimates.append(error.frobenius)
             stated.append(error.frobenius_se)
@@ -232,16 +236,16 @@ class TestErrors:
                 meta["attributes"]["distkern"][damage]["values"][0] += 1
             else:
                 meta["attributes"]["distkern"][damage][0] = 90
-            meta["attributes"]["checksum"] = plan_checksum(meta["attributes"]["distkern"])
+            meta["attributes"]["checksum"] = json_checksum(meta["attributes"]["distkern"])
             file.write_text(json.dumps(meta))
             with pytest.raises(StoreError, match=said):
                 open_gram(tmp_path / "l.zarr").error()
 
 
 def job_of(kernel, samples):
-    from distkern.build.validate import inspect
+    from distkern.build.validate import validate
 
-    return inspect(kernel, samples, None, None, "error")
+    return validate(kernel, samples, None, None, "error")
 
 
 class TestPairs:
@@ -295,7 +299,7 @@ class TestChoices:
             job = job_of(kernel, cohort)
             K = kernel(cohort)
             for name, found in errors.items():
-                L = landmarks.choose(job, landmarks.Landmarks(name, 20, seed))
+                L = landmarks.choose(job, landmarks.LandmarkRequest(name, 20, seed))
                 assert len(set(L.tolist())) == 20
                 found.append(1 - np.trace(nystrom(K, L)) / np.trace(K))
         assert np.mean(errors[how]) < most * np.mean(errors["random"])
@@ -336,7 +340,7 @@ class TestChoices:
             drawn = np.argsort(landmarks.uniforms(landmarks._key(0, "landmarks"), 0, 90), kind="stable")[:50]
             assert set(gram.landmarks) <= set(drawn)
             assert len(set(gram.landmarks)) == 20
-            np.testing.assert_array_equal(gram.landmarks, landmarks.choose(job, landmarks.Landmarks(how, 20)))
+            np.testing.assert_array_equal(gram.landmarks, landmarks.choose(job, landmarks.LandmarkRequest(how, 20)))
 
     def test_a_block_of_candidates_that_fails_is_no_block_of_garbage(self, monkeypatch):
         def fail(self, A, B):
@@ -383,12 +387,12 @@ class TestStores:
     def test_its_products_are_passes_over_the_part_with_the_same_bits_on_any_executor(
         self, tmp_path, client, monkeypatch
     ):
-        monkeypatch.setattr(passes, "SMALL_BYTES", 0)
+        monkeypatch.setattr(map_reduce, "SMALL_BYTES", 0)
         many = X[np.random.default_rng(6).integers(0, 70, 200)].round(1)  # equal samples too
         path, V = tmp_path / "k.zarr", np.random.default_rng(1).normal(size=(200, 40))
         compute_gram(Kendall(ties="b"), many, store=path, landmarks=12, tile=5, executor="serial")
-        multiplied, made = passes.multiply, []
-        monkeypatch.setattr(passes, "multiply", lambda task: made.append(task) or multiplied(task))
+        multiplied, made = map_reduce.map_group, []
+        monkeypatch.setattr(map_reduce, "map_group", lambda task: made.append(task) or multiplied(task))
         rows, cols = np.array([150, 3, 3, 77]), np.arange(20, 120)
         found = []
         for executor in ("serial", Threads(3)):
@@ -397,7 +401,7 @@ class TestStores:
             assert {task.kernel for task in made} == {Kendall(ties="b")}
             assert len(made) > 3 * 2 * 7  # centring takes a product
             made.clear()
-        monkeypatch.setattr(passes, "multiply", multiplied)
+        monkeypatch.setattr(map_reduce, "map_group", multiplied)
         gram = open_gram(path, executor=client)
         found.append((gram.matmat(V), gram[rows][:, cols].matmat(V[cols, 0]), gram.centered().matmat(V)))
         for others in zip(*found, strict=True):

@@ -16,7 +16,7 @@ from distkern import (
     compute_gram,
     plan_gram,
 )
-from distkern.build.validate import inspect
+from distkern.build.validate import validate
 from distkern.engine.memory import USABLE
 
 X = np.random.default_rng(0).normal(size=(40, 100))
@@ -37,9 +37,9 @@ def test_resolves_what_the_kernel_takes_from_the_data():
 
 
 def test_fewer_samples_are_measured_where_each_takes_much_memory(monkeypatch):
-    usual = inspect(Gaussian(1.0), X, None, None, "error").sample
+    usual = validate(Gaussian(1.0), X, None, None, "error").sample
     monkeypatch.setattr("distkern.build.validate.MEASURED_BYTES", 3 * usual.nbytes // len(usual))
-    few = inspect(Gaussian(1.0), X, None, None, "error").sample
+    few = validate(Gaussian(1.0), X, None, None, "error").sample
     assert (len(usual), len(few)) == (16, 3)
     assert plan_gram(Gaussian(1.0), X, tile=8).bytes_per_task > 0
 

@@ -29,7 +29,7 @@ def test_all_that_was_stored_is_compared():
 def test_integer_tiles_have_the_same_bytes(name, tile, tmp_path):
     compute_gram(Kendall(), INTEGER[name](), store=tmp_path / "k.zarr", tile=tile)
     store, expected = GramStore.opened(tmp_path / "k.zarr"), TILES[name][str(tile)]
-    marks = store.marks()
+    marks = store.checksums()
     assert store.stored_tile(0, 0).dtype == expected["dtype"]
     assert [int(marks[i, j]) & CHECKSUM for i, j in store.grid.tiles()] == expected["tiles"]
 

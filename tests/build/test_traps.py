@@ -63,7 +63,9 @@ def test_data_that_change_between_the_check_and_the_work_are_refused(tmp_path, m
 def test_a_task_never_writes_into_a_store_that_replaced_its_own(tmp_path, monkeypatch):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=10)
     old = GramStore.opened(tmp_path / "k.zarr")
-    stale = tasks.TileTask(old.path, old.meta["id"], 0, 1, *(tuple(marks) for marks in old.rows.marks().tolist()))
+    stale = tasks.TileTask(
+        old.path, old.manifest.id, Concordance(), 0, 1, *(tuple(sums) for sums in old.rows.checksums().tolist())
+    )
     tasks.compute_tile(stale)
     tile = Concordance.tile
 

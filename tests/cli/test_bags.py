@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from distkern import Bags, Gaussian, KernelIGV, MeanMap, load_bags, open_gram, save_bags
-from distkern.cli.kernels import kernel_of
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def bags(cells):
 WORDS = ("--by", "patient", "--weight", "area", "--label", "ill")
 
 
-def test_a_table_becomes_bags_whatever_its_kind(tmp_path, run, cells, bags):
+def test_bags_do_not_depend_on_the_format_of_the_table(tmp_path, run, cells, bags):
     cells.to_csv(tmp_path / "cells.csv", index=False)
     cells.to_csv(tmp_path / "numbered.tsv", sep="\t")
     with gzip.open(tmp_path / "cells.txt.gz", "wt", encoding="utf-8-sig") as file:
@@ -89,7 +88,7 @@ GOOD = "who,x,y\na,1,2\nb,3,4\n"
         ("", ("--by", "who"), "is empty"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(tmp_path, run, text, words, said):
+def test_bad_table_of_points_is_explained(tmp_path, run, text, words, said):
     (tmp_path / "points.csv").write_text(text)
     done = run("bags", tmp_path / "points.csv", tmp_path / "bags.zarr", *words)
     assert done.exit_code == 3
@@ -97,7 +96,7 @@ def test_what_is_wrong_with_a_table_is_said(tmp_path, run, text, words, said):
     assert [file.name for file in tmp_path.iterdir()] == ["points.csv"]
 
 
-def test_bags_are_replaced_only_when_asked(tmp_path, run, bags):
+def test_bags_are_replaced_only_with_overwrite(tmp_path, run, bags):
     (tmp_path / "points.csv").write_text(GOOD)
     save_bags(bags, tmp_path / "bags.zarr")
     words = ("bags", tmp_path / "points.csv", tmp_path / "bags.zarr", "--by", "who")
@@ -129,7 +128,7 @@ def test_every_command_that_takes_samples_takes_bags(tmp_path, run, bags):
     assert json.loads(run("info", path, "--json").stdout)["labels"] == {"no": 5, "yes": 4}
 
 
-def test_bags_are_added(tmp_path, run, bags):
+def test_bags_are_appended(tmp_path, run, bags):
     order = np.argsort(-bags.sizes)
     save_bags(bags[order[:6]], tmp_path / "first.zarr")
     save_bags(bags[order[6:]], tmp_path / "more.zarr")
@@ -140,7 +139,7 @@ def test_bags_are_added(tmp_path, run, bags):
     np.testing.assert_allclose(open_gram(tmp_path / "gram.zarr").to_numpy(), whole, rtol=1e-12)
 
 
-def test_what_does_not_go_with_bags_is_said(tmp_path, run, bags):
+def test_options_that_bags_do_not_take_are_refused(tmp_path, run, bags):
     path = save_bags(bags, tmp_path / "bags.zarr")
     words = ("gram", path, tmp_path / "gram.zarr", "--kernel", "mean-map")
     for more, said in (
@@ -158,30 +157,3 @@ def test_what_does_not_go_with_bags_is_said(tmp_path, run, bags):
     done = run("gram", path, tmp_path / "gram.zarr", "--kernel", "kendall")
     assert done.exit_code == 3
     assert "the samples are bags and Kendall(ties='zero') compares vectors: use a kernel of bags" in done.stderr
-
-
-def test_kernels_in_kernels_are_named_like_parameters():
-    made = kernel_of("kernel-igv", None, ("base=polynomial", "base__degree=3", "eta=1"))
-    assert made == KernelIGV(kernel_of("polynomial", None, ("degree=3",)), eta=1)
-    assert kernel_of("normalized", None, ('base={"kernel": "mean-map"}', "base__base__sigma=2")).base.base == Gaussian(
-        2
-    )
-    assert kernel_of("mean-map", None, ("base=kendall", "base__ties=b")).base == kernel_of("kendall", "b", ())
-
-
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        (("base=gaus",), "there is no kernel 'gaus'"),
-        (("base__scale=1",), "the kernel 'gaussian' has no parameter 'scale'; it has sigma"),
-        (("eta__x=1",), "the parameter 'eta' of the kernel 'kernel-igv' is no kernel"),
-        (("nobody__x=1",), "the kernel 'kernel-igv' has no parameter 'nobody'"),
-        (("base=1",), "the parameter 'base' is a kernel: give its name, such as base=linear"),
-        (("eta=much",), "the parameter 'eta' is a number"),
-    ],
-)
-def test_what_is_wrong_in_an_inner_kernel_is_said(tmp_path, run, params, said):
-    words = [word for param in params for word in ("--param", param)]
-    done = run("gram", tmp_path / "bags.zarr", tmp_path / "x.zarr", "--kernel", "kernel-igv", *words)
-    assert done.exit_code == 2
-    assert said in done.stderr

@@ -30,7 +30,7 @@ def votes(tmp_path, written_votes):
     return shutil.copytree(written_votes, tmp_path, dirs_exist_ok=True)
 
 
-def test_clusters_are_those_of_the_library(run, votes):
+def test_clusters_equal_those_of_the_library(run, votes):
     out = votes / "clusters.csv"
     result = run("cluster", votes / "votes.zarr", "-k", 3, "--seed", 5, "--out", out)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -47,7 +47,7 @@ def test_clusters_are_those_of_the_library(run, votes):
 
 
 @pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
-def test_a_range_with_weights_and_consensus(run, votes, source):
+def test_range_with_weights_and_consensus_equals_the_library(run, votes, source):
     apa = load_apa()
     words = [
         "-k",
@@ -83,7 +83,7 @@ def test_a_range_with_weights_and_consensus(run, votes, source):
     assert " ± " in text
 
 
-def test_a_cluster_of_workers_finds_the_same(run, votes):
+def test_clusters_do_not_depend_on_threads(run, votes):
     alone, shared = (
         json.loads(run("cluster", votes / "votes.zarr", "-k", 3, "--json", *words).stdout)
         for words in ((), ("--threads", 2))
@@ -141,7 +141,7 @@ def test_bad_input(run, votes, monkeypatch, words, said):
 
 
 @pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
-def test_a_page_of_the_clusters(run, votes, source):
+def test_page_of_the_clusters_is_written_once(run, votes, source):
     page, words = votes / "clusters.html", ["-k", "2-3", "--starts", 2, "--consensus", "borda", "--samples", "rows"]
     if source == "votes.zarr":
         words += ["--cohort", votes / "votes.csv", "--weight", "voters", "--json"]
@@ -159,7 +159,7 @@ def test_a_page_of_the_clusters(run, votes, source):
     assert "--overwrite" in refused.stderr
 
 
-def test_one_cluster_is_no_range(run, votes):
+def test_range_from_one_chooses_two_or_more_clusters(run, votes):
     result = run("cluster", votes / "votes.zarr", "-k", "1-2")
     assert result.exit_code == 0
     assert "in 2 clusters, chosen by the silhouette" in result.stdout

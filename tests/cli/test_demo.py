@@ -34,7 +34,7 @@ def test_demo_starts_two_workers_where_nothing_else_is_chosen(tmp_path, run, mon
     assert "3 workers, tls True" in run("demo", "--out", tmp_path / "demo", "--workers", 3, "--tls").stderr
 
 
-def test_a_folder_of_someone_else_stays(tmp_path):
+def test_folder_with_other_files_is_kept(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(InputError, match="was not made by the demo"):
         Outputs(tmp_path).claim()
@@ -43,7 +43,7 @@ def test_a_folder_of_someone_else_stays(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_an_accuracy_out_of_range_is_a_failure():
+def test_implausible_accuracy_is_a_failure():
     _judge(85.0, 85.78)
     for accuracy in (81.9, 90.1, float("nan")):
         with pytest.raises(Failure, match="outside 82-90 %"):

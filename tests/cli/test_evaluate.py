@@ -14,7 +14,7 @@ from distkern.learners.selection import GRID
 FAST = ("--repeats", 1, "--C", 0.1, "--C", 1, "--quiet")
 
 
-def test_scores_are_those_of_the_library(cohort, run, store):
+def test_scores_equal_those_of_the_library(cohort, run, store):
     out = cohort / "result.json"
     words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--seed", 3, *FAST)
     result = run(*words, "--out", out)
@@ -28,7 +28,7 @@ def test_scores_are_those_of_the_library(cohort, run, store):
     assert found.settings["label"] == "relapse"
 
 
-def test_a_result_is_never_overwritten_unless_asked(cohort, run, store):
+def test_result_is_replaced_only_with_overwrite(cohort, run, store):
     out = cohort / "result.json"
     out.write_text("precious")
     words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--out", out, *FAST)
@@ -48,7 +48,7 @@ def test_groups_stay_together(cohort, run, store):
     assert json.loads(result.stdout)["settings"]["grouped"] is True
 
 
-def test_labels_from_any_file(cohort):
+def test_labels_are_read_from_every_format(cohort):
     import anndata
     import pandas
 
@@ -65,7 +65,7 @@ def test_labels_from_any_file(cohort):
     assert read_column(cohort / "cohort.h5ad", None, ids)[0] == "relapse"
 
 
-def test_labels_that_do_not_fit(cohort, run, store):
+def test_labels_that_do_not_fit_are_explained(cohort, run, store):
     def said(file, *words):
         result = run("evaluate", store, "--labels", file, *FAST, *words)
         assert result.exit_code == 3
@@ -87,7 +87,7 @@ def test_labels_that_do_not_fit(cohort, run, store):
     assert "two classes or more" in said(cohort / "one.csv")
 
 
-def test_the_values_of_C_are_those_of_the_library(run):
+def test_help_lists_the_default_values_of_C(run):
     words = [f"{value:g}" for value in GRID]
     listed = f"{', '.join(words[:-1])} and {words[-1]}"
     assert f"By default {listed}." in " ".join(run("evaluate", "--help").stdout.split())
@@ -106,7 +106,7 @@ def test_ids_with_spaces_are_matched(cohort, run):
     assert json.loads(one.stdout)["accuracy"] == json.loads(two.stdout)["accuracy"]
 
 
-def test_only_a_cohort_against_itself_is_evaluated(cohort, run):
+def test_rectangular_matrix_is_not_evaluated(cohort, run):
     words = ("--against", cohort / "rows.csv", "--samples", "rows", "--kernel", "linear")
     assert run("gram", cohort / "rows.csv", cohort / "x.zarr", *words).exit_code == 0
     result = run("evaluate", cohort / "x.zarr", "--labels", cohort / "clinical.csv", "--label", "relapse")
@@ -114,7 +114,7 @@ def test_only_a_cohort_against_itself_is_evaluated(cohort, run):
     assert "test × training" in result.stderr
 
 
-def test_an_evaluation_that_is_none(tmp_path):
+def test_file_that_is_not_an_evaluation_is_refused(tmp_path):
     file = tmp_path / "result.json"
     for text in ("{", "[]", '{"accuracy": 1}'):
         file.write_text(text)
@@ -122,21 +122,3 @@ def test_an_evaluation_that_is_none(tmp_path):
             read_evaluation(file)
     with pytest.raises(InputError, match="there is no evaluation"):
         read_evaluation(tmp_path / "no.json")
-
-
-def test_report(cohort, run, store):
-    result, page = cohort / "result.json", cohort / "page.html"
-    labels = ("--labels", cohort / "clinical.csv", "--label", "relapse")
-    assert run("evaluate", store, *labels, "--out", result, *FAST).exit_code == 0
-    words = ("report", store, "--evaluation", result, "--out", page, *labels)
-    assert run(*words, "--reference", 85.78, "--reference-label", "the paper").exit_code == 0
-    assert "85.78" in page.read_text(encoding="utf-8")
-    assert run(*words).exit_code == 3
-    assert json.loads(run(*words, "--overwrite", "--json").stdout)["bytes"] == page.stat().st_size
-
-
-@pytest.mark.parametrize(
-    "words", [("--label", "x"), ("--reference-label", "x"), ("--reference", 80), ("--reference", 180)]
-)
-def test_report_options_that_need_others(run, words):
-    assert run("report", "x.zarr", "--out", "page.html", *words).exit_code == 2

@@ -23,7 +23,7 @@ def table(monkeypatch):
     monkeypatch.setattr(reproduce, "TABLES", {"made-up": entry})
 
 
-def test_rows_in_columns(run):
+def test_rows_are_printed_in_columns(run):
     result = run("reproduce", "made-up")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -36,7 +36,7 @@ def test_rows_in_columns(run):
     assert run("reproduce", "made-up", "--quiet").stderr == ""
 
 
-def test_the_file_says_how_it_was_made(run, tmp_path):
+def test_file_names_the_command_that_made_it(run, tmp_path):
     out = tmp_path / "rows.csv"
     assert run("reproduce", "made-up", "--seed", 0, "--repeats", 2, "--out", out).exit_code == 0
     lines = out.read_text().splitlines()
@@ -51,7 +51,7 @@ def test_the_file_says_how_it_was_made(run, tmp_path):
     assert run("reproduce", "made-up", "--out", out, "--overwrite").exit_code == 0
 
 
-def test_an_interruption_loses_no_row(run, tmp_path):
+def test_interruption_loses_no_row(run, tmp_path):
     out = tmp_path / "rows.csv"
     result = run("reproduce", "made-up", "--repeats", 3, "--out", out)
     assert result.exit_code == 5
@@ -59,19 +59,19 @@ def test_an_interruption_loses_no_row(run, tmp_path):
     assert [row["cohort"] for row in read_rows(out)] == ["CT"]
 
 
-def test_json(run):
+def test_rows_are_printed_as_json(run):
     found = json.loads(run("reproduce", "made-up", "--seed", 2, "--json").stdout)
     assert found["rows"][0] == {"cohort": "CT", "paper": 85.78, "ours": 87.0, "repeat_1": 84.0}
     assert found["rows"][1]["ours"] is None
     assert found["made"][0] == "distkern reproduce made-up --seed 2"
 
 
-def test_the_tables_are_listed(run):
+def test_tables_are_listed(run):
     assert "made-up  rows for tests (Somebody (2015), table 9)" in run("reproduce", "--list").stdout
     assert json.loads(run("reproduce", "--list", "--json").stdout)[0]["table"] == "made-up"
 
 
-def test_a_table_or_an_option_that_is_not_there(run):
+def test_unknown_table_or_option_is_wrong_usage(run):
     assert "give a table: made-up" in run("reproduce").stderr
     assert "there is no table 'table-2': made-up" in run("reproduce", "table-2").stderr
     result = run("reproduce", "made-up", "--cohort", "CT")

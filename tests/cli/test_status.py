@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from distkern import Kendall, compute_gram
+from distkern.store.runs import read_runs, run_names, write_run
 from distkern.store.tiles import GramStore
 
 RUNNING = """
@@ -21,7 +23,7 @@ dk.compute_gram(dk.Kendall(), X, store=sys.argv[1], tile=6, executor="serial")
 """
 
 
-def test_a_complete_store(run, store):
+def test_complete_store_is_complete(run, store):
     said = run("status", store)
     assert said.exit_code == 0
     assert "state       complete" in said.stdout
@@ -31,7 +33,7 @@ def test_a_complete_store(run, store):
     assert (found["state"], found["tiles_done"], found["run"]["tasks_failed"]) == ("complete", 6, 0)
 
 
-def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
+def test_run_of_another_process_is_running_and_after_a_kill_silent(run, tmp_path):
     path = tmp_path / "k.zarr"
     working = subprocess.Popen([sys.executable, "-c", RUNNING, str(path)])
     deadline = time.monotonic() + 60
@@ -48,12 +50,12 @@ def test_a_run_from_another_process_and_after_it_was_killed(run, tmp_path):
     os.kill(working.pid, signal.SIGKILL)
     working.wait()
     killed = GramStore.opened(path)
-    name = killed.run_names()[-1]
-    killed.log_run(name, killed.runs()[-1] | {"heard": "2020-01-01T00:00:00+00:00"})  # long ago
+    name, last = run_names(killed)[-1], read_runs(killed)[-1]
+    write_run(killed, name, replace(last, heard="2020-01-01T00:00:00+00:00"))  # long ago
     assert "silent: the same `distkern gram` continues" in run("status", path).stdout
 
 
-def test_failures_are_named_there_and_in_info(run, tmp_path, monkeypatch):
+def test_status_and_info_name_failures(run, tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     write = GramStore.write_tile
 
@@ -82,7 +84,7 @@ def test_watching_ends_when_the_matrix_is_complete(run, tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     X = np.random.default_rng(0).normal(size=(12, 9))
     compute_gram(Kendall(), X, store=path, tile=4, executor="serial")
-    GramStore.opened(path).unmark([(0, 1)])
+    GramStore.opened(path).clear_checksums([(0, 1)])
     looks = []
 
     def meanwhile(seconds):
@@ -96,13 +98,13 @@ def test_watching_ends_when_the_matrix_is_complete(run, tmp_path, monkeypatch):
     assert run("status", path, "--watch").stdout.count("complete") == 1
 
 
-def test_no_store(run, tmp_path):
+def test_missing_store_is_refused(run, tmp_path):
     said = run("status", tmp_path / "none.zarr")
     assert said.exit_code == 3
     assert "there is no store" in said.stderr
 
 
-def test_status_of_a_store_at_landmarks(tmp_path, run):
+def test_store_at_landmarks_has_a_status(tmp_path, run):
     X = np.random.default_rng(0).normal(size=(30, 10))
     compute_gram(Kendall(), X, store=tmp_path / "l.zarr", landmarks=5)
     assert "complete" in run("status", tmp_path / "l.zarr").stdout

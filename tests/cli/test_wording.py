@@ -19,7 +19,7 @@ from distkern.core import errors
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.labels import read_labels
 from distkern.io.points import bags_from_file
-from distkern.learners import checks
+from distkern.learners import memory
 from distkern.operators.array import ArrayGram
 from distkern.report import write_report
 from distkern.store import location as places
@@ -127,7 +127,7 @@ def large_embedding(gram, folder, monkeypatch):
 
 
 def little_memory(gram, folder, monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 10)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10)
     dk.KernelSVC().fit(gram, [0, 1] * 3)
 
 
@@ -176,14 +176,14 @@ def lost_samples(gram, folder, monkeypatch):
 
 
 def tile_not_computed(gram, folder, monkeypatch):
-    GramStore.opened(gram.path).unmark([(0, 1)])
+    GramStore.opened(gram.path).clear_checksums([(0, 1)])
     np.asarray(dk.open_gram(gram.path))
 
 
 def replaced_store(gram, folder, monkeypatch):
     store = GramStore.opened(gram.path)
     dk.compute_gram(dk.Linear(), X, store=gram.path, overwrite=True)
-    same_store(gram.path, store.meta["id"])
+    same_store(gram.path, store.manifest.id)
 
 
 def values_alone(gram, folder, monkeypatch):
@@ -326,8 +326,8 @@ MESSAGES = [
     (damaged_tile, "recompute it with repair_gram('{store}')", "recompute it with `distkern verify --repair {store}`"),
     (
         damaged_samples,
-        "run repair_gram('{store}'), which unmarks them, then compute_gram with the same data",
-        "run `distkern verify --repair {store}`, which unmarks them, then `distkern gram` with the same data",
+        "run repair_gram('{store}'), which clears their checksums, then compute_gram with the same data",
+        "run `distkern verify --repair {store}`, which clears their checksums, then `distkern gram` with the same data",
     ),
     (
         damaged_samples_to_repair,
@@ -380,7 +380,7 @@ MESSAGES = [
 @pytest.mark.parametrize(
     ("provoke", "python", "command_line"), MESSAGES, ids=lambda value: getattr(value, "__name__", "")
 )
-def test_each_reader_is_given_the_names_that_they_type(made, monkeypatch, provoke, python, command_line):
+def test_message_names_what_its_reader_types(made, monkeypatch, provoke, python, command_line):
     with pytest.raises(dk.DistkernError) as raised:
         provoke(*made, monkeypatch)
     store = made[0].path
@@ -392,23 +392,23 @@ def test_each_reader_is_given_the_names_that_they_type(made, monkeypatch, provok
     assert said.endswith(command_line.format(store=store)) == str(error).endswith(python.format(store=store))
 
 
-def test_a_nested_error_is_rendered_too():
+def test_nested_error_is_rendered():
     first = dk.InputError("pass {limit}", limit=Argument("memory_limit"))
     error = errors.TaskError("{failed} with {reason}", failed="task 3 failed", reason=first.sentence)
     assert in_cli_words(error) == "task 3 failed with pass --memory-limit"
 
 
-def test_a_warning_can_carry_a_sentence():
+def test_warning_with_a_sentence_is_rendered():
     warning = UserWarning(Sentence("pass {labels}", labels=Argument("labels")))
     assert str(warning) == "pass labels="
     assert in_cli_words(warning) == "pass --labels FILE"
 
 
-def test_finished_text_is_printed_as_it_is():
+def test_finished_text_is_not_rewritten():
     assert in_cli_words("write labels= or call compute_gram") == "write labels= or call compute_gram"
 
 
-def test_what_is_not_in_the_tables_keeps_its_python_name():
+def test_reference_outside_the_tables_keeps_its_python_name():
     error = dk.InputError("pass {own} to {call}", own=Argument("own"), call=Call("their_function"))
     assert in_cli_words(error) == "pass own= to their_function"
 
@@ -444,7 +444,7 @@ def _is_call(node, name):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
-def test_the_tables_hold_exactly_what_messages_refer_to():
+def test_tables_hold_exactly_the_references_of_the_package():
     named = {"Argument": set(), "Call": set()}
     for _, kind, name, _ in _references():
         named[kind].add(name)
@@ -452,13 +452,13 @@ def test_the_tables_hold_exactly_what_messages_refer_to():
     assert named["Call"] == set(COMMANDS)
 
 
-def test_what_no_command_offers_stands_in_optional_parts():
+def test_reference_without_an_option_is_in_an_optional_part():
     for where, kind, name, optional in _references():
         if (OPTIONS if kind == "Argument" else COMMANDS)[name] is None:
             assert optional or where.partition(":")[0] in PYTHON_ONLY, f"{where}: {name} would reach the command line"
 
 
-def test_the_options_and_commands_of_the_tables_exist():
+def test_options_and_commands_of_the_tables_exist():
     known = {option for command in main.commands.values() for param in command.params for option in param.opts}
     for words in filter(None, [*OPTIONS.values(), *COMMANDS.values()]):
         first, *rest = words.split()
@@ -469,7 +469,7 @@ def test_the_options_and_commands_of_the_tables_exist():
             assert first in known
 
 
-def test_no_message_writes_an_option_as_text_of_python():
+def test_no_message_spells_out_an_argument_that_has_an_option():
     """An argument with an option is a reference. Parameters of kernels are alike in both; a report shows code."""
     offered = "|".join(name for name, option in OPTIONS.items() if option is not None)
     raw = re.compile(rf"(?<![-\w])({offered})=(?=[\[\]'\" ,.;:)]|$|[A-Z])|\b(compute|append|repair)_gram\b")
@@ -481,55 +481,3 @@ def test_no_message_writes_an_option_as_text_of_python():
         names = {node.args[0] for node in ast.walk(tree) if _is_call(node, "Call")}
         for node in set(texts) - docstrings - names:
             assert not raw.search(node.value), f"{where}:{node.lineno}: {node.value}"
-
-
-# Advice of the commands --------------------------------------------------------------------------------------------
-
-
-def test_a_plan_refuses_several_ways_to_run_as_the_computation_does(run, tmp_path):
-    np.save(tmp_path / "X.npy", np.eye(3))
-    for command in ("plan", "gram"):
-        done = run(
-            command, tmp_path / "X.npy", tmp_path / "x.zarr", "--kernel", "linear", "--workers", "4", "--threads", "2"
-        )
-        assert done.exit_code == 2
-        assert "--workers and --threads exclude each other" in done.stderr
-
-
-def test_after_an_interrupted_append_append_is_advised(run, tmp_path):
-    from distkern import Linear, compute_gram
-    from distkern.build.append import append_gram
-
-    X = np.random.default_rng(0).normal(size=(12, 5))
-    np.save(tmp_path / "old.npy", X[:8])
-    store = tmp_path / "x.zarr"
-    compute_gram(Linear(), X[:8], store=store, tile=2)
-
-    def interrupt(event):
-        if event.phase == "compute tiles" and event.done > 15:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        append_gram(store, X[8:], executor="serial", progress=interrupt)
-    for command in ("status", "info", "verify"):
-        assert "the same `distkern append` continues" in (done := run(command, store)).stdout + done.stderr, command
-    again = run("gram", tmp_path / "old.npy", store, "--kernel", "linear", "--tile", "2")
-    assert again.exit_code == 3
-    assert "run `distkern append` again as before" in again.stderr
-    assert "--overwrite" not in again.stderr
-
-
-def test_damaged_names_are_told_in_whole_sentences(run, tmp_path):
-    from distkern import Linear, compute_gram
-
-    store = tmp_path / "x.zarr"
-    compute_gram(Linear(), np.eye(4), store=store)
-    (chunk,) = [path for path in (store / "rows" / "ids").rglob("*") if path.is_file() and path.name != "zarr.json"]
-    held = bytearray(chunk.read_bytes())
-    held[-1] ^= 1
-    chunk.write_bytes(held)
-    done = run("verify", store)
-    assert done.exit_code == 3
-    assert "names of the rows" in done.stdout
-    assert "Truechecksum" not in done.stdout
-    assert "overwrite=True" not in done.stdout

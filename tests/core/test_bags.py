@@ -1,4 +1,4 @@
-"""Bags: ragged sets of weighted points, and the rows that kernels read of them."""
+"""Bags: construction, access, and their rows of numbers."""
 
 import anndata
 import numpy as np
@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 
 from distkern.core.bags import Bags, split_rows
 from distkern.core.errors import InputError
-from distkern.core.images import bags_from_images
 from distkern.io.source import as_source
 
 numbers = st.floats(-1e6, 1e6)
@@ -22,7 +21,7 @@ sets = st.integers(1, 3).flatmap(
 
 
 @given(sets)
-def test_what_goes_in_comes_out(points):
+def test_bags_return_the_points_and_weights_they_were_made_of(points):
     weights = [np.arange(1.0, len(part) + 1) for part in points]
     bags = Bags.from_arrays(points, weights)
     assert len(bags) == len(points)
@@ -59,18 +58,16 @@ def test_rows_are_read_as_a_cohort_with_its_names():
         (lambda: Bags.from_arrays([[1.0], [2.0]], labels=[1]), r"labels of shape \(1,\) for 2 bags"),
         (lambda: Bags.from_arrays([["x"]]), "bag 0 is not an array of numbers"),
         (lambda: split_rows(np.ones((2, 4))), "the samples are not bags"),
-        (lambda: bags_from_images(np.zeros((1, 3, 3))), "image '0' has no pixel brighter than 190"),
-        (lambda: bags_from_images(np.zeros((3, 3))), r"images have shape \(3, 3\)"),
         (lambda: Bags.from_arrays([[1.0]])["b"], None),
         (lambda: Bags.from_documents(["a", ""], ids=["x", "y"]), "bag 'y' is empty"),
     ],
 )
-def test_what_is_wrong_is_named(make, said):
+def test_wrong_bags_are_refused_by_name(make, said):
     with pytest.raises((InputError, IndexError), match=said):
         make()
 
 
-def test_a_table_gives_bags_in_the_order_in_which_they_occur():
+def test_bags_of_a_table_are_in_the_order_of_occurrence():
     frame = pd.DataFrame(
         {
             "who": ["q", "p", "q"],
@@ -112,16 +109,3 @@ def test_documents_are_counts_of_words_or_of_their_vectors():
     vectors = Bags.from_documents(["b a b", {"a": 3, "z": 1}], vectors={"a": [1.0, 0.0], "b": [0.0, 1.0]})
     np.testing.assert_array_equal(vectors.points(0), [[1, 0], [0, 1]])
     np.testing.assert_array_equal(vectors.weights_of(1), [3])
-
-
-def test_pixels_of_an_image_are_drawn_by_the_image_and_the_seed_alone():
-    images = np.random.default_rng(0).integers(0, 256, (4, 9, 7))
-    drawn = bags_from_images(images, 5, seed=3)
-    again = bags_from_images(images[2:3], 5, seed=3)
-    np.testing.assert_array_equal(drawn.points(2), again.points(0))
-    assert not np.array_equal(drawn.points(2), bags_from_images(images, 5, seed=4).points(2))
-    every = {tuple(place) for place in bags_from_images(images).points(2)}
-    assert {tuple(place) for place in drawn.points(2)} < every
-    assert len(drawn.points(2)) == 5
-    rows, cols = np.nonzero(images[2] > 190)
-    assert every == {(c / 6, r / 8) for r, c in zip(rows, cols, strict=True)}

@@ -19,6 +19,7 @@ from distkern import (
     open_gram,
     repair_gram,
 )
+from distkern.store.runs import run_names
 from distkern.store.tiles import GramStore
 
 SMALL = np.random.default_rng(0).normal(size=(20, 50))
@@ -211,12 +212,12 @@ def empty(file):
 @pytest.mark.parametrize("damage", [empty, half, lose, flip_a_byte])
 @pytest.mark.parametrize("what", ["the log of a run", "the list of runs"])
 def test_damaged_logs_of_runs_are_ignored(store, what, damage):
-    (name,) = GramStore.opened(store).run_names()
+    (name,) = run_names(GramStore.opened(store))
     damage(store / "runs" / name / "zarr.json" if what == "the log of a run" else store / "runs" / "zarr.json")
     gram = open_gram(store)
     assert gram.info()["runs"] == []
     assert gram.status()["state"] == "complete"
-    GramStore.opened(store).unmark([(1, 2)])
+    GramStore.opened(store).clear_checksums([(1, 2)])
     grown = append_gram(compute_gram(Kendall(), SMALL, store=store), SMALL[:2] + 1)
     assert [run["state"] for run in grown.info()["runs"]] == ["finished", "finished"]
     assert grown.verify() == []

@@ -126,9 +126,9 @@ def test_a_damaged_tile_is_named_by_every_executor(tmp_path, client):
 
 
 def test_a_vector_that_is_damaged_in_the_store_is_refused(symmetric, client, monkeypatch):
-    spool = GramStore.spool
-    monkeypatch.setattr(GramStore, "spool", lambda self, array: spool(self, array + (array.ndim > 1)))
-    with pytest.raises(CorruptTileError, match="multiply again"):
+    scatter = GramStore.scatter
+    monkeypatch.setattr(GramStore, "scatter", lambda self, array: scatter(self, array + (array.ndim > 1)))
+    with pytest.raises(CorruptTileError, match="does not match its checksum: run the same call again"):
         open_gram(symmetric, executor=client).matmat(V)
 
 
@@ -156,7 +156,7 @@ def test_progress_counts_tile_groups_through_all_rounds(symmetric, monkeypatch):
 
 def test_temporary_arrays_of_killed_clients_are_deleted_and_those_of_live_ones_kept(tmp_path):
     gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=40, executor="serial")
-    old, fresh = gram._store.spool(V), gram._store.spool(V)
+    old, fresh = gram._store.scatter(V), gram._store.scatter(V)
     os.utime(tmp_path / "k.zarr" / old, (time.time() - SCRATCH_SECONDS - 60,) * 2)
     compute_gram(Kendall(), X, store=gram.path, executor="serial")
     assert [path.name for path in scratch(tmp_path / "k.zarr")] == [fresh.split("/")[1]]

@@ -1,4 +1,4 @@
-"""Bags on disk: what is written comes back, is read in parts, and what is damaged is said to be."""
+"""Bags on disk: they are saved and loaded unchanged, read in parts, and refused if damaged."""
 
 import pickle
 
@@ -49,7 +49,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_what_is_written_comes_back(tmp_path, small_chunks, labels):
+def test_saved_bags_are_loaded_unchanged(tmp_path, small_chunks, labels):
     bags = some_bags(labels=labels)
     again = load_bags(save_bags(bags, tmp_path / "deep" / "bags.zarr"))
     assert again == bags
@@ -58,7 +58,7 @@ def test_what_is_written_comes_back(tmp_path, small_chunks, labels):
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["bags.zarr"]
 
 
-def test_any_rows_are_those_of_the_bags_in_memory(tmp_path, small_chunks):
+def test_rows_of_stored_bags_equal_rows_in_memory(tmp_path, small_chunks):
     bags = some_bags()
     source = as_source(str(save_bags(bags, tmp_path / "bags.zarr")))
     assert (source.ids, source.ragged, source.portable) == (bags.ids, True, True)
@@ -72,7 +72,7 @@ def test_any_rows_are_those_of_the_bags_in_memory(tmp_path, small_chunks):
     np.testing.assert_array_equal(sample_digests(source.read(slice(None))), sample_digests(rows))
 
 
-def test_larger_bags_on_the_other_side_leave_both_to_be_read_by_the_workers(tmp_path):
+def test_padding_to_larger_bags_keeps_both_sources_portable(tmp_path):
     source = as_source(save_bags(some_bags(), tmp_path / "bags.zarr"))
     wide = source.widened(1 + 20 * 4)
     assert (wide.portable, wide.ragged, wide.shape, wide.ids) == (True, True, (11, 81), source.ids)
@@ -87,7 +87,7 @@ def test_larger_bags_on_the_other_side_leave_both_to_be_read_by_the_workers(tmp_
     [KernelIGV(Gaussian("median")), Entropy(bandwidth=0.5, draws=64), GeneralizedVariance(eta=0.1)],
     ids=lambda k: k.name,
 )
-def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chunks, kernel):
+def test_run_resumes_with_stored_bags_or_bags_in_memory(tmp_path, small_chunks, kernel):
     bags = some_bags()
     path = save_bags(bags, tmp_path / "bags.zarr")
     gram = compute_gram(kernel, bags, store=tmp_path / "gram.zarr", tile=4, executor="serial")
@@ -102,7 +102,7 @@ def test_a_run_goes_on_with_the_bags_from_wherever_they_come(tmp_path, small_chu
 @pytest.mark.parametrize(
     "kernel", [MeanMap(Gaussian("median")), Entropy(bandwidth=0.5, draws=64)], ids=lambda k: k.name
 )
-def test_no_task_and_no_step_of_the_client_reads_many_bags(tmp_path, monkeypatch, kernel):
+def test_tasks_and_client_read_few_bags_at_a_time(tmp_path, monkeypatch, kernel):
     bags, read, take = some_bags(30), [], stored.StoredBagsReader.take
     monkeypatch.setattr("distkern.kernels.base.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
     monkeypatch.setattr("distkern.build.validate.MEASURED", 4)
@@ -122,7 +122,7 @@ def test_workers_read_their_own_bags(tmp_path, small_chunks, client):
     np.testing.assert_array_equal(far.to_numpy(), near.to_numpy())
 
 
-def test_stored_bags_are_added_to_a_store(tmp_path):
+def test_stored_bags_are_appended_to_a_store(tmp_path):
     kernel, bags = MeanMap(Gaussian(1.0)), some_bags()
     first, last = (save_bags(bags[part], tmp_path / f"{part.start}.zarr") for part in (slice(0, 7), slice(7, 11)))
     compute_gram(kernel, first, store=tmp_path / "gram.zarr", executor="serial")
@@ -132,7 +132,7 @@ def test_stored_bags_are_added_to_a_store(tmp_path):
     np.testing.assert_array_equal(grown.to_numpy(), whole.to_numpy())
 
 
-def test_no_damage_passes_for_other_bags(tmp_path, monkeypatch):
+def test_damaged_bags_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "CHUNK_BYTES", 1200)
     bags = some_bags(labels=LABELS["text"])
     path, rng, refused = save_bags(bags, tmp_path / "bags.zarr"), np.random.default_rng(1), []
@@ -155,7 +155,7 @@ def test_no_damage_passes_for_other_bags(tmp_path, monkeypatch):
     assert all(str(path) in said for said in refused)
 
 
-def test_what_is_not_there_or_something_else_is_named(tmp_path):
+def test_missing_and_other_folders_are_refused_by_name(tmp_path):
     gram = compute_gram(MeanMap(), some_bags(), store=tmp_path / "gram.zarr", executor="serial")
     path = save_bags(some_bags(), tmp_path / "bags.zarr")
     with pytest.raises(InputError, match="there is no store of bags"):
@@ -177,7 +177,7 @@ def test_what_is_not_there_or_something_else_is_named(tmp_path):
         as_source(path)
 
 
-def test_a_store_is_replaced_when_asked_and_only_by_a_whole_one(tmp_path):
+def test_bags_are_replaced_atomically_and_only_on_request(tmp_path):
     old, new = some_bags(), some_bags(seed=1)
     path = save_bags(old, tmp_path / "bags.zarr")
 

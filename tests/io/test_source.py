@@ -314,3 +314,37 @@ def test_negative_positions_and_masks_select_rows():
 def test_number_of_feature_names_is_checked():
     with pytest.raises(InputError, match="2 feature names for 3"):
         Source(as_source(VALUES)._reader, features=["a", "b"])
+
+
+def attempt(path: Path) -> str | None:
+    """Read a cohort; return the message if it is refused."""
+    try:
+        as_source(path).read(slice(None))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that read the damaged files
+@pytest.mark.parametrize("name", ["X.npy", "X.npz", "cohort.h5ad", "cohort.zarr", "ad.zarr"])
+def test_damaged_files_are_refused_by_name(tmp_path, name):
+    np.save(tmp_path / "X.npy", VALUES)
+    np.savez(tmp_path / "X.npz", X=VALUES)
+    saved(tmp_path, VALUES).file.close()
+    zarr_array(tmp_path)
+    zarr_anndata(tmp_path, VALUES)
+    root, rng, refused = tmp_path / name, np.random.default_rng(0), []
+    for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
+        if not file.is_file():
+            continue
+        whole = file.read_bytes()
+        flipped = bytearray(whole)
+        flipped[int(rng.integers(len(whole)))] ^= 1 << int(rng.integers(8))
+        for damaged in (b"", b"null", b"[]", b'{"attributes": 3}', whole[: len(whole) // 2], bytes(flipped)):
+            file.write_bytes(damaged)
+            refused.append(attempt(root))
+        file.write_bytes(whole)
+    assert attempt(root) is None
+    said = [message for message in refused if message is not None]
+    assert len(said) >= 5
+    assert all(name in message for message in said if "the cohort" not in message), said

@@ -1,4 +1,4 @@
-"""Kernels through landmarks: against the formula, the full kernel, and the bounds that they state."""
+"""Low-rank kernels: compared with the formula, the full kernel, and their error bounds."""
 
 import json
 
@@ -34,7 +34,7 @@ BAGS = Bags.from_arrays(
 KERNELS = (KernelIGV, lambda base: KernelIGV(base, 0.05, unit_norm=False), KernelBhattacharyya, MeanMap)
 
 
-def test_it_is_the_kernel_projected_on_the_landmarks():
+def test_equals_the_kernel_projected_on_the_landmarks():
     Z, base = POINTS[:6], Gaussian(1.5)
     across = base(POINTS, Z)
     expected = across @ np.linalg.solve(base(Z), across.T)
@@ -45,7 +45,7 @@ def test_it_is_the_kernel_projected_on_the_landmarks():
     assert (abs(base(POINTS) - expected) <= np.outer(lost, lost) + 1e-12).all()
 
 
-def test_landmarks_are_the_samples_of_which_most_is_left():
+def test_landmarks_have_the_largest_residuals():
     X = np.repeat(POINTS, RNG.integers(1, 4, len(POINTS)), axis=0)
     samples, counts = np.unique(X, axis=0, return_counts=True)
     K, picked = Gaussian(1.0)(samples), []
@@ -57,20 +57,20 @@ def test_landmarks_are_the_samples_of_which_most_is_left():
     np.testing.assert_array_equal(kernel.landmarks, samples[picked])
 
 
-def test_as_many_landmarks_as_the_tolerance_takes():
+def test_the_tolerance_determines_the_number_of_landmarks():
     for tolerance in (0.3, 0.01):
         kernel = LowRank(Gaussian(1.0), tolerance=tolerance).resolve(POINTS)
         one_less = LowRank(Gaussian(1.0), landmarks=kernel.landmarks[:-1])
         assert kernel.residuals(POINTS).mean() <= tolerance < one_less.residuals(POINTS).mean()
 
 
-def test_landmarks_end_where_nothing_is_left():
+def test_no_landmark_is_taken_once_residuals_vanish():
     kernel = LowRank(Linear(), tolerance=0.0).resolve(POINTS)
     assert len(kernel.landmarks) == 3
     np.testing.assert_allclose(kernel(POINTS), Linear()(POINTS), atol=1e-12)
 
 
-def test_landmarks_are_chosen_among_some_samples_of_a_large_cohort(monkeypatch):
+def test_landmarks_of_a_large_cohort_are_chosen_among_drawn_samples(monkeypatch):
     monkeypatch.setattr("distkern.kernels.lowrank.CANDIDATES", 10)
     kernel = LowRank(Gaussian(1.0), rank=4).resolve(POINTS, seed=3)
     assert kernel == LowRank(Gaussian(1.0), rank=4).resolve(POINTS, seed=3)
@@ -78,14 +78,14 @@ def test_landmarks_are_chosen_among_some_samples_of_a_large_cohort(monkeypatch):
 
 
 @pytest.mark.parametrize("make", KERNELS)
-def test_bags_of_features_are_compared_as_their_points_are(make):
+def test_kernels_on_low_rank_features_equal_kernels_on_the_points(make):
     """Scaled by 1, the base kernel shows no features, and the points meet one by one."""
     base = LowRank(Gaussian(1.0), rank=5).resolve(BAGS.values)
     np.testing.assert_allclose(make(base)(BAGS), make(1.0 * base)(BAGS), rtol=1e-8)
 
 
 @pytest.mark.parametrize("make", KERNELS)
-def test_landmarks_that_span_all_points_lose_nothing(make):
+def test_landmarks_that_span_all_points_are_exact(make):
     np.testing.assert_allclose(make(LowRank(Gaussian(1.0), tolerance=0.0))(BAGS), make(Gaussian(1.0))(BAGS), rtol=1e-5)
 
 
@@ -106,7 +106,7 @@ def test_the_error_of_the_generalised_variance_is_within_its_bound(rank, unit_no
 
 
 @pytest.mark.parametrize("make", [KernelIGV, KernelBhattacharyya, MeanMap, lambda base: base])
-def test_a_tile_has_the_same_bits_wherever_its_borders_fall(make):
+def test_tiles_have_the_same_bits_wherever_their_borders_fall(make):
     kernel = make(LowRank(Gaussian(1.0), rank=5))
     X = BAGS.rows() if kernel.name != "low-rank" else POINTS
     kernel = kernel.resolve(X)

@@ -41,7 +41,7 @@ class PartialContract(KernelContract):
         with pytest.raises(InputError, match="pairs of features; the samples have 1"):
             self.kernel([[1.0], [NAN]])
 
-    def test_only_the_order_counts(self):
+    def test_monotone_maps_of_the_values_do_not_change_the_kernel(self):
         X = self.usable(np.random.default_rng(5).integers(-2, 3, (6, 9)).astype(float))
         np.testing.assert_array_equal(self.kernel(X), self.kernel(np.exp(X)))
 
@@ -135,7 +135,7 @@ def test_total_rankings_give_the_bits_of_kendall(kind):
     np.testing.assert_array_equal(PartialKendall(kind=kind)(X), Kendall()(X))
 
 
-def test_a_top_ranking_is_a_total_one_that_ties_what_it_does_not_observe_at_the_bottom():
+def test_a_top_ranking_equals_a_total_ranking_with_unobserved_items_tied_last():
     X = np.array([[3.0, NAN, 2, NAN, 2], [NAN, NAN, NAN, 1, NAN], [NAN] * 5])
     np.testing.assert_array_equal(PartialKendall(kind="top")(X), Kendall()(np.where(np.isnan(X), -np.inf, X)))
 
@@ -154,7 +154,7 @@ def test_one_observed_item_has_the_value_of_the_closed_form(n):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_nothing_observed_is_zero_with_every_sample_and_cannot_be_normalised(kind):
+def test_a_sample_without_observed_items_has_kernel_value_zero_and_cannot_be_normalised(kind):
     X = [[NAN, NAN, NAN], [1, 2, 3]]
     np.testing.assert_array_equal(PartialKendall(kind=kind)(X), [[0, 0], [0, 1]])
     with pytest.raises(SampleError, match="sample number 0 has"):
@@ -198,20 +198,20 @@ def test_rankings_are_read_by_their_own_kinds():
     assert mixed[0, 1] == pytest.approx(float(naive.partial_kendall(*X, "top", "interleaving")))
 
 
-def test_interleavings_are_not_read_as_top():
+def test_rankings_of_kind_interleaving_are_refused_by_a_top_kernel():
     votes = Rankings.from_ranks([[1, 2, 3], [1, NAN, 2]], kind=["total", "interleaving"])
     with pytest.raises(InputError, match='ranking 1 says kind="interleaving"'):
         PartialKendall(kind="top")(votes)
 
 
-def test_an_observed_minus_infinity_stays_above_what_is_not_observed():
+def test_an_observed_minus_infinity_ranks_above_unobserved_items():
     votes = Rankings.from_ranks([[-np.inf, 2.0, NAN]], kind="top")
     np.testing.assert_array_equal(unobserved_last(votes).values, [[0, 1, -np.inf]])
     np.testing.assert_array_equal(PartialKendall(kind="top")(votes.values), PartialKendall()(votes))
 
 
 @pytest.mark.parametrize("kernel", [PartialKendall(), PartialMallows(lam=0.5, draws=30)])
-def test_a_store_holds_the_bits_of_the_call(kernel, tmp_path):
+def test_stored_values_have_the_bits_of_a_direct_call(kernel, tmp_path):
     votes = datasets.load_apa(partial=True)[:40]
     gram = compute_gram(
         kernel, unobserved_last(votes), store=tmp_path / "gram.zarr", executor="serial", tile=7, progress=False
@@ -224,7 +224,7 @@ def test_a_store_holds_the_bits_of_the_call(kernel, tmp_path):
 
 
 @given(st.data())
-def test_every_compatible_ranking_comes_once_when_all_are_gone_through(data):
+def test_exact_method_uses_every_compatible_ranking_once(data):
     X, kinds = data.draw(partial_cohorts(max_samples=3, max_items=5))
     votes = Rankings.from_ranks(X, kind=kinds)
     for x, kind, found in zip(X.tolist(), kinds, PartialMallows(method="exact").compatible(votes), strict=True):
@@ -273,14 +273,14 @@ def test_the_standard_error_is_that_of_repeated_estimates():
     np.testing.assert_allclose(errors, values.std(axis=0, ddof=1), rtol=0.15)
 
 
-def test_the_diagonal_is_too_large_by_what_the_documentation_says():
+def test_the_diagonal_has_the_documented_bias():
     x = [[1, NAN, 2, NAN, NAN, 3]]
     exact = PartialMallows(lam=0.3, method="exact")(x)[0, 0]
     drawn = [PartialMallows(lam=0.3, method="monte-carlo", draws=10, seed=seed)(x)[0, 0] for seed in range(600)]
     assert np.mean(drawn) - exact == pytest.approx((1 - exact) / 10, rel=0.15)
 
 
-def test_an_estimate_depends_on_its_two_samples_and_the_seed_alone():
+def test_an_estimate_depends_only_on_its_two_samples_and_the_seed():
     X = np.random.default_rng(8).permuted(np.tile(np.arange(9.0), (7, 1)), axis=1)
     X[X > 4] = NAN
     kernel = PartialMallows(lam=0.2, method="monte-carlo", draws=16, seed=5)
@@ -292,7 +292,7 @@ def test_an_estimate_depends_on_its_two_samples_and_the_seed_alone():
     assert not np.array_equal(kernel.set_params(seed=6)(X), K)
 
 
-def test_parts_of_a_tile_do_not_show(monkeypatch):
+def test_values_do_not_depend_on_the_parts_of_a_tile(monkeypatch):
     X = np.random.default_rng(1).integers(0, 4, (9, 6)).astype(float)
     X[::2, :3] = NAN
     kernel = PartialMallows(lam=0.2, draws=20)
@@ -302,7 +302,7 @@ def test_parts_of_a_tile_do_not_show(monkeypatch):
 
 
 @given(st.lists(tied_values, min_size=12, max_size=12))
-def test_all_draws_are_positive_semidefinite_together(values):
+def test_monte_carlo_kernels_are_positive_semidefinite(values):
     K = PartialMallows(lam=1.0, draws=3, method="monte-carlo")(with_gaps(np.array(values).reshape(4, 3)))
     assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
 

@@ -93,7 +93,7 @@ def test_equal_rank_has_the_same_bits_with_its_samples_exchanged_and_a_whole_dia
     np.testing.assert_array_equal(np.diag(EqualRank()(X)), [len(set(x)) for x in X.tolist()])
 
 
-def test_samples_without_ties_take_a_shortcut_that_gives_the_same():
+def test_the_path_for_samples_without_ties_gives_the_same_values():
     X = np.array([np.random.default_rng(seed).permutation(40) for seed in range(6)], dtype=float)
     prepared = EqualRank().prepare(X)
     one_tie_less = type(prepared)(prepared.arrays | {"groups": prepared.arrays["groups"] - 1})  # forces the general way
@@ -162,7 +162,7 @@ def test_diffusion_of_two_items_and_of_the_farthest_ranking(beta):
     )
 
 
-def test_the_smallest_share_is_right_to_its_last_digits_but_a_few():
+def test_the_smallest_value_is_accurate_to_thirteen_digits():
     beta, n = Fraction(1, 50), 4
     term, shares = {(0, 1, 2, 3): Fraction(1)}, {}
     for k in range(1, 30):
@@ -197,7 +197,7 @@ def test_eight_items_equal_scipy_on_the_sparse_graph():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_long_diffusion_makes_all_rankings_alike_at_the_rate_of_the_smallest_eigenvalue(n):
+def test_long_diffusion_converges_at_the_rate_of_the_spectral_gap(n):
     rate = 2 - 2 * np.cos(np.pi / n)
     assert np.linalg.eigvalsh(-laplacian(n))[1] == pytest.approx(rate, rel=1e-12)
     alike = np.log(1e17 * factorial(n)) / rate
@@ -205,13 +205,13 @@ def test_long_diffusion_makes_all_rankings_alike_at_the_rate_of_the_smallest_eig
         np.testing.assert_allclose(diffusion_from_identity(n, beta), 1 / factorial(n), rtol=1e-13)
 
 
-def test_no_diffusion_leaves_every_ranking_alone():
+def test_diffusion_at_time_zero_is_the_identity():
     np.testing.assert_array_equal(Diffusion(1e9)([[1.0]]), [[1.0]])
     np.testing.assert_allclose(Diffusion(5e-324)(all_rankings(3)), np.eye(6), atol=1e-300)
     np.testing.assert_array_equal(Diffusion(0)(all_rankings(4)), np.eye(24))
 
 
-def test_short_diffusion_is_led_by_the_shortest_paths():
+def test_short_diffusion_counts_the_shortest_paths():
     rankings, beta = all_rankings(4), 1e-4
     shares = diffusion_from_identity(4, beta)
     for ranking, share, mallows in zip(rankings.tolist(), shares, Mallows(1.0)(rankings[:1], rankings)[0], strict=True):
@@ -222,7 +222,7 @@ def test_short_diffusion_is_led_by_the_shortest_paths():
         assert round(paths) >= 1
 
 
-def test_relabelling_the_items_changes_no_bit_of_a_diffusion():
+def test_renumbering_the_items_does_not_change_the_bits_of_a_diffusion():
     X, names = all_rankings(5), [3, 0, 4, 1, 2]
     np.testing.assert_array_equal(Diffusion(0.3)(X), Diffusion(0.3)(X[:, names]))
 

@@ -22,7 +22,7 @@ from distkern import (
     draws_for,
     from_spec,
 )
-from distkern.compiled.smoothing import STEP, pair_blocks
+from distkern.compiled.smoothed import STEP, pair_blocks
 from distkern.core.random import sample_keys, uniforms
 from distkern.io.digests import sample_digests
 from distkern.kernels.planning import bytes_per_tile
@@ -86,7 +86,7 @@ def test_monte_carlo_without_bias_equals_the_naive_mean(noise):
 
 @pytest.mark.parametrize("noise", NOISES)
 @given(st.data())
-def test_windows_of_their_own_equal_the_naive_double_loop(noise, data):
+def test_windows_per_feature_equal_the_naive_double_loop(noise, data):
     X = data.draw(finite_cohort)
     n = X.shape[1]
     windows = data.draw(st.lists(st.sampled_from(WINDOWS), min_size=n, max_size=n))
@@ -100,13 +100,13 @@ def test_windows_of_their_own_equal_the_naive_double_loop(noise, data):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_equal_windows_of_their_own_are_one_window(noise):
+def test_equal_windows_per_feature_equal_one_window(noise):
     X = np.random.default_rng(0).normal(size=(9, 60))
     one, each = SmoothedKendall(0.7, noise=noise)(X), SmoothedKendall(np.full(60, 0.7), noise=noise)(X)
     np.testing.assert_allclose(each, one, rtol=0, atol=1e-14)
 
 
-def test_laplace_windows_that_nearly_agree_lose_no_digits():
+def test_nearly_equal_laplace_windows_lose_no_digits():
     X = np.random.default_rng(1).normal(size=(4, 9))
     expected = SmoothedKendall(0.7, noise="laplace")(X)
     for gap in (1e-15, 1e-12, 1e-9):
@@ -138,20 +138,20 @@ def test_expected_signs_are_the_integral_over_both_jitters(noise, first, second)
 
 
 @given(cohorts(), st.sampled_from(NOISES))
-def test_without_a_window_it_is_the_kendall_kernel(X, noise):
+def test_window_zero_equals_the_kendall_kernel(X, noise):
     np.testing.assert_allclose(SmoothedKendall(0.0, noise=noise)(X), Kendall()(X), rtol=0, atol=1e-15)
     np.testing.assert_allclose(SmoothedKendall(np.zeros(X.shape[1]), noise=noise)(X), Kendall()(X), rtol=0, atol=1e-15)
     copies = SmoothedKendall(0.0, "monte-carlo", noise, draws=2, bias="none")
     np.testing.assert_allclose(copies(X), Kendall()(X), rtol=0, atol=1e-15)
 
 
-def test_without_a_window_the_closest_values_are_told_apart():
+def test_window_zero_distinguishes_adjacent_floats():
     X = np.array([[0.0, 5e-324, -1e308, 1e308]])
     assert SmoothedKendall(0.0)(X)[0, 0] == 1.0
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_wider_window_orders_a_pair_less_surely(noise):
+def test_expected_signs_decrease_with_the_window(noise):
     values = [SmoothedKendall(w, noise=noise)([[1.0, 0.0]], [[1e9, 0.0]])[0, 0] for w in (0, 0.1, 0.5, 1.0, 2.0, 9.0)]
     assert values[0] == 1.0
     assert all(a >= b for a, b in pairwise(values))
@@ -162,7 +162,7 @@ def test_a_wider_window_orders_a_pair_less_surely(noise):
     assert (np.diff(gaps) >= -3e-16).all()
 
 
-def test_a_window_per_sample_is_a_sample_divided_by_its_window():
+def test_a_window_per_sample_equals_scaling_the_sample():
     rng = np.random.default_rng(2)
     X, windows = rng.normal(size=(5, 8)), rng.uniform(0.2, 3.0, size=5)
     K = SmoothedKendall(1.0)(X / windows[:, None])
@@ -215,7 +215,7 @@ def test_stored_matrices_have_the_same_bits_under_every_executor(kernel, tmp_pat
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_monte_carlo_comes_to_the_exact_kernel_at_the_papers_rate_and_bias(noise):
+def test_monte_carlo_converges_at_the_rate_and_with_the_bias_of_the_paper(noise):
     """Over seeds: E G_D = G off the diagonal, G + (1 − G) / D on it, or G without bias; the variance falls as 1/D."""
     X = np.random.default_rng(5).normal(size=(3, 12))
     exact = SmoothedKendall(1.0, noise=noise)(X)
@@ -244,7 +244,7 @@ def test_the_estimator_without_bias_is_not_positive_semidefinite_and_the_papers_
     assert least["paper"] > -1e-12
 
 
-def test_jitters_follow_the_values_and_not_the_place_of_a_sample():
+def test_noise_depends_on_the_values_and_not_on_the_position_of_a_sample():
     X = np.random.default_rng(7).normal(size=(6, 15))
     kernel = SmoothedKendall(1.0, "monte-carlo", draws=3)
     order = np.array([4, 2, 0, 5, 1, 3])

@@ -143,7 +143,7 @@ def test_long_samples_with_unit_weights_equal_kendall():
     np.testing.assert_array_equal(WeightedKendall("additive", u=(0.5,) * n)(X), counts)
 
 
-def test_top_and_average_are_whole_numbers_that_follow_the_definition():
+def test_top_and_average_without_ties_are_the_exact_integers_of_the_definition():
     X = np.array([np.random.default_rng(seed).permutation(40) for seed in range(8)], dtype=float)
     X[5] = X[2]
     signs = np.sign(X[:, :, None] - X[:, None, :])
@@ -158,7 +158,7 @@ def test_top_and_average_are_whole_numbers_that_follow_the_definition():
     np.testing.assert_array_equal(WeightedKendall("average")(X), total / 40)
 
 
-def test_the_average_is_that_of_the_top_kernels_with_heavy_ties():
+def test_average_equals_the_mean_of_the_top_kernels_with_heavy_ties():
     X = np.random.default_rng(4).integers(0, 6, (7, 50)).astype(float)
     X[:2] = np.random.default_rng(5).normal(size=(2, 50))
     total = sum(WeightedKendall("top", k=k)(X) for k in range(2, 51))
@@ -186,7 +186,7 @@ def test_positive_semidefinite_with_ties_duplicates_and_constant_samples(kernel)
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=lambda kernel: kernel.weights)
-def test_depends_on_the_order_only_and_not_on_the_names_of_the_items(kernel):
+def test_depends_on_the_order_only_and_not_on_the_numbering_of_items(kernel):
     X = np.random.default_rng(3).normal(size=(6, 50)).round(1)
     np.testing.assert_array_equal(kernel(X), kernel(np.exp(X)))
     np.testing.assert_allclose(kernel(X), kernel(X[:, ::-1]), rtol=1e-12)
@@ -194,7 +194,7 @@ def test_depends_on_the_order_only_and_not_on_the_names_of_the_items(kernel):
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=lambda kernel: kernel.weights)
-def test_two_items_and_agreement_with_oneself(kernel):
+def test_two_items_and_the_diagonal(kernel):
     K = kernel([[1, 2], [2, 1], [3, 3]])
     np.testing.assert_array_equal(K, K[0, 0] * np.array([[1, -1, 0], [-1, 1, 0], [0, 0, 0]]))
     assert K[0, 0] > 0
@@ -208,7 +208,7 @@ def test_average_has_the_same_bits_with_its_samples_exchanged():
     np.testing.assert_array_equal(kernel(X[:5], X[5:]), kernel(X[5:], X[:5]).T)
 
 
-def test_the_best_items_weigh_most():
+def test_swaps_of_the_best_items_lower_the_kernel_most():
     best_swapped, worst_swapped = [[1, 2, 3, 5, 4]], [[2, 1, 3, 4, 5]]
     for kernel in ALL:
         assert kernel([[1, 2, 3, 4, 5]], best_swapped) < kernel([[1, 2, 3, 4, 5]], worst_swapped)
@@ -236,7 +236,7 @@ def test_wrong_parameters_are_refused():
         WeightedKendall()([[1.0]])
 
 
-def test_divided_by_the_weights_of_all_pairs_it_would_not_be_positive_semidefinite():
+def test_the_quotient_by_the_sum_of_weights_is_not_positive_semidefinite():
     X = np.array(list(permutations(range(4))), dtype=float)
     u = hyperbolic(4)
     weights = np.array([[[x_i * x_j for x_i, x_j in combinations([u[3 - int(v)] for v in x], 2)]] for x in X])[:, 0]

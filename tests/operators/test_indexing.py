@@ -7,7 +7,7 @@ from distkern import ArrayGram, InputError
 
 
 @given(st.integers(1, 9), st.data())
-def test_any_selection_equals_numpy_and_selections_compose(m, data):
+def test_selections_equal_those_of_numpy_and_compose(m, data):
     values = np.arange(m * m, dtype=float).reshape(m, m)
     gram = ArrayGram(values)
     positions = st.lists(st.integers(-m, m - 1), max_size=8)
@@ -24,7 +24,7 @@ def test_any_selection_equals_numpy_and_selections_compose(m, data):
     np.testing.assert_array_equal(again.to_numpy(), expected[::-1, ::-1])
 
 
-def test_scikit_learns_index_and_single_positions():
+def test_ix_and_single_positions():
     gram = ArrayGram(np.arange(9.0).reshape(3, 3))
     assert gram[np.ix_([0, 2], [1])].to_numpy().tolist() == [[1.0], [7.0]]
     assert gram[1, 2] == 5.0
@@ -44,6 +44,6 @@ def test_scikit_learns_index_and_single_positions():
         ("a", "list of positions"),
     ],
 )
-def test_what_selects_nothing_certain_is_refused(key, said):
+def test_ambiguous_and_invalid_keys_are_refused(key, said):
     with pytest.raises(InputError, match=said):
         ArrayGram(np.eye(3))[key]

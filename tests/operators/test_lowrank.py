@@ -1,4 +1,4 @@
-"""A matrix of low rank: equal to the product of its features, whole, in parts and as an operator."""
+"""A matrix of low rank equals the product of its features: as a whole, in slices and as an operator."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ positions = st.lists(st.integers(0, 29), max_size=40)
 
 
 @given(rows=positions, cols=positions)
-def test_any_block_and_any_slice_equals_the_array(rows, cols):
+def test_blocks_and_slices_equal_those_of_the_array(rows, cols):
     features = ArrayFeatures(F)
     gram, expected = LowRankGram(features, features), K[np.ix_(np.array(rows, int), np.array(cols, int))]
     np.testing.assert_allclose(gram.block(rows, cols), expected, atol=1e-12)
@@ -33,7 +33,7 @@ def test_any_block_and_any_slice_equals_the_array(rows, cols):
     np.testing.assert_allclose(part.matmat(V), expected @ V, rtol=1e-10, atol=1e-9)
 
 
-def test_a_part_with_itself_is_symmetric_to_the_bit_and_knows_it(gram):
+def test_a_symmetric_slice_is_symmetric_to_the_bit(gram):
     part = gram[np.ix_(range(3, 20), range(3, 20))]
     assert isinstance(part, LowRankGram)
     assert part.is_symmetric
@@ -45,7 +45,7 @@ def test_a_part_with_itself_is_symmetric_to_the_bit_and_knows_it(gram):
 
 
 @pytest.mark.parametrize("side", [4, 30, 100])
-def test_a_pass_gives_every_entry_once(gram, side, monkeypatch):
+def test_tiles_hold_every_entry_once(gram, side, monkeypatch):
     monkeypatch.setattr(lowrank, "TILE_SIDE", side)
     for matrix, expected in ((gram, K), (LowRankGram(gram._rows, ArrayFeatures(G)), F @ G.T)):
         total, seen = np.zeros(expected.shape), np.zeros(expected.shape)
@@ -56,24 +56,24 @@ def test_a_pass_gives_every_entry_once(gram, side, monkeypatch):
         assert (seen == 1).all()
 
 
-def test_views_and_diagonals(gram):
+def test_views_and_diagonals_equal_those_of_the_array(gram):
     np.testing.assert_allclose(gram.diag(), np.diag(K))
     center = F - F[:20].mean(axis=0)
     np.testing.assert_allclose(gram.centered(on=slice(0, 20)).to_numpy(), center @ center.T, atol=1e-12)
     np.testing.assert_allclose(gram.unit_norm().to_numpy(), K / np.sqrt(np.outer(np.diag(K), np.diag(K))), atol=1e-12)
 
 
-def test_the_embedding_is_the_features(gram):
+def test_the_embedding_holds_the_features_of_the_rows(gram):
     np.testing.assert_allclose(gram[[4, 2]].embedding(), F[[4, 2]])
-    (places, values), *none = gram.embedding_blocks()
+    (positions, values), *none = gram.embedding_blocks()
     assert not none
-    np.testing.assert_allclose(values, F[places])
+    np.testing.assert_allclose(values, F[positions])
     with pytest.raises(MemoryLimitError, match=r"30 × 4 takes 960 bytes .* 100 allowed"):
         gram.embedding(max_bytes=100)
 
 
-def test_what_the_features_do_not_know_is_refused(gram):
-    with pytest.raises(InputError, match="without the samples"):
+def test_new_samples_and_prepared_columns_are_refused(gram):
+    with pytest.raises(InputError, match="without a map from samples"):
         gram.cross(np.ones((2, 3)))
     with pytest.raises(InputError, match="CohortPredictor"):
         gram.prepared_columns()

@@ -1,4 +1,4 @@
-"""A lazy weighted sum against the sum of arrays: blocks, products, views, new samples."""
+"""The lazy weighted sum equals the sum of arrays: blocks, products, views, new samples."""
 
 import pickle
 
@@ -29,7 +29,7 @@ DENSE = sum(c * k(X) for c, k in zip(FACTORS, KERNELS, strict=True))
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Three stores of the same samples, of unlike tile sides."""
+    """Three stores of the same samples, with different tile sizes."""
     folder = tmp_path_factory.mktemp("sums")
     return [
         compute_gram(kernel, X, ids=NAMES, store=folder / f"{number}.zarr", tile=side, progress=False)
@@ -51,7 +51,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_everything_is_that_of_the_array(stored, view):
+def test_values_products_and_diagonals_equal_those_of_the_array(stored, view):
     lazy, dense = view(total(stored)), view(ArrayGram(DENSE))
     expected = dense.to_numpy()
     np.testing.assert_allclose(lazy.to_numpy(), expected, atol=1e-12)
@@ -68,7 +68,7 @@ def test_everything_is_that_of_the_array(stored, view):
     assert lazy.is_symmetric == dense.is_symmetric
 
 
-def test_bits_of_a_product_do_not_depend_on_who_multiplies(stored):
+def test_bits_of_a_product_do_not_depend_on_the_executor(stored):
     V = RNG.normal(size=(30, 2))
     products = [
         SumGram([open_gram(gram.path, executor=pool) for gram in stored], FACTORS).matmat(V)
@@ -77,7 +77,7 @@ def test_bits_of_a_product_do_not_depend_on_who_multiplies(stored):
     np.testing.assert_array_equal(*products)
 
 
-def test_a_pass_reads_each_part_of_equal_tiles_once(stored):
+def test_tiles_read_each_part_with_equal_tiles_once(stored):
     parts = [open_gram(gram.path) for gram in stored[:2]]
 
     def read_by(passed):
@@ -87,12 +87,12 @@ def test_a_pass_reads_each_part_of_equal_tiles_once(stored):
                 pass
         return [part.bytes_read() - count for part, count in zip(parts, before, strict=True)]
 
-    read_by(parts)  # opens them, which reads the prepared samples
+    read_by(parts)  # reads the summaries of the samples
     assert read_by([SumGram(parts)]) == read_by(parts)
     assert min(read_by(parts)) > 0
 
 
-def test_new_samples_are_compared_by_every_part(stored):
+def test_the_kernel_with_new_samples_is_the_sum_of_those_of_the_parts(stored):
     new = RNG.normal(size=(4, 6))
     expected = sum(c * k(new, X) for c, k in zip(FACTORS, KERNELS, strict=True))
     crossed = total(stored).cross(new)
@@ -114,7 +114,7 @@ def test_a_sum_of_sums_and_default_factors():
     assert len(nested.parts) == 2
 
 
-def test_samples_are_compared_by_name():
+def test_parts_with_different_sample_names_are_refused():
     named, turned = ArrayGram(np.eye(3), row_ids="abc"), ArrayGram(np.eye(3), row_ids="acb")
     with pytest.raises(InputError, match=r"rows of part 2 .* part 0: number 1 is 'c', not 'b'"):
         SumGram([named, ArrayGram(np.eye(3)), turned])
@@ -132,11 +132,11 @@ def test_samples_are_compared_by_name():
         ([ArrayGram(np.eye(3))], [np.nan], "one finite number for each of the 1 parts"),
     ],
 )
-def test_what_cannot_be_added_up_is_refused(parts, factors, message):
+def test_parts_and_factors_that_do_not_fit_are_refused(parts, factors, message):
     with pytest.raises(InputError, match=message):
         SumGram(parts, factors)
 
 
-def test_arrays_are_not_taken_for_gram_matrices():
+def test_arrays_are_refused():
     with pytest.raises(InputTypeError, match="wrap an array in ArrayGram"):
         SumGram([np.eye(3)])

@@ -102,7 +102,7 @@ def test_a_store_is_replaced_in_one_request_and_nothing_of_the_old_one_remains(s
     np.testing.assert_array_equal(new.to_numpy(), Linear()(X))
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
     with pytest.raises(StoreMismatchError, match="was replaced by another store"):
-        old._store.still_there()
+        old._store.refuse_if_changed()
 
 
 def test_a_store_that_was_copied_from_a_disk_is_opened_completed_and_replaced(s3, tmp_path):
@@ -249,7 +249,7 @@ def test_requests_are_few_and_never_list_what_a_store_holds(s3):
         store.write_tile(3, 4, np.zeros((4, 4)))
     assert [method for method, _, _ in writing] == ["PUT"]
     with s3.counting() as looking:
-        store.still_there()
+        store.refuse_if_changed()
     assert [(method, key) for method, key, _ in looking] == [("GET", "study/k.zarr/zarr.json")]
     with s3.counting() as resuming:
         compute_gram(Kendall(), X, store=s3.url, executor="serial")

@@ -12,8 +12,7 @@ from distkern.build import tasks
 from distkern.core.events import Progress
 from distkern.engine.executors import Serial
 from distkern.store import runs as runlog
-from distkern.store.runs import Receipt, RunLog
-from distkern.store.status import store_status
+from distkern.store.runs import Receipt, RunLog, read_runs, store_status
 from distkern.store.tiles import GramStore
 
 X = np.random.default_rng(0).normal(size=(20, 50))
@@ -34,7 +33,7 @@ def clock():
 def store(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=5, executor="serial")
     store = GramStore.opened(tmp_path / "k.zarr")
-    store.unmark([(0, 1), (1, 2), (2, 3), (3, 3)])
+    store.clear_checksums([(0, 1), (1, 2), (2, 3), (3, 3)])
     return store
 
 
@@ -120,7 +119,7 @@ def test_the_rate_is_known_at_the_first_heartbeat_after_preparing(store, clock):
         log(Progress("compute tiles", 6, 10))
         clock.seconds += 5
         log.computed(receipt(0, 1))
-        assert log.entry()["tiles_per_second"] == 0.2  # of the seconds since the tiles began
+        assert log.entry().tiles_per_second == 0.2  # of the seconds since the tiles began
 
 
 def test_the_rate_is_that_of_the_last_minutes(log, clock):
@@ -133,15 +132,15 @@ def test_the_rate_is_that_of_the_last_minutes(log, clock):
         for _ in range(6):
             log.computed(receipt(0, 1))
         log._beat()
-    assert log.entry()["tiles_per_second"] == pytest.approx(0.1)
+    assert log.entry().tiles_per_second == pytest.approx(0.1)
 
 
 def test_a_clock_that_goes_backwards_changes_no_rate_and_no_elapsed_time(store, log, clock):
     clock.seconds, clock.now = clock.seconds + 10, NOON - timedelta(days=400)
     log.computed(receipt(0, 1))
     log._beat()
-    run = store.runs()[-1]
-    assert (run["seconds"], run["tiles_per_second"]) == (10.0, 0.1)
+    run = read_runs(store)[-1]
+    assert (run.seconds, run.tiles_per_second) == (10.0, 0.1)
     assert store_status(store, clock.now)["last_heard_seconds"] == 0
     assert store_status(store, NOON - timedelta(days=500))["last_heard_seconds"] == 0  # the reader's clock is behind
     assert store_status(store, NOON - timedelta(days=500))["alive"]
@@ -157,7 +156,7 @@ def test_runs_are_kept_in_order_whatever_the_time_of_day(store):
     for day in (NOON, NOON - timedelta(days=1), NOON - timedelta(days=2)):
         with RunLog(store, Serial(), lambda event: None, now=lambda day=day: day) as log:
             log(Progress("compute tiles", 0, 1))
-    assert [run["started"][:10] for run in store.runs()[1:]] == ["2026-01-01", "2025-12-31", "2025-12-30"]
+    assert [run.started[:10] for run in read_runs(store)[1:]] == ["2026-01-01", "2025-12-31", "2025-12-30"]
 
 
 def test_two_runs_at_once_keep_their_logs_apart_and_add_up_their_rates(store, clock):
@@ -174,15 +173,15 @@ def test_two_runs_at_once_keep_their_logs_apart_and_add_up_their_rates(store, cl
             log._beat()
         found = store_status(store, clock.now)
         assert (found["runs_alive"], found["tiles_per_second"]) == (2, pytest.approx(0.4))
-    assert [run["tiles_computed"] for run in store.runs()[1:]] == [1, 3]
-    assert [run["state"] for run in store.runs()[1:]] == ["finished", "finished"]
+    assert [run.tiles_computed for run in read_runs(store)[1:]] == [1, 3]
+    assert [run.state for run in read_runs(store)[1:]] == ["finished", "finished"]
 
 
 def test_a_heartbeat_that_cannot_be_written_hides_no_error(store, monkeypatch):
-    def full(self, name, run):
+    def full(store, name, run):
         raise StoreError("no space left for the log")
 
-    monkeypatch.setattr(GramStore, "log_run", full)
+    monkeypatch.setattr(runlog, "write_run", full)
     with pytest.raises(ZeroDivisionError):
         ended_by(ZeroDivisionError(), store)
 
@@ -192,17 +191,17 @@ def test_a_run_beats_on_while_no_task_ends(store, monkeypatch):
     heard = iter(range(10**6))
     with RunLog(store, Serial(), lambda event: None, now=lambda: NOON + timedelta(seconds=next(heard))) as log:
         log(Progress("compute tiles", 0, 1, "the cluster has no workers"))
-        deadline, before = time.monotonic() + 20, store.runs()[-1]
-        while store.runs()[-1]["heard"] <= before["heard"]:
+        deadline, before = time.monotonic() + 20, read_runs(store)[-1]
+        while read_runs(store)[-1].heard <= before.heard:
             assert time.monotonic() < deadline
-        assert store.runs()[-1]["note"] == "the cluster has no workers"
+        assert read_runs(store)[-1].note == "the cluster has no workers"
     assert "distkern-heartbeat" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_an_interrupted_run_says_so(store):
     with pytest.raises(KeyboardInterrupt):
         ended_by(KeyboardInterrupt(), store)
-    assert store.runs()[-1]["state"] == "interrupted"
+    assert read_runs(store)[-1].state == "interrupted"
     assert store_status(store)["state"] == "interrupted"
 
 
@@ -228,15 +227,15 @@ def test_routines_are_warmed_up_before_the_first_tile_and_apart_from_its_seconds
 
     compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=10, executor="serial")
     store = GramStore.opened(tmp_path / "k.zarr")
-    first, second = (tuple(marks) for marks in store.rows.marks().tolist())
+    first, second = (tuple(sums) for sums in store.rows.checksums().tolist())
     monkeypatch.setattr(tasks, "_rest_bytes", {})
     monkeypatch.setattr(Linear, "tile", slow_at_first)
     cold, warm = (
-        tasks.compute_tile(tasks.TileTask(store.path, store.meta["id"], *where))
+        tasks.compute_tile(tasks.TileTask(store.path, store.manifest.id, Linear(), *where))
         for where in ((0, 0, first, first), (0, 1, first, second))
     )
     assert calls == [tasks.FEW, tasks.FEW, 10, 10]
     assert cold.warm_up_seconds >= 0.5 > cold.seconds
     assert warm.warm_up_seconds < 0.5
     assert 0 < cold.rest_bytes == warm.rest_bytes <= warm.peak_bytes
-    assert (cold.marks, warm.marks) == ((store.marks()[0, 0],), (store.marks()[0, 1],))
+    assert (cold.checksums, warm.checksums) == ((store.checksums()[0, 0],), (store.checksums()[0, 1],))

@@ -26,8 +26,9 @@ from distkern import (
     open_gram,
     repair_gram,
 )
-from distkern.store.layout import plan_checksum
-from distkern.store.samples import DIAGONAL, checksum
+from distkern.store.checksums import checksum
+from distkern.store.layout import DIAGONAL
+from distkern.store.manifest import json_checksum
 from distkern.store.tiles import GramStore
 
 RNG = np.random.default_rng(0)
@@ -63,10 +64,10 @@ def forge(path, name, place, value):
     array = store.read(f"rows/prepared/{name}", block)
     array.flat[place % array.size] = value
     store.write(f"rows/prepared/{name}", block, array)
-    marks = store.rows.marks()
+    marks = store.rows.checksums()
     marks[1, store.rows.names.index(name)] = checksum(array)
     store.write("rows/marks", ..., marks)
-    store.unmark(list(store.grid.tiles()))
+    store.clear_checksums(list(store.grid.tiles()))
     assert store.rows.read(1)[name].tobytes() == array.tobytes()
 
 
@@ -131,7 +132,7 @@ def test_repair_refuses_what_is_forged_too(tmp_path):
     compute_gram(Kendall(), X, store=path, tile=3, executor="serial", progress=False)
     forge(path, "order", 0, 60_000)
     store = GramStore.opened(path)
-    marks = store.marks(refresh=True)
+    marks = store.checksums(refresh=True)
     marks[1, 2] = 2**32 + 1  # a tile that does not match
     store.write("marks", ..., marks)
     with pytest.raises(StoreError, match="holds prepared samples 3–5 that match their checksum, but Concord"):
@@ -146,7 +147,7 @@ def test_a_store_of_more_features_than_its_samples_have_is_refused(tmp_path, fea
     compute_gram(Gaussian(1.0), X, store=path, tile=3, executor="serial", progress=False)
     document = json.loads((path / "zarr.json").read_bytes())
     plan = document["attributes"]["distkern"] | {"n_features": features}
-    document["attributes"] = {"distkern": plan, "checksum": plan_checksum(plan)}
+    document["attributes"] = {"distkern": plan, "checksum": json_checksum(plan)}
     (path / "zarr.json").write_text(json.dumps(document))
     with pytest.raises(StoreError, match=said):
         open_gram(path).prepared_columns()

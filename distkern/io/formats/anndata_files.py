@@ -13,12 +13,15 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.typing import Array
-from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows
+from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
 from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node
 
 if TYPE_CHECKING:
     from anndata import AnnData
+
+H5AD, ZARR = "an .h5ad file", "AnnData in a Zarr folder"
+"""What messages call the formats."""
 
 HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
 
@@ -51,17 +54,21 @@ class H5ADReader(ReopenedReader):
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        if self.layout == "dense":
+        if self.layout != "dense":
+            return self.take_sparse(rows).toarray()
+        with refuse_damage(self.path, H5AD):
             return take_h5(self.handle()["X"], rows)
-        return self.take_sparse(rows).toarray()
 
     def take_sparse(self, rows: Rows) -> Any:
         """Read sparse rows."""
         if self.layout == "dense":
             return super().take_sparse(rows)
+        with refuse_damage(self.path, H5AD):
+            return self._take_sparse(self.handle()["X"], rows)
+
+    def _take_sparse(self, X: Any, rows: Rows) -> Any:
         from scipy import sparse
 
-        X = self.handle()["X"]
         if self.layout == "csc":
             return self._in_memory(X)[rows]
         if isinstance(rows, slice):
@@ -138,9 +145,10 @@ def _open_h5ad(path: Path, options: ReadOptions) -> Opened:
         from anndata.io import read_elem
     except ImportError as error:
         raise MissingExtraError.of("reading .h5ad files", "io") from error
-    with _readable(path), h5py.File(path, "r") as file:
+    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
         ids, features = read_elem(file["obs"]).index, read_elem(file["var"]).index
-    return Opened(H5ADReader(str(path)), ids, features)
+        reader = H5ADReader(str(path))
+    return Opened(reader, ids, features)
 
 
 def _open_zarr(path: Path, options: ReadOptions) -> Opened:
@@ -153,22 +161,21 @@ def _open_zarr(path: Path, options: ReadOptions) -> Opened:
     node = open_node(path)
     if "X" not in node:
         raise InputError(f"{path.name!r} holds no X: store the expression values in adata.X")
-    ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node["X"]
-    if isinstance(X, zarr.Array):
-        return Opened(ZarrReader(str(path / "X"), X.shape, X.dtype), ids, features)
-    return Opened(read_elem(X), ids, features)
+    with refuse_damage(path.name, ZARR):
+        ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node["X"]
+        values = ZarrReader(str(path / "X"), X.shape, X.dtype) if isinstance(X, zarr.Array) else read_elem(X)
+    return Opened(values, ids, features)
 
 
 def _load_h5ad(path: Path) -> AnnData:
     anndata = _import_anndata()
-    with _readable(path), _without_name_warnings():
+    with refuse_damage(path.name, H5AD), _without_name_warnings():
         return anndata.read_h5ad(path)
 
 
 def _load_zarr(path: Path) -> AnnData:
     anndata = _import_anndata()
-    open_node(path)  # names the folder if it is damaged
-    with _without_name_warnings():
+    with refuse_damage(path.name, ZARR), _without_name_warnings():
         return anndata.read_zarr(path)
 
 
@@ -177,7 +184,7 @@ def _columns_of_h5ad(path: Path, options: ReadOptions) -> Columns:
     import h5py
     from anndata.io import read_elem
 
-    with _readable(path), h5py.File(path, "r") as file:
+    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
         return _texts(read_elem(file["obs"]))
 
 
@@ -185,21 +192,14 @@ def _columns_of_zarr(path: Path, options: ReadOptions) -> Columns:
     _import_anndata()
     from anndata.io import read_elem
 
-    return _texts(read_elem(open_node(path)["obs"]))
+    with refuse_damage(path.name, ZARR):
+        return _texts(read_elem(open_node(path)["obs"]))
 
 
 def _texts(obs: Any) -> Columns:
     """Return the columns of a DataFrame as texts by name; missing values are empty texts."""
     texts = obs.astype(object).where(obs.notna(), "").map(str)
     return {str(name): dict(zip(map(str, obs.index), texts[name], strict=True)) for name in obs.columns}
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, KeyError) as error:
-        raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,12 @@ def read_npy(path: Path, *, mapped: bool = False) -> Array:
             if raw.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
                 raise ValueError("not the beginning of an array")
         return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, EOFError) as error:  # the message of NumPy advises to unpickle the file
+    except (
+        ValueError,
+        EOFError,
+        SyntaxError,
+        TokenError,
+    ) as error:  # the message of NumPy advises to unpickle the file
         raise InputError(
             f"{path.name!r} cannot be read as an array of numbers; it is damaged or holds Python objects: get the "
             "file again, or write numbers with numpy.save"
@@ -112,7 +118,7 @@ def read_npz(path: Path) -> Archive:
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, TypeError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
             f"{path.name!r} cannot be read as arrays of numbers and text; it is damaged or holds Python objects: "
             "get the file again, or write plain arrays with numpy.savez"

@@ -11,7 +11,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array
-from distkern.io.blocks import Reader, ReopenedReader, Rows
+from distkern.io.blocks import Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Container, Format, Opened, ReadOptions
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
@@ -39,7 +39,8 @@ class ZarrReader(ReopenedReader):
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        return take_zarr(self.handle(), rows)
+        with refuse_damage(self.path, "a Zarr array"):
+            return take_zarr(self.handle(), rows)
 
 
 class ZarrObjectReader(Reader):
@@ -76,10 +77,8 @@ def open_node(path: Path) -> Any:
     """
     import zarr
 
-    try:
+    with refuse_damage(path.name, "a Zarr folder"):
         return zarr.open(str(path), mode="r")
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"the folder {path.name!r} cannot be read as a Zarr store: {error}") from error
 
 
 def attributes(path: Path) -> dict[str, Any]:

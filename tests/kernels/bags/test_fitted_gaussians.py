@@ -65,7 +65,7 @@ def test_the_exponential_family_kernel_of_mass_one_is_the_normalised_generalised
     np.testing.assert_allclose(ExponentialFamily(eta=0.5)(bags), GeneralizedVariance(0.5)(bags), rtol=1e-9)
 
 
-def test_a_mass_for_which_the_exponential_family_kernel_is_not_positive_semidefinite_is_refused():
+def test_a_beta_without_positive_semidefinite_kernel_is_refused():
     rng = np.random.default_rng(0)
     bags = Bags.from_arrays(list(rng.normal(size=(60, 2, 3))))
     of_mass_one = ExponentialFamily(0.01)(bags)

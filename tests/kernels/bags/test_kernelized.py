@@ -81,7 +81,7 @@ def test_kernelised_forms_on_a_linear_base_are_the_plain_ones(rows, eta):
     )
 
 
-def test_a_kernel_of_features_is_the_plain_one_on_the_features():
+def test_a_polynomial_base_equals_the_kernel_of_its_explicit_features():
     rng = np.random.default_rng(0)
     points = [rng.normal(size=(k, 2)) for k in (4, 6, 5)]
     squares = [np.stack([x[:, 0] ** 2, x[:, 1] ** 2, math.sqrt(2) * x[:, 0] * x[:, 1]], axis=1) for x in points]
@@ -93,7 +93,7 @@ def test_a_kernel_of_features_is_the_plain_one_on_the_features():
 
 
 @pytest.mark.parametrize("r", [1, 2, 4])
-def test_some_components_and_eta_in_all_other_directions_are_a_gaussian(r):
+def test_equals_bhattacharyya_of_gaussians_with_some_components_and_eta_elsewhere(r):
     """The mean difference counts where it leaves the span of both sets of components, too."""
     rng = np.random.default_rng(r)
     bags = Bags.from_arrays([rng.normal(size=(k, 6)) @ np.diag([3, 2, 1, 1, 0.5, 0.1]) + k / 10 for k in (9, 7, 12)])
@@ -168,7 +168,7 @@ def test_sets_of_sets():
     [MeanMap(Gaussian(1.0)), KernelIGV(Gaussian(1.0), 0.1), KernelBhattacharyya(Linear(), 3, 0.1)],
     ids=lambda kernel: kernel.name,
 )
-def test_small_bags_beside_large_ones_have_the_same_bits_in_any_tiles(kernel, monkeypatch):
+def test_small_bags_in_tiles_with_large_ones_have_the_same_bits(kernel, monkeypatch):
     rng = np.random.default_rng(0)
     bags = Bags.from_arrays([rng.normal(size=(size, 2)) for size in (3, 70, 5, 64, 1, 9, 66, 2)])
     rows, roads = bags.rows(), []

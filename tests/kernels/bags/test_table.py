@@ -14,7 +14,7 @@ from distkern import (
 from distkern.kernels.bags import table
 
 
-def test_points_that_bags_share_meet_once_with_the_same_values(monkeypatch):
+def test_the_table_of_shared_points_gives_the_same_bits(monkeypatch):
     rng = np.random.default_rng(0)
     bags = Bags.from_arrays([rng.integers(1, 4, (8, 2)) / 3 for _ in range(20)])
     for base in (Gaussian(0.3), Linear(), Polynomial(2, 1.0)):  # ⟨x, x⟩ may round otherwise than ‖x‖²

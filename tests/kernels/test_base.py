@@ -1,0 +1,92 @@
+import naive
+import numpy as np
+import pytest
+from contracts import KernelContract
+from sklearn.base import clone
+
+from distkern import Gaussian, InputError, InputTypeError, Kendall, Linear, Mallows, SampleError
+from distkern.kernels.base import Sum
+
+
+class TestSum(KernelContract):
+    kernel = Kendall() + Gaussian(2.0)
+
+    def naive(self, x, y):
+        return naive.kendall(x, y) + naive.gaussian(x, y, 2.0)
+
+
+class TestProduct(KernelContract):
+    kernel = Kendall() * Mallows(0.1)
+    orderings = True
+
+    def naive(self, x, y):
+        return naive.kendall(x, y) * naive.mallows(x, y, 0.1)
+
+
+class TestScaledPower(KernelContract):
+    kernel = 3.0 * Kendall() ** 5
+    orderings = True
+
+    def naive(self, x, y):
+        return 3.0 * naive.kendall(x, y) ** 5
+
+
+class TestNormalized(KernelContract):
+    kernel = Kendall().normalized()
+    orderings = True
+    refuses_constant = True
+
+    def naive(self, x, y):
+        return naive.kendall(x, y) / (naive.kendall(x, x) * naive.kendall(y, y)) ** 0.5
+
+
+class TestNested(KernelContract):
+    kernel = (2.0 * (Kendall() + Linear()) * Gaussian(3.0)) ** 2
+    tolerance = 1e-7
+
+    def naive(self, x, y):
+        return (2.0 * (naive.kendall(x, y) + naive.linear(x, y)) * naive.gaussian(x, y, 3.0)) ** 2
+
+
+def test_tau_b_is_the_normalised_kendall_kernel():
+    X = np.random.default_rng(0).integers(0, 5, (6, 50))
+    np.testing.assert_allclose(Kendall().normalized()(X), Kendall(ties="b")(X), rtol=1e-14)
+
+
+def test_nested_parameters_are_reached_by_name_and_scikit_learn_clones_kernels():
+    kernel = 2.0 * (Kendall() + Mallows(lam=1.0))
+    assert kernel.get_params()["base__right__lam"] == 1.0
+    changed = kernel.set_params(base__right__lam=4.0, factor=3.0)
+    assert changed == 3.0 * (Kendall() + Mallows(lam=4.0))
+    assert kernel == 2.0 * (Kendall() + Mallows(lam=1.0))
+    assert clone(kernel) == kernel
+
+
+def test_median_bandwidths_inside_are_resolved():
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    resolved = (Kendall() + 2.0 * Gaussian("median")).resolve(X)
+    assert resolved.right.base == Gaussian("median").resolve(X)
+
+
+@pytest.mark.parametrize("make", [lambda: Kendall() * -1.0, lambda: Kendall() * 0, lambda: Kendall() * float("nan")])
+def test_only_positive_multiples_are_kernels(make):
+    with pytest.raises(InputError, match="positive finite number"):
+        make()
+
+
+@pytest.mark.parametrize("exponent", [0, -2, 0.5])
+def test_only_whole_powers_are_kernels(exponent):
+    with pytest.raises(InputError, match="whole power"):
+        Kendall() ** exponent
+
+
+def test_operands_that_are_not_kernels_are_refused():
+    with pytest.raises(TypeError):
+        Kendall() + 1
+    with pytest.raises(InputTypeError, match="takes kernels"):
+        Sum(Kendall(), 1)
+
+
+def test_normalising_a_sample_mapped_to_zero_is_refused_by_name():
+    with pytest.raises(SampleError, match=r"sample number 1 has k\(x, x\) = 0"):
+        Linear().normalized()([[1.0, 0.0], [0.0, 0.0]])
