@@ -147,8 +147,8 @@ def alter(file):
     file.write_text(file.read_text().replace('"tile": 6,', '"tile": 7,'))
 
 
-UNREADABLE = r"^the metadata of '.*k\.zarr' are damaged \('zarr\.json' is no JSON\): bring back a copy of them"
-CHANGED = r"^the metadata of '.*k\.zarr' are damaged \(.*checksum.*\): bring back a copy of them"
+UNREADABLE = r"^the metadata of '.*k\.zarr' are damaged \('zarr\.json' is no JSON\): restore a copy of them"
+CHANGED = r"^the metadata of '.*k\.zarr' are damaged \(.*checksum.*\): restore a copy of them"
 ELSE = r"^'.*k\.zarr' is not a distkern store"
 
 
