@@ -47,6 +47,7 @@ _HOMES = {
     "distkern.kernels.registry": ("from_spec",),
     "distkern.operators.array": ("ArrayGram",),
     "distkern.operators.sums": ("SumGram",),
+    "distkern.engine.base": ("Executor",),
     "distkern.engine.executors": ("Serial", "Threads"),
     "distkern.engine.dask.executor": ("Dask",),
     "distkern.build.append": ("append_gram",),

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.events import Listener
-from distkern.core.typing import Array, Executor, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices
+from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import run
@@ -172,7 +173,7 @@ class MapReduce:
         store: GramStore,
         kernel: Kernel,
         summaries: tuple[SampleArrays, SampleArrays],
-        executor: Any,
+        executor: Executor | None,
         top: Indices | None = None,
         left: Indices | None = None,
     ) -> None:
@@ -180,7 +181,8 @@ class MapReduce:
         self._summaries = [{SUMMARY + name: array for name, array in axis.items()} for axis in summaries]
         self._item = np.dtype(store.manifest.dtype).itemsize
         reading = self._item * store.grid.side**2 * sum(len(group.tiles) for group in self.groups)  # counts whole tiles
-        self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(_unless_closed(executor))
+        usable = executor if executor is None or executor.alive else None
+        self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(usable)
         self.memory_per_task = self.pool.memory_per_task(None)
         self._longest = max((group.length for group in self.groups), default=0)
 
@@ -249,12 +251,6 @@ class MapReduce:
             return rows if name is None else Scattered(name, start, stop, checksum(rows))
 
         return part
-
-
-def _unless_closed(executor: Any) -> Any:
-    """The executor; None if it belongs to a Dask client that has been closed."""
-    status = getattr(getattr(executor, "client", executor), "status", "running")
-    return None if status in ("closed", "closing") else executor
 
 
 class _Reduction:

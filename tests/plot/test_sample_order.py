@@ -6,13 +6,13 @@ import pytest
 
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
-from distkern.plot.ordering import as_classes, by_similarity, draw_samples, leading_components, to_pixels
+from distkern.plot.sample_order import as_classes, by_similarity, draw_samples, leading_components, to_pixels
 
 IDS = tuple("abcdef")
 
 
 class CountingGram(ArrayGram):
-    """Remembers the size of every block that was read."""
+    """Records the shape of every block that is read."""
 
     def __init__(self, values):
         super().__init__(values)
@@ -23,7 +23,7 @@ class CountingGram(ArrayGram):
         return super()._block(rows, cols)
 
 
-def test_samples_follow_each_other_class_by_class_in_the_given_order():
+def test_samples_are_ordered_by_class_and_keep_their_order_within():
     labels = ["tumour", "normal", "tumour", "normal", "normal", "tumour"]
     values = np.arange(36.0).reshape(6, 6)
     classes = as_classes(labels, IDS)
@@ -35,7 +35,7 @@ def test_samples_follow_each_other_class_by_class_in_the_given_order():
     assert not drawn.is_part
 
 
-def test_alike_samples_lie_side_by_side_within_a_class():
+def test_similar_samples_are_side_by_side_within_a_class():
     position = np.array([0.0, 2.0, 1.0, 5.0, 3.0, 4.0])
     values = np.exp(-(np.subtract.outer(position, position) ** 2) / 8)
     drawn = draw_samples(ArrayGram(values), as_classes(["a", "a", "a", "b", "b", "b"], IDS).codes)
@@ -50,7 +50,7 @@ def test_the_order_does_not_depend_on_the_sign_of_the_eigenvector():
     assert [turned[i] for i in by_similarity(values[np.ix_(turned, turned)])] == [4, 3, 2, 1, 0]
 
 
-def test_every_class_of_a_large_matrix_is_drawn_and_only_its_block_is_read():
+def test_every_class_of_a_large_matrix_is_drawn_and_only_drawn_samples_are_read():
     codes = np.array([0] * 90 + [1] * 9 + [2])
     gram = CountingGram(np.eye(100))
     drawn = draw_samples(gram, codes, limit=10, within="given")
@@ -61,7 +61,7 @@ def test_every_class_of_a_large_matrix_is_drawn_and_only_its_block_is_read():
     assert drawn.total == 100
 
 
-def test_pixels_are_means_that_never_mix_classes():
+def test_pixels_are_means_within_pairs_of_classes():
     rng = np.random.default_rng(0)
     values, codes = rng.normal(size=(11, 11)), np.array([0] * 5 + [1] * 6)
     means, pixel_codes, most = to_pixels(values, codes, pixels=4)
@@ -103,19 +103,19 @@ def test_constant_values_have_no_components():
         ["x", "y", "x"],
     ],
 )
-def test_labels_come_in_any_container(labels):
+def test_labels_are_taken_from_any_container(labels):
     classes = as_classes(labels, IDS[:3])
     assert classes.names == ("x", "y")
     assert classes.codes.tolist() == [0, 1, 0]
     assert classes.counts == [2, 1]
 
 
-def test_numbers_are_sorted_as_numbers_and_mixed_labels_as_text():
+def test_numbers_are_sorted_by_value_and_mixed_labels_as_text():
     assert as_classes([10, 9, 2], IDS[:3]).names == ("2", "9", "10")
     assert as_classes(np.array([1, "b", 1], dtype=object), IDS[:3]).names == ("1", "b")
 
 
-def test_labels_that_do_not_fit_are_refused():
+def test_wrong_labels_are_refused():
     with pytest.raises(InputError, match=r"shape \(2,\) for 3 samples"):
         as_classes(["x", "y"], IDS[:3])
     with pytest.raises(InputError, match="sample 'b' has no label"):

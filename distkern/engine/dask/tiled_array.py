@@ -1,4 +1,4 @@
-"""Lazy dask arrays over tiles that someone else knows how to read."""
+"""Lazy Dask arrays made of tiles."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def tiled_array(
     symmetric: bool,
     identity: Any,
 ) -> da.Array:
-    """A float64 dask array whose chunk (i, j) is ``read(i, j)``, called where the chunk is computed.
+    """Make a float64 Dask array whose chunk (i, j) is ``read(i, j)``, called where the chunk is computed.
 
     Parameters
     ----------
     read
-        Picklable; reads a tile. Of a symmetric matrix only tiles with i ≤ j are read, and once where a computation
-        needs both a tile and its mirror image.
+        Reads a tile; must be picklable. Of a symmetric matrix only tiles with i ≤ j are read, each once even if a
+        computation needs its transpose too.
     rows, cols
         Height of each row of tiles, and width of each column.
     symmetric
         Whether chunk (j, i) is the transpose of chunk (i, j).
     identity
-        What tells these values from others; equal ones give equal names, so that dask computes a chunk once.
+        Identifies the values; arrays of equal identity have equal names, so that Dask computes a shared chunk once.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers of an evaluation, as the figures and the page show them."""
+"""Numbers of an evaluation that figures and pages show."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
 
 METRIC_NAMES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "auc": "Area under the ROC curve"}
-"""How people call what `Evaluation` holds."""
+"""Names of the metrics of an `Evaluation`, for readers."""
 
 
 def chosen_C(evaluation: Evaluation) -> dict[float, int]:
-    """How often each C was chosen; those that could have been and were not count 0. Empty where none was chosen."""
+    """Count how often each C of the grid was chosen; empty if no C was chosen."""
     values = evaluation.C[~np.isnan(evaluation.C)]
     if len(values) == 0:
         return {}
@@ -25,12 +25,12 @@ def chosen_C(evaluation: Evaluation) -> dict[float, int]:
 
 
 def as_percent(reference: float) -> float:
-    """Take a number up to 1 as a fraction and a larger one as per cent.
+    """Convert a fraction, a number up to 1, to per cent; larger numbers are per cent already.
 
     Raises
     ------
     InputError
-        If it is neither.
+        If the number is not between 0 and 100.
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""A cohort whose tiles take long enough to be disturbed, what an undisturbed run stores, and who disturbs it."""
+"""A cohort whose tiles can be slowed down, the bytes of an undisturbed run, and ways to disturb a run."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,24 +18,19 @@ from processes import distkern, scheduler_words, started, wait_for, worker_words
 from distkern import Kendall, StoreError, compute_gram, open_gram
 
 TILES = 55
-"""Tiles of the cohort: ten rows of blocks, and the upper triangle of them."""
+"""Tiles of the cohort: the upper triangle of ten rows of tiles."""
 
 SIDE = 4
 KENDALL = Kendall()
 
 
 def samples() -> np.ndarray:
-    """Forty samples of so many features that a tile takes some 80 ms."""
-    return np.random.default_rng(0).normal(size=(40, 70_000))
-
-
-def few_features() -> np.ndarray:
-    """As many samples, whose tiles take no time: for faults that happen at a given tile and not at a given time."""
+    """Forty samples of few features, whose tiles take almost no time."""
     return np.random.default_rng(0).normal(size=(40, 50))
 
 
 def stored(store: Path) -> dict[str, bytes]:
-    """Bytes of tiles, prepared samples and marks, without what a killed writer had begun."""
+    """Bytes of tiles, prepared samples and checksums, without the temporary files of a killed writer."""
     folders = ("gram/c", "marks/c", "rows/prepared", "rows/marks/c")
     files = [file for folder in folders for file in (store / folder).rglob("*")]
     chunks = [file for file in files if file.is_file() and file.suffix not in (".partial", ".json")]
@@ -42,7 +38,7 @@ def stored(store: Path) -> dict[str, bytes]:
 
 
 def tiles_done(store: Path) -> int:
-    """How many tiles a store has now; none where there is no store yet."""
+    """Number of tiles that are done; 0 if there is no store yet."""
     try:
         return int(open_gram(store).info()["tiles_done"])
     except StoreError:
@@ -50,7 +46,7 @@ def tiles_done(store: Path) -> int:
 
 
 def last_run(store: Path) -> dict[str, Any]:
-    """What the store knows of the run that began last."""
+    """The log of the run that started last."""
     return dict(open_gram(store).info()["runs"][-1])
 
 
@@ -66,7 +62,7 @@ def gram_words(cohort: Path, store: Path, *words: object) -> list[str]:
 
 @dataclass
 class Disturbance:
-    """A listener that does something once so many tiles are done, and whatever else a test makes it do."""
+    """A listener that calls ``do`` once ``at`` tiles are done, and then ``then`` with every event."""
 
     at: int
     do: Callable[[], Any]
@@ -82,38 +78,52 @@ class Disturbance:
 
 
 _PRELOADED = """
+import select
 from distkern.build import tasks
 
-def noted(whole):
+def tallied(whole):
     def compute_tile(task):
         with open({tally!r}, "ab", buffering=0) as tally:
             tally.write(f"{{task.i}},{{task.j}}\\n".encode())
         if (task.i, task.j) == {fails!r}:
             raise RuntimeError("odd")
+        select.select((), (), (), {seconds})  # time.sleep fails under libfaketime
         return whole(task)
 
     return compute_tile
 
-if tasks.compute_tile.__module__ == "distkern.build.tasks":  # a nanny's worker loads this twice
-    tasks.compute_tile = noted(tasks.compute_tile)
+if tasks.compute_tile.__module__ == "distkern.build.tasks":  # the worker of a nanny loads this twice
+    tasks.compute_tile = tallied(tasks.compute_tile)
 """
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What workers write down when they begin a tile; given to them as a file to load first."""
+    """A record of the tiles that processes start, written by a file that they load first.
+
+    The file also makes each tile take ``seconds`` longer, and lets the tile ``fails`` raise an error.
+    """
 
     folder: Path
     fails: tuple[int, int] | None = None
+    seconds: float = 0.08
 
     @property
     def preload(self) -> str:
         file = self.folder / "tally.py"
-        file.write_text(_PRELOADED.format(tally=str(self.folder / "tally"), fails=self.fails))
+        tally = str(self.folder / "tally")
+        file.write_text(_PRELOADED.format(tally=tally, fails=self.fails, seconds=self.seconds))
         return str(file)
 
-    def begun(self) -> Counter[str]:
-        """How often each tile was begun."""
+    def on_client(self, command: list[str]) -> list[str]:
+        """A `distkern` command whose own process loads the file."""
+        assert command[:3] == distkern()
+        script = self.folder / "client.py"
+        script.write_text(Path(self.preload).read_text() + "from distkern.cli.main import main\nmain()\n")
+        return [sys.executable, str(script), *command[3:]]
+
+    def started(self) -> Counter[str]:
+        """How often each tile was started."""
         return Counter((self.folder / "tally").read_text().split())
 
 
@@ -123,7 +133,7 @@ def undisturbed(X: np.ndarray, folder: Path) -> dict[str, bytes]:
 
 
 class Processes:
-    """A scheduler, and workers without nannies, which nobody starts anew when they die."""
+    """A scheduler, and workers without nannies, so that dead ones are not restarted."""
 
     def __init__(self, folder: Path, tally: Tally, stack: ExitStack, words: tuple[object, ...], **variables: str):
         self.folder, self.file, self._tally, self._stack = folder, folder / "scheduler.json", tally, stack
@@ -142,7 +152,7 @@ class Processes:
 
 @contextmanager
 def processes(folder: Path, tally: Tally, *words: object, **variables: str) -> Iterator[Processes]:
-    """Start a scheduler on loopback, with more words and variables; end it and the workers added to it."""
+    """Start a scheduler on loopback, with more options and variables; end it and its workers with the block."""
     with ExitStack() as stack:
         yield Processes(folder, tally, stack, words, **variables)
 

@@ -1,6 +1,6 @@
-"""Run as a script: a computation of a user who is not root, whose store becomes read-only half-way and writable again.
+"""A script: a computation of a user who is not root, whose store becomes read-only half-way, and then writable again.
 
-Root may write whatever a mode forbids, so a root process becomes nobody, once it has loaded what it will need.
+Permissions do not apply to root, so a root process changes its user to nobody once it has loaded all modules.
 """
 
 import json
@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from disturbed import KENDALL, SIDE, Disturbance, few_features, last_run, tiles_done
+from fault_injection import KENDALL, SIDE, Disturbance, last_run, samples, tiles_done
 
 from distkern import StoreError, compute_gram, open_gram
 
 NOBODY = 65534
 
 
-def become_nobody():
+def drop_root():
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -24,16 +24,16 @@ def become_nobody():
 
 
 def allow(store, mode):
-    """Give all folders of a store a mode."""
+    """Set the mode of all folders of a store."""
     for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
         folder.chmod(mode)
 
 
 def main(loaded, store, executor):
-    X = few_features()
+    X = samples()
     compute_gram(KENDALL, X, store=loaded, tile=SIDE, executor=executor)
     open_gram(loaded).block([0], [1])
-    become_nobody()
+    drop_root()
     said = []
     disturb = Disturbance(10, lambda: allow(store, 0o500))
     for progress in (disturb, False):

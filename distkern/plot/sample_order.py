@@ -1,4 +1,4 @@
-"""Which samples of a Gram matrix are drawn, and in which order: class by class, alike samples side by side."""
+"""The choice and the order of the samples that are drawn: by class, similar samples side by side."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
 DRAWN_SAMPLES = 1500
-"""Of a larger matrix only about so many samples are read and drawn, evenly spaced within each class."""
+"""About the most samples that are read and drawn; they are evenly spaced within each class."""
 
 PIXELS = 400
-"""A drawn matrix has at most about this many pixels on a side; beyond that a pixel is a mean of several entries."""
+"""About the most pixels on an axis; a pixel of a larger matrix is the mean of several entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Classes:
     Parameters
     ----------
     names
-        Names of the classes, sorted by the labels themselves: 2 before 10.
+        Names of the classes, in the order of the labels: 2 before 10.
     codes
-        For each sample the position of its class among the names, (m,).
+        Position of the class of each sample among the names, (m,).
     """
 
     names: tuple[str, ...]
@@ -42,12 +42,12 @@ class Classes:
 
 
 def as_classes(labels: Any, ids: tuple[str, ...]) -> Classes:
-    """Read a label for each sample, whatever they come in; no labels at all make one class without a name.
+    """Convert labels, one per sample, to classes; without labels there is one class without a name.
 
     Raises
     ------
     InputError
-        If there is not one label for each sample, or one is missing; the sample is named.
+        If the number of labels is not that of the samples, or a sample has no label; names the sample.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def as_classes(labels: Any, ids: tuple[str, ...]) -> Classes:
         raise InputError(f"sample {ids[missing.index(True)]!r} has no label: give it one, or leave the sample out")
     try:
         distinct, codes = np.unique(values, return_inverse=True)
-    except TypeError:  # labels of several types have no order but that of their text
+    except TypeError:  # labels of several types are ordered as text
         distinct, codes = np.unique(values.astype(str), return_inverse=True)
     return Classes(tuple(map(str, distinct.tolist())), codes.astype(np.intp))
 
@@ -98,11 +98,11 @@ class Drawn:
 
 
 def draw_samples(gram: BaseGram, codes: Indices, *, within: str = "similar", limit: int = DRAWN_SAMPLES) -> Drawn:
-    """Choose and order the samples to draw, and read the kernel values between them, once and block by block.
+    """Choose and order the samples to draw, and read the kernel values between them once.
 
-    Classes follow each other; ``within`` a class ``"given"`` keeps the order of the matrix and ``"similar"`` sorts by
-    the leading eigenvector of the class's centred block, which lays alike samples side by side. Of more than ``limit``
-    samples every k-th of each class is drawn, at least one.
+    Samples are ordered by class. ``within`` a class ``"given"`` keeps the order of the matrix, and ``"similar"`` sorts
+    by the leading eigenvector of the centred block of the class, which puts similar samples side by side. If there are
+    more than ``limit`` samples, every k-th sample of each class is drawn, at least one.
 
     Examples
     --------
@@ -117,24 +117,24 @@ def draw_samples(gram: BaseGram, codes: Indices, *, within: str = "similar", lim
 
 
 def chosen_samples(codes: Indices, limit: int = DRAWN_SAMPLES) -> list[Indices]:
-    """Positions of the samples that are drawn, class by class."""
+    """Return the positions of the samples to draw, one array per class."""
     step = max(1, -(-len(codes) // limit))
     return [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
 
 
 def arranged(values: Floats, of_class: list[Indices], codes: Indices, *, within: str = "similar") -> Drawn:
-    """Order the samples that are drawn within their classes.
+    """Order the samples to draw within their classes.
 
     Parameters
     ----------
     values
-        Kernel values between them, class by class.
+        Kernel values between the samples to draw, ordered by class.
     of_class
-        What `chosen_samples` chose.
+        Result of `chosen_samples`.
     codes
         Class of every sample, (m,).
     within
-        As of `draw_samples`.
+        As in `draw_samples`.
     """
     if within not in ("similar", "given"):
         raise InputError(f'within must be "similar" or "given", not {within!r}')
@@ -149,7 +149,9 @@ def arranged(values: Floats, of_class: list[Indices], codes: Indices, *, within:
 
 
 def by_similarity(values: Floats) -> Indices:
-    """Order samples by the leading eigenvector of their centred kernel matrix; the earlier one of the ends comes first.
+    """Order samples by the leading eigenvector of their centred kernel matrix.
+
+    Of both directions the one is taken that starts with the earlier sample.
 
     Examples
     --------
@@ -164,9 +166,9 @@ def by_similarity(values: Floats) -> Indices:
 
 
 def leading_components(values: Floats, count: int) -> tuple[Floats, Floats]:
-    """Kernel principal components: share of the variance (count,), and coordinates of the samples (m, count).
+    """Return kernel principal components: shares of the variance (count,) and coordinates of the samples (m, count).
 
-    Each component's largest coordinate by size is made positive, so that its sign does not depend on the machine.
+    The coordinate of largest absolute value of each component is positive, so that signs do not depend on the machine.
 
     Examples
     --------
@@ -176,7 +178,7 @@ def leading_components(values: Floats, count: int) -> tuple[Floats, Floats]:
     """
     means = values.mean(axis=0)
     centred = values - np.add.outer(means, means) + means.mean()
-    eigenvalues, vectors = np.linalg.eigh(centred)  # all of them: LAPACK's subset loses equal eigenvalues
+    eigenvalues, vectors = np.linalg.eigh(centred)  # LAPACK's routine for some eigenvalues loses equal ones
     eigenvalues, vectors = np.clip(eigenvalues[: -count - 1 : -1], 0, None), vectors[:, : -count - 1 : -1]
     total = max(float(np.trace(centred)), np.finfo(float).tiny)
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
@@ -184,20 +186,20 @@ def leading_components(values: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def to_pixels(values: Floats, codes: Indices, pixels: int = PIXELS) -> tuple[Floats, Array, int]:
-    """Average the entries of a large matrix over squares that never mix two classes.
+    """Average the entries of a large matrix over squares that contain one class each.
 
     Parameters
     ----------
     values
-        Kernel values (m, m), classes together.
+        Kernel values (m, m), ordered by class.
     codes
         Classes of the samples, ascending, (m,).
     pixels
-        Pixels on a side, about.
+        Approximate number of pixels on an axis.
 
     Returns
     -------
-    The means (p, p), the class of each pixel row (p,), and the most samples on a side of a pixel.
+    The means (p, p), the class of each row of pixels (p,), and the largest number of samples on an axis of a pixel.
 
     Examples
     --------
@@ -215,12 +217,12 @@ def to_pixels(values: Floats, codes: Indices, pixels: int = PIXELS) -> tuple[Flo
 
 
 def as_symmetric(gram: Any) -> BaseGram:
-    """View an array of kernel values, or a Gram matrix, as a symmetric one.
+    """Return a symmetric Gram matrix, or an array of kernel values, as an operator.
 
     Raises
     ------
     InputError
-        If its rows and columns are not the same samples, or there is none.
+        If rows and columns are not the same samples, or there are no samples.
     """
     matrix = gram if isinstance(gram, BaseGram) else ArrayGram(gram)
     if not matrix.is_symmetric:
