@@ -74,13 +74,13 @@ def compute_gram(
         Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
         exactly, as integers, whatever it is.
     tile
-        Samples on a side of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
+        Rows and columns of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
     ids
         Names of the samples of X; its own by default, else positions.
     missing
-        What to do where samples hold NaN. ``"error"``: the kernel refuses it by name, or says itself what it means.
+        What to do where samples hold NaN. ``"error"``: the kernel refuses it by name, or decides what it means.
         ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
-        kernels: take NaN as a feature of unknown place, averaged over all places; the matrix stays positive
+        kernels: take NaN as a feature of unknown rank, averaged over all ranks; the matrix stays positive
         semidefinite, which comparing each pair of samples on its own common features would not.
     landmarks
         For cohorts too large for the whole matrix: compute its columns at so many landmark samples only, and get the

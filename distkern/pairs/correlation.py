@@ -1,4 +1,4 @@
-"""The other axis: Kendall's tau-b between the features of a cohort, with p-values and a choice about missing values."""
+"""Kendall's tau-b between the features of a cohort, with p-values and a choice of what to do about missing values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STRIP_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class _Cohort:
-    """A cohort turned on its side: features in rows."""
+    """A transposed cohort: features in rows."""
 
     source: Source
     features: Floats
@@ -153,7 +153,7 @@ def kendalltau_matrix(
     return (result, _named(p, frame, cohort.source)) if pvalue else result
 
 
-# The cohort on its side --------------------------------------------------------------------------------------------
+# The transposed cohort --------------------------------------------------------------------------------------------
 
 
 def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohort:

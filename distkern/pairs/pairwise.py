@@ -1,4 +1,4 @@
-"""tau-b between features on the samples that observe both, in tiles: no kernel, hence not kept in a Gram store."""
+"""tau-b between features on the samples that observe both, in tiles: no kernel, hence not stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENTRY_BYTES = 144
 
 
 class PValueRule(NamedTuple):
-    """How p-values are asked for: which tau departs from independence, and how its chance is counted."""
+    """How p-values are computed: the alternative hypothesis, and the method."""
 
     alternative: Alternative
     method: Method
@@ -35,7 +35,7 @@ class PValueRule(NamedTuple):
 
 @dataclass(frozen=True)
 class PairwiseTask:
-    """Compute tile (i, j) from the ranked features that lie in ``folder``, and leave it there."""
+    """Compute tile (i, j) from the ranked features in ``folder``, and write it there."""
 
     folder: str
     grid: Grid
@@ -47,7 +47,7 @@ class PairwiseTask:
 
 @dataclass(frozen=True)
 class TileDone:
-    """A tile lies in its file."""
+    """A tile that was written to its file."""
 
     i: int
     j: int
@@ -80,7 +80,7 @@ def compute_pairwise(
             np.save(os.path.join(folder, f"{name}.npy"), array)
         tasks = [PairwiseTask(folder, grid, i, j, rule, names) for i, j in grid.tiles()]
 
-        def place(done: TileDone) -> None:
+        def copy_tile(done: TileDone) -> None:
             rows, cols = slice(*grid.row_range(done.i)), slice(*grid.col_range(done.j))
             file = _file(folder, done.i, done.j)
             for matrix, values in zip((tau, p), np.load(file), strict=False):
@@ -89,7 +89,7 @@ def compute_pairwise(
                 matrix[cols, rows] = values.T
             os.unlink(file)
 
-        run(pool, compute_tile, tasks, place, phase="compute tiles", listener=listener)
+        run(pool, compute_tile, tasks, copy_tile, phase="compute tiles", listener=listener)
     np.fill_diagonal(tau, np.where(np.isnan(features).all(axis=1), np.nan, 1.0))
     return tau, p
 

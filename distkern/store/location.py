@@ -27,28 +27,28 @@ ROOT = "zarr.json"
 """The object that makes a store: it describes everything else."""
 
 STALE_SECONDS = 3600
-"""What is unfinished and older than this was left by a writer that was killed."""
+"""Unfinished files that are older than this were left by a writer that was killed."""
 
 SCRATCH = "scratch"
-"""What is spooled to the workers for as long as a pass over the matrix takes."""
+"""Folder of temporary arrays for the workers, which last as long as a pass over the matrix."""
 
 SCRATCH_SECONDS = 7 * 24 * 3600
-"""What was spooled longer ago was left by a client that was killed; no pass takes as long."""
+"""Temporary arrays that are older than this were left by a client that was killed; no pass takes as long."""
 
 PARSED = 32
-"""Memory that a byte of JSON may take when it is read: each ``[]`` becomes an object."""
+"""Bytes of memory that a byte of JSON may take when it is parsed: each ``[]`` becomes an object."""
 
 OPTIONS: dict[str, Any] = {}
 """Options of obstore's stores beyond those of the environment; by default it tries ten times, for three minutes."""
 
 _FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
-"""Begins the keys that belong to one store of those that lie or lay at a prefix."""
+"""Start of the keys below a prefix that belong to one store."""
 
 SCHEMES = ("s3", "gs", "az")
 """Object storage of Amazon and all that speak its protocol, of Google, and of Microsoft."""
 
 ALWAYS_FITS = 2**20
-"""Bytes for which nobody asks the system how many there are: the answer would take longer than reading them."""
+"""Bytes that are read without asking for the free memory, since asking takes longer than reading them."""
 
 
 # Paths and URLs ----------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def is_remote(path: str) -> bool:
 
 @contextmanager
 def explained(path: str, doing: str) -> Iterator[None]:
-    """Turn what the file system or object storage raises into one sentence that names the store."""
+    """Turn errors of the file system or object storage into one sentence that names the store."""
     try:
         yield
     except OSError as error:
@@ -105,7 +105,7 @@ def explained(path: str, doing: str) -> Iterator[None]:
 
 
 def server_message(error: Exception) -> str:
-    """What a server answered, without the request that it answered to.
+    """Extract the answer of a server from an error, without the request.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def server_message(error: Exception) -> str:
 
 
 def refuse_beyond_memory(path: str, what: str, needed: int, error: type[DistkernError] = StoreError) -> None:
-    """Refuse to read what a store claims to hold, where that cannot fit.
+    """Refuse to read an array or list that does not fit in memory, which a store may only claim to hold.
 
     Raises
     ------
     StoreError
-        Before any memory is taken; another error where the store is known to be sound so far.
+        Before any memory is taken; another error where the store is known to be valid.
     """
     if needed > ALWAYS_FITS and needed > share_of(None, 1):
         raise error(
@@ -144,11 +144,11 @@ class Location(Protocol):
 
     path: str
     renames: ClassVar[bool]
-    """Whether a store is built beside its place, and not in a folder of its own below it."""
+    """Whether a new store is renamed to its path; otherwise it lies in a subfolder."""
 
     @property
     def target(self) -> Any:
-        """What Zarr is put on top of: the path of a folder, or a store of obstore."""
+        """Target of Zarr: the path of a folder, or a store of obstore."""
 
     def get(self, key: str) -> bytes | None:
         """Read one key whole; None where it does not exist."""
@@ -160,13 +160,13 @@ class Location(Protocol):
         """Read the root as it is now; None where there is none."""
 
     def replace_root(self, before: bytes, after: bytes) -> bool:
-        """Write another root in the place of the one that was read; False where another client has done so before."""
+        """Replace the root that was read; False if another client has replaced it since."""
 
     def remove(self, folder: str) -> None:
         """Delete all keys below a folder."""
 
     def exists(self) -> bool:
-        """Whether anything lies here that a new store would mix with."""
+        """Whether there is anything that a new store would mix with."""
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
         """Write a store all at once, unless another client has just made one.
@@ -180,14 +180,14 @@ class Location(Protocol):
         """
 
     def sweep(self, folder: str) -> None:
-        """Delete what killed writers left; what a live one writes is younger."""
+        """Delete old unfinished files, which killed writers left."""
 
     def free_bytes(self) -> int | None:
-        """Room that is left; None where nobody knows."""
+        """Free bytes; None where they are not known."""
 
 
 def location_of(path: str) -> Location:
-    """The place that `place` has named."""
+    """Make the location of an absolute path or URL."""
     return Objects(path) if is_remote(path) else Folder(path)
 
 
@@ -220,7 +220,7 @@ class Folder:
             return None
 
     def put(self, key: str, value: bytes) -> None:
-        """Write one file beside its place and rename it into it; the folders above it are made."""
+        """Write one file under a temporary name and rename it; the folders above it are created."""
         file = Path(self.path, key)
         partial = file.with_name(f"{file.name}.{uuid4().hex}.partial")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -231,14 +231,14 @@ class Folder:
             partial.unlink(missing_ok=True)
 
     def root(self) -> bytes | None:
-        """Read the root, or what replaced it where a client was killed before it had written it there."""
+        """Read the root, or its replacement where a client was killed before it had written it."""
         found = self.get(ROOT)
         while found is not None and (newer := self.get(_replacing(found))) is not None:
             found = newer
         return found
 
     def replace_root(self, before: bytes, after: bytes) -> bool:
-        """Rename a folder that holds the new root to a name made from the old one, as only one can; then write it."""
+        """Rename a folder with the new root to a name made from the old root: one client succeeds. Then write it."""
         claim = Path(self.path, _replacing(before)).parent
         building = claim.with_name(f"{claim.name}.{uuid4().hex}.partial")
         try:
@@ -264,7 +264,7 @@ class Folder:
         return os.path.exists(self.path) and not (os.path.isdir(self.path) and not os.listdir(self.path))
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
-        """Build a folder beside the place, and rename it."""
+        """Build a folder under a temporary name, and rename it."""
         building = f"{self.path}.{uuid4().hex}.new"
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         try:
@@ -291,10 +291,10 @@ class Folder:
         now, store = time.time(), Path(self.path)
         ours = re.compile(re.escape(store.name) + r"\.[0-9a-f]{32}\.(new|old)")
         building = [*store.rglob("*.partial"), *(one for one in store.parent.iterdir() if ours.fullmatch(one.name))]
-        spooled = [*(store / SCRATCH).glob("*/")]
-        for left in [*building, *spooled]:
+        temporary = [*(store / SCRATCH).glob("*/")]
+        for left in [*building, *temporary]:
             with suppress(OSError):  # someone else has swept it
-                if left.stat().st_mtime < now - (SCRATCH_SECONDS if left in spooled else STALE_SECONDS):
+                if left.stat().st_mtime < now - (SCRATCH_SECONDS if left in temporary else STALE_SECONDS):
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def free_bytes(self) -> int:
@@ -306,7 +306,7 @@ class Folder:
 
 
 def _write_through(file: Path, value: bytes) -> None:
-    """Write a file to the disk itself: else one that is renamed may be empty after a power cut."""
+    """Write a file through to the disk; otherwise a renamed file may be empty after a power cut."""
     with open(file, "wb") as opened:
         opened.write(value)
         opened.flush()
@@ -314,7 +314,7 @@ def _write_through(file: Path, value: bytes) -> None:
 
 
 def _replacing(root: bytes) -> str:
-    """Key of the root that replaced this one in a folder."""
+    """Key of the root that replaced a root in a folder."""
     return f"grown/{blake2b(root, digest_size=16).hexdigest()}/{ROOT}"
 
 
@@ -364,7 +364,7 @@ class Objects:
         return self.get(ROOT)
 
     def replace_root(self, before: bytes, after: bytes) -> bool:
-        """Write the root on the condition that it is still the one that was read."""
+        """Write the root if it is still the one that was read."""
         found = self._obs.get(self.target, ROOT)
         if bytes(found.bytes()) != before:
             return False
@@ -372,7 +372,7 @@ class Objects:
         try:
             self._obs.put(self.target, ROOT, after, mode=version)
         except self._obs.exceptions.PreconditionError:
-            return self.get(ROOT) == after  # it is this one's own, whose answer was lost on the way
+            return self.get(ROOT) == after  # our own write, whose answer was lost
         return True
 
     def remove(self, folder: str) -> None:
@@ -380,11 +380,11 @@ class Objects:
         self._delete([found["path"] for batch in self._obs.list(self.target, f"{folder}/") for found in batch])
 
     def exists(self) -> bool:
-        """Whether a store lies at the prefix, or anything but what an interrupted creation left below it."""
+        """Whether there is a store at the prefix, or anything that no interrupted creation left."""
         return self.get(ROOT) is not None or any(not _FOLDER.match(key) for key in self._children())
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
-        """Write everything below, then the root: one request that only one of many clients succeeds in."""
+        """Write all other objects, then the root with a request that succeeds for one client only."""
         root = files[ROOT]
         for key in files.keys() - {ROOT}:
             self.put(key, files[key])
@@ -395,11 +395,11 @@ class Objects:
         try:
             self._obs.put(self.target, ROOT, root, mode="create")
         except self._obs.exceptions.AlreadyExistsError:
-            if self.get(ROOT) != root:  # else it is this one's own, whose answer was lost on the way
+            if self.get(ROOT) != root:  # else it is our own write, whose answer was lost
                 self._delete(list(files.keys() - {ROOT}))
 
     def sweep(self, folder: str) -> None:
-        """Delete the folders of stores that were never finished, or were replaced by a client that was killed."""
+        """Delete the folders of unfinished stores, and of replaced stores whose client was killed."""
         self._sweep_scratch(f"{folder}/{SCRATCH}/".lstrip("/"))
         for other in self._children():
             if _FOLDER.match(other) and other != folder:
@@ -409,22 +409,22 @@ class Objects:
                     self._delete([found["path"] for found in held])
 
     def _sweep_scratch(self, scratch: str) -> None:
-        """Delete what was spooled long ago."""
+        """Delete old temporary arrays."""
         now = datetime.now(UTC)
         for batch in self._obs.list(self.target, scratch):
             old = [found for found in batch if (now - found["last_modified"]).total_seconds() > SCRATCH_SECONDS]
             self._delete([found["path"] for found in old])
 
     def free_bytes(self) -> None:
-        """Nobody knows."""
+        """Not known for object storage."""
 
     def _children(self) -> list[str]:
-        """What lies directly below the prefix: one request for a thousand names."""
+        """Names directly below the prefix: one request for a thousand."""
         found = self._obs.list_with_delimiter(self.target)
         return [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
 
     def _forget(self, folder: str) -> None:
-        """Delete the store that was replaced: its folder, or, of one that has none, all that is in no other's."""
+        """Delete a replaced store: its folder or, if it has none, all that lies in no folder of another store."""
         for batch in self._obs.list(self.target, folder or None):
             keys = [found["path"] for found in batch]
             self._delete(keys if folder else [key for key in keys if key != ROOT and not _FOLDER.match(key)])

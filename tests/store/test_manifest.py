@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distkern import DistkernError, Gaussian, Kendall, StoreError, compute_gram, open_gram
-from distkern.store.manifest import json_checksum
+from distkern import DistkernError, Gaussian, Kendall, StoreError, append_gram, compute_gram, open_gram
+from distkern.store.manifest import CohortVersion, Manifest, json_checksum
+from distkern.store.tiles import GramStore
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 9, (7, 6)).astype(float)
@@ -195,3 +196,69 @@ def test_a_store_of_another_kernel_or_type_is_refused(store):
             open_gram(store)
         (store / "zarr.json").write_bytes(before)
     assert open_gram(store).is_complete
+
+
+@pytest.fixture(scope="module")
+def manifests(tmp_path_factory):
+    """Manifests of a symmetric matrix, a rectangular one, one of equal samples, one that has grown, and landmarks."""
+    folder, options = tmp_path_factory.mktemp("manifests"), {"executor": "serial", "progress": False}
+    for name, (kernel, rows, cols) in CASES.items():
+        compute_gram(kernel, rows, cols, store=folder / name, tile=3, **options)
+    append_gram(compute_gram(Kendall(), X[:4], store=folder / "grown", tile=3, **options), X[4:], **options)
+    compute_gram(Gaussian(2.0), X, store=folder / "landmarks", landmarks=3, **options)
+    return {path.name: GramStore.opened(path).manifest for path in folder.iterdir()}
+
+
+def test_manifest_is_read_as_it_was_written(manifests):
+    for manifest in manifests.values():
+        assert Manifest.from_json("k.zarr", json.loads(json.dumps(manifest.to_json()))) == manifest
+        assert Manifest.from_root("k.zarr", manifest.to_root()) == manifest
+
+
+def test_document_without_a_manifest_is_that_of_something_else():
+    for attributes in ({}, {"distkern": 1}, {"distkern": {"tile": 3}}, {"distkern_bags": 1}):
+        assert Manifest.from_root("k.zarr", json.dumps({"attributes": attributes}).encode()) is None
+    with pytest.raises(StoreError, match=r"'zarr\.json' is no JSON"):
+        Manifest.from_root("k.zarr", b"{")
+
+
+def test_grown_manifest_has_one_more_version(manifests):
+    first = manifests["counts"]
+    size = CohortVersion((11, 11), (11, 11))
+    grown = first.grown(size, bytes_stored=99)
+    assert grown.versions == (*first.versions, size)
+    assert (grown.shape, grown.samples, grown.tiles, grown.bytes_stored) == ((11, 11), (11, 11), 10, 99)
+    assert grown.seconds == pytest.approx(first.seconds * grown.grid.entries / first.grid.entries)
+    assert grown.id != first.id
+    assert grown.array_name("rows", "ids") == f"rows/ids.{grown.id}"
+    assert first.array_name("rows", "ids") == "rows/ids"
+    assert grown.as_made().size == first.size
+    stored = manifests["grown"]
+    assert [version.samples[0] for version in stored.versions] == [4, 7]
+    assert stored.to_json()["generations"] == [{"shape": [n, n], "samples": [n, n]} for n in (4, 7)]
+
+
+def test_manifest_of_landmarks_keeps_positions_and_true_entries(manifests):
+    manifest = manifests["landmarks"]
+    columns = manifest.landmark_columns
+    pairs, values = columns.true_entries.arrays("k.zarr")
+    assert manifest.shape == (7, len(columns.positions))
+    np.testing.assert_allclose(values, Gaussian(2.0)(X)[pairs[0], pairs[1]], rtol=1e-12)
+    entries = manifest.to_json()
+    for key, value, said in (
+        ("landmark_positions", [0, 1], "the landmarks are not 3 of its 7 samples"),
+        ("landmark_positions", [0, 0, 1], "'landmark_positions' cannot be"),
+        ("landmark_positions", [0, 1, 7], "the landmarks are not 3 of its 7 samples"),
+        ("landmarks", None, "'landmarks' cannot be None"),
+        ("error_sample", {"pairs": [[0], [7]], "values": [1.0], "checksum": 1}, "samples that are not there"),
+        ("error_sample", {"pairs": [[0], []], "values": [1.0], "checksum": 1}, "'error_sample' cannot be"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            Manifest.from_json("k.zarr", entries | {key: value})
+
+
+def test_manifest_of_another_format_names_the_version_that_wrote_it(manifests):
+    document = json.loads(manifests["counts"].to_root())
+    document["attributes"]["distkern"] |= {"format": 2, "version": "9.1"}
+    with pytest.raises(StoreError, match=r"has store format 2, written by distkern 9\.1; .* reads format 1"):
+        Manifest.from_root("k.zarr", json.dumps(document).encode())
