@@ -58,7 +58,7 @@ test-slow: $(FOR_DEVELOPERS) ## run the other slow tests: notebooks, benchmarks 
 
 .PHONY: docs
 docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links, the quick notebooks
-	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_contributing.py tests/store/test_format.py tests/notebooks
+	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_contributing.py tests/store/test_layout.py tests/notebooks
 
 .PHONY: build
 build: $(FOR_DEVELOPERS) ## build the wheel and the sdist into dist/, and check them

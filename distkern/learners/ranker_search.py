@@ -170,11 +170,13 @@ class MLSRRankerCV(BaseEstimator):
 
     def predict(self, X: Any) -> Floats:
         """Score of each sample, (samples,), from samples, or from the matrices (samples, m) of all candidates."""
-        return self.best_estimator_.predict(self._select_matrices(X))
+        selected = self._select_matrices(X)  # raises NotFittedError before the attribute is read
+        return self.best_estimator_.predict(selected)
 
     def score(self, X: Any, y: Any) -> float:
         """Minus `ranking_error`; see `MLSRRanker`."""
-        return self.best_estimator_.score(self._select_matrices(X), y)
+        selected = self._select_matrices(X)
+        return self.best_estimator_.score(selected, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -208,6 +208,18 @@ def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
     np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
 
 
+def test_flipped_byte_of_a_tile_is_not_taken_over_under_a_new_checksum(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Linear(), X[:25], store=path, tile=6, executor="serial")
+    file = path / "gram" / "c" / "0" / "4"  # values that are not compressed: any bytes can be decoded
+    damaged = bytearray(file.read_bytes())
+    damaged[6] ^= 1  # of entry (0, 24), which the append keeps
+    file.write_bytes(damaged)
+    grown = append_gram(path, X[25:], executor="serial")
+    assert grown.verify() == []
+    np.testing.assert_array_equal(grown.to_numpy(), Linear()(X))
+
+
 def test_nothing_is_added_while_what_was_prepared_of_stored_samples_is_lost(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")

@@ -212,3 +212,27 @@ def test_arguments_in_the_wrong_place_are_explained(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot create the store"):
         compute_gram(Kendall(), X, store=tmp_path / "file" / "below" / "k.zarr")
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Mallows(np.float32(0.5)),
+        Mallows(np.int64(2)),
+        Gaussian(np.float32(2)),
+        Polynomial(np.int64(2)),
+        Kendall() ** np.int64(2),
+    ],
+)
+def test_numbers_of_numpy_serve_as_parameters(tmp_path, kernel):
+    gram = compute_gram(kernel, X, store=tmp_path / "k.zarr", tile=np.int64(7))
+    np.testing.assert_array_equal(gram.to_numpy(), kernel(X))
+    assert open_gram(gram.path).kernel == kernel
+
+
+def test_other_names_for_the_same_samples_are_refused_on_resuming(tmp_path):
+    names = [f"s{i}" for i in range(len(X))]
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr", ids=names)
+    assert compute_gram(Kendall(), X, store=tmp_path / "k.zarr").ids == tuple(names)
+    with pytest.raises(StoreMismatchError, match=r"number 3 is 's3' there, 'x' here"):
+        compute_gram(Kendall(), X, store=tmp_path / "k.zarr", ids=[*names[:3], "x", *names[4:]])

@@ -37,6 +37,7 @@ def test_no_task_of_any_kernel_takes_more_than_its_plan_says(tmp_path):
     assert found["Gaussian"]["tile"][0] >= 8 * 700**2  # the measure sees the values of a tile at least
 
 
+@pytest.mark.slow
 def test_a_matrix_beyond_the_share_of_a_worker_is_computed_and_multiplied_within_the_promise(monkeypatch):
     found = run(ROOT / "benchmarks" / "memory.py", "--json", "--samples", 4000, "--allowance", "10MB")
     assert found["bytes"] == 6.4 * 10e6  # to 10 MB what 40,000 × 40,000 are to a gigabyte

@@ -41,9 +41,9 @@ def table(folder, text):
 
 
 def flip(file):
-    held = bytearray(file.read_bytes())
-    held[len(held) // 2] ^= 1
-    file.write_bytes(held)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
 
 
 def existing_store(gram, folder, monkeypatch):

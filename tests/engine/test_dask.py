@@ -391,3 +391,36 @@ def test_a_cluster_that_gives_up_waiting_for_workers_ends_the_run_without_a_fail
 def test_an_asynchronous_client_is_refused():
     with pytest.raises(InputTypeError, match="the client is asynchronous"):
         Dask(SimpleNamespace(asynchronous=True))
+
+
+def test_workers_that_arrive_late_are_put_to_work():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            processes=False,
+            host="127.0.0.1",
+            protocol="tcp",
+            dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        receipts = Dask(client).map(where, range(60))
+        assert isinstance(next(receipts), Waiting)
+        cluster.scale(1)
+        first = next(one for one in receipts if not isinstance(one, Waiting))
+        cluster.scale(4)
+        client.wait_for_workers(4, timeout=60)
+        workers = {one for one in receipts if not isinstance(one, Waiting)}
+    assert first in workers
+    assert len(workers) == 4
+
+
+def where(_):
+    from distributed import get_worker
+
+    time.sleep(0.1)
+    return get_worker().address

@@ -208,3 +208,9 @@ def test_a_damaged_or_missing_tile_is_named_by_the_dask_array(tmp_path):
     half._store.clear_checksums([(1, 2)])
     with pytest.raises(IncompleteGramError, match=r"tile \(1, 2\)"):
         open_gram(tmp_path / "h.zarr").to_dask()[25, 12].compute(**HERE)
+
+
+def test_a_single_precision_store_has_the_diagonal_that_its_tiles_hold(tmp_path):
+    gram = compute_gram(Linear(), X, store=tmp_path / "l.zarr", dtype="float32", tile=7)
+    np.testing.assert_array_equal(gram.diag(), np.diag(gram.to_numpy()))
+    assert gram.to_numpy() == pytest.approx(Linear()(X), rel=1e-6)

@@ -214,7 +214,6 @@ def test_a_run_is_interrupted_resumed_and_extended(tmp_path, kernel, folder, req
     if where == "cluster":
         executor = request.getfixturevalue("client")
         executor.run(sys.path.insert, 0, str(folder))
-        executor.run(importlib.import_module, NAME)
     store = tmp_path / "k.zarr"
     both = kernel + Kendall()
     expected = intersections(X, X) + Kendall()(X)

@@ -1,9 +1,11 @@
 """Stores on object storage, against a server that speaks the protocol of S3: all that holds on a disk holds there."""
 
 import json
+import os
 import pickle
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -314,3 +316,40 @@ def test_without_obstore_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'distkern\[cloud\]'"):
         open_gram("s3://bucket/k.zarr")
+
+
+def test_a_relative_path_means_the_same_to_workers_in_another_folder(tmp_path, client, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers were started elsewhere
+    np.save("x.npy", X)
+    gram = compute_gram(Kendall(), "x.npy", store="k.zarr/", tile=6)
+    assert gram.path == str(tmp_path / "k.zarr")
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+    os.chdir("/")
+    np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["k.zarr", "x.npy"]
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert compute_gram(Kendall(), X, store="~/k.zarr").path == str(tmp_path / "k.zarr")
+    assert open_gram("~/k.zarr").is_complete
+    with pytest.raises(InputError, match="store must be a path or a URL, not None"):
+        compute_gram(Kendall(), X, store=None)
+
+
+def test_an_interrupted_creation_leaves_nothing_behind(tmp_path):
+    left = tmp_path / "k.zarr.0123456789abcdef0123456789abcdef.new"
+    left.mkdir()
+    os.utime(left, (time.time() - 7200,) * 2)
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
+    assert [path.name for path in tmp_path.iterdir()] == ["k.zarr"]
+
+
+def test_sweeping_leaves_what_only_looks_like_an_unfinished_store(tmp_path):
+    own, unfinished = tmp_path / "k.zarr.v2.new", tmp_path / f"k.zarr.{'0' * 32}.new"
+    for folder in (own, unfinished):
+        folder.mkdir()
+        os.utime(folder, (time.time() - 10_000,) * 2)
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
+    assert own.exists()
+    assert not unfinished.exists()

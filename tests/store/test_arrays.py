@@ -1,0 +1,47 @@
+"""Arrays of a store are read within the memory of their values, whatever their files hold."""
+
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from distkern import CorruptTileError, Kendall, StoreError, compute_gram, open_gram
+from distkern.store.layout import PACKING
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 9, (7, 6)).astype(float)
+MEMORY = 100 * 2**20
+
+
+@pytest.fixture
+def store(tmp_path):
+    compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=3, executor="serial")
+    return tmp_path / "k.zarr"
+
+
+def test_a_chunk_that_would_unpack_to_more_than_its_tile_is_not_unpacked(store):
+    from numcodecs import Blosc
+
+    packed = Blosc(PACKING["cname"], 9, 1).encode(np.zeros(2**30, dtype=np.uint8))
+    assert len(packed) < 2**24
+    chunk = store / "gram" / "c" / "0" / "1"
+    chunk.write_bytes(packed)
+    tracemalloc.start()
+    with pytest.raises(CorruptTileError, match=r"tile \(0, 1\)"):
+        open_gram(store).to_numpy()
+    assert tracemalloc.get_traced_memory()[1] < MEMORY
+    tracemalloc.stop()
+
+
+def test_of_a_file_that_is_far_too_long_no_more_is_read_than_an_array_holds(store):
+    for key in ("gram/c/0/1", "rows/prepared/diagonal/c/1"):
+        os.truncate(store / key, 2**40)  # takes no room on the disk
+    tracemalloc.start()
+    (wrong,) = open_gram(store).verify(progress=False)
+    assert "prepared rows 3–5" in wrong  # the tile is whole, and what follows it does not matter
+    assert tracemalloc.get_traced_memory()[1] < MEMORY
+    tracemalloc.stop()
+    os.truncate(store / "zarr.json", 2**40)
+    with pytest.raises(StoreError, match=r"'zarr.json' of .* would take"):
+        open_gram(store)
