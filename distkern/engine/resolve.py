@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from distkern.core.errors import InputTypeError
-from distkern.engine.base import Executor
+from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 from distkern.engine.executors import Serial, Threads
 
 _MEMBERS = tuple(name for name in vars(Executor) if not name.startswith("_"))
@@ -39,11 +41,30 @@ def resolve_executor(executor: Any = None) -> Executor:
     if callable(getattr(executor, "scheduler_info", None)) and callable(getattr(executor, "submit", None)):
         return _dask(executor)
     if callable(getattr(executor, "map", None)):
-        raise InputTypeError(_not_derived(executor))
+        if not callable(getattr(executor, "memory_per_task", None)):
+            raise InputTypeError(_not_derived(executor))
+        warnings.warn(f"{_not_derived(executor)}; other classes will be refused", DeprecationWarning, stacklevel=3)
+        return _Adapted(executor)
     raise InputTypeError(
         f'executor must be "serial", "threads", a number of threads, a Dask client or a distkern.Executor, '
         f"not {executor!r}"
     )
+
+
+class _Adapted(Executor):
+    """An executor whose class is not derived from `Executor`: its own members, and the defaults of those it lacks."""
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(self._executor, name):
+            return super().__getattribute__(name)
+        return getattr(self._executor, name)
+
+    def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure | Waiting]:
+        """Yield what the executor yields."""
+        return iter(self._executor.map(fn, tasks))
 
 
 def _not_derived(executor: Any) -> str:

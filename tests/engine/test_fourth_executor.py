@@ -55,13 +55,33 @@ def test_map_is_all_that_an_executor_must_define():
         type("Nothing", (Executor,), {})()
 
 
-class Similar:
-    """Looks like an executor of another package."""
+class Older:
+    """Has the methods of an executor, and was written before there was a class to derive it from."""
 
     workers = 3
-    map = memory_per_task = describe = print
+
+    def map(self, fn, tasks):
+        return map(fn, tasks)
+
+    def memory_per_task(self, limit):
+        return 7
+
+
+def test_an_object_with_the_methods_of_an_executor_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="derive its class from distkern.Executor"):
+        executor = resolve_executor(Older())
+    assert list(executor.map(square, range(3))) == [0, 1, 4]
+    assert (executor.workers, executor.memory_per_task(None), executor.remote, executor.alive) == (3, 7, False, True)
+
+
+class Similar:
+    """Has a method of the name, as a pool of another package has."""
+
+    map = describe = print
 
 
 def test_an_object_that_looks_like_an_executor_is_refused_with_what_it_lacks():
-    with pytest.raises(InputTypeError, match="has no remote, alive, await_workers: derive its class from"):
+    with pytest.raises(
+        InputTypeError, match="has no workers, remote, memory_per_task, alive, await_workers: derive its"
+    ):
         resolve_executor(Similar())
