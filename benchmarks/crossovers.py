@@ -17,7 +17,7 @@ one_thread()
 
 import numpy as np  # noqa: E402
 
-from distkern.compiled import bitplanes, blocks, concordance, inversions, levels  # noqa: E402
+from distkern.compiled import bitplanes, block_inversions, concordance, inversions, levels  # noqa: E402
 from distkern.compiled.inversions import rank  # noqa: E402
 
 
@@ -28,9 +28,9 @@ def measure(n: int, distinct: int | None, side: int, rounds: int) -> dict[str, f
     a, b = (rank(np.array([draw() for _ in range(side)], dtype=float)) for _ in range(2))
     ties = distinct is not None
     calls = {"inversions": lambda: inversions.concordance(a, b, False)}
-    if n <= blocks.LIMIT:
+    if n <= block_inversions.LIMIT:
         calls["bitplanes"] = lambda: bitplanes.concordance(a[1], b[1], ties, False)
-        calls["blocks"] = lambda: blocks.concordance(a, b, False)
+        calls["blocks"] = lambda: block_inversions.concordance(a, b, False)
     if ties and distinct <= 100:
         calls["levels"] = lambda: levels.concordance(a[1], b[1], False)
     seconds = medians(alternate(calls, rounds))

@@ -1,10 +1,10 @@
-"""An executor that nobody would choose."""
+"""An executor that runs tasks in the reverse order."""
+
+from distkern import Executor
 
 
-class Backwards:
-    """Runs the tasks in this thread, the last one first; each may take so many bytes."""
-
-    remote = False
+class Backwards(Executor):
+    """Runs the tasks in this thread, the last one first, and counts them; each may use ``memory`` bytes."""
 
     def __init__(self, memory=2**40, workers=1):
         self.tasks, self.memory, self.workers = 0, memory, workers
@@ -16,6 +16,3 @@ class Backwards:
 
     def memory_per_task(self, limit):
         return self.memory
-
-    def describe(self):
-        return "backwards"

@@ -16,7 +16,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 @pytest.fixture(scope="session")
 def cluster_address():
-    """Address of a real cluster: a scheduler and two worker processes of one thread."""
+    """Address of a cluster: a scheduler, and two worker processes of one thread each."""
     from distributed import LocalCluster
 
     with LocalCluster(
@@ -35,7 +35,7 @@ def client(cluster_address):
 
 @pytest.fixture(scope="session")
 def s3_server():
-    """A server that speaks the protocol of S3, on loopback."""
+    """A server of the S3 protocol on loopback."""
     from s3 import Server
 
     with Server() as server:
@@ -44,7 +44,7 @@ def s3_server():
 
 @pytest.fixture
 def s3(s3_server, monkeypatch):
-    """The server with an empty bucket, its address and credentials in the environment, and no request counted yet."""
+    """The server with an empty bucket and no counted requests; its address and credentials are in the environment."""
     s3_server.empty()
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
@@ -53,6 +53,6 @@ def s3(s3_server, monkeypatch):
 
 @pytest.fixture
 def s3_client(client, s3):
-    """The cluster, with the credentials on its workers."""
+    """A client of the cluster whose workers have the credentials."""
     client.run(os.environ.update, s3.environment)
     return client

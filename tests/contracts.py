@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import time
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -11,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import any_cohort, bag_rows, finite_cohort
 
-from distkern import Bags, DistkernError, InputError, SampleError, TaskError, from_spec
-from distkern.core.typing import Failure
-from distkern.engine.run import run
+from distkern import Bags, InputError, SampleError, from_spec
 from distkern.kernels.base import Prepared
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import could_have_prepared
@@ -209,75 +206,3 @@ class BagContract(KernelContract):
         both = Bags.from_arrays([*large, *small])
         fixed = self.kernel.resolve(both)
         np.testing.assert_allclose(fixed(large, small), fixed(both)[:2, 2:], rtol=1e-9, atol=1e-12)
-
-
-def square(number):
-    return number * number
-
-
-def nap(number):
-    time.sleep(0.05)
-    return number
-
-
-def fail_at_three(number):
-    if number == 3:
-        raise OSError("no space left")
-    return number
-
-
-def refuse_at_three(number):
-    if number == 3:
-        raise SampleError("sample 'x' is bad", 3)
-    return number
-
-
-def ignore(event):
-    pass
-
-
-class ExecutorContract:
-    """An executor runs every task once and returns every receipt; a subclass gives the fixture ``executor``."""
-
-    @pytest.mark.parametrize("count", [0, 1, 50])
-    def test_every_task_returns_its_receipt(self, executor, count):
-        assert sorted(executor.map(square, range(count))) == [n * n for n in range(count)]
-
-    def test_tasks_are_taken_on_demand(self, executor):
-        taken = []
-
-        def tasks():
-            for n in range(1000):
-                taken.append(n)
-                yield n
-
-        receipts = executor.map(square, tasks())
-        next(receipts)
-        assert len(taken) <= 4 * executor.workers + 1
-        receipts.close()
-
-    def test_a_failed_task_is_returned_and_the_others_continue(self, executor):
-        outcomes = list(executor.map(fail_at_three, range(50)))
-        (failure,) = (outcome for outcome in outcomes if isinstance(outcome, Failure))
-        assert (failure.task, str(failure.error)) == (3, "no space left")
-        assert isinstance(failure.error, OSError)
-        assert sorted(outcome for outcome in outcomes if outcome is not failure) == [0, 1, 2, *range(4, 50)]
-
-    def test_a_distkern_error_is_raised_unchanged(self, executor):
-        with pytest.raises(SampleError, match="sample 'x' is bad") as caught:
-            run(executor, refuse_at_three, range(10), ignore, phase="work", listener=ignore)
-        assert caught.value.row == 3
-        assert isinstance(caught.value, DistkernError)
-
-    def test_a_run_that_stops_after_a_failure_collects_the_receipts_of_started_tasks(self, executor):
-        receipts = []
-        with pytest.raises(TaskError, match=r"a task failed with OSError: no space left; what had finished is stored"):
-            run(executor, fail_at_three, range(1000), receipts.append, phase="work", listener=ignore)
-        assert {0, 1, 2} <= set(receipts)
-        assert len(receipts) < 100
-
-    def test_describes_itself_and_the_memory_of_a_task(self, executor):
-        assert executor.workers >= 1
-        assert str(executor.workers if executor.workers > 1 else "one") in executor.describe()
-        assert executor.memory_per_task(10**9) <= 10**9
-        assert executor.memory_per_task(None) > 0

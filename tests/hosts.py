@@ -1,6 +1,6 @@
-"""Hosts of our own: network namespaces with their own addresses, joined by a bridge, each of which can be cut off.
+"""Hosts for tests: network namespaces with their own addresses, connected by a bridge, that can be disconnected.
 
-The bridge lies in a namespace too, so that nothing changes in the network of this machine, and nothing reaches it.
+The bridge is in a namespace too, so that the network of this machine is neither changed nor reachable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NETWORK = "10.77.0"
 
 
 def skip_unless_ci(reason: str) -> NoReturn:
-    """Skip a test that needs what this machine lacks, but never where CI says that it has it."""
+    """Skip a test whose requirements this machine lacks; fail it instead if the variable ``CI`` is set."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must run this test: {reason}")
     pytest.skip(reason)
@@ -36,7 +36,7 @@ def _ip(*words: str) -> str:
 
 @dataclass(frozen=True)
 class Host:
-    """A network namespace with an address; programs run on it by the words of `on` before their own."""
+    """A network namespace with an address; `on` makes the command that runs a program on it."""
 
     name: str
     address: str
@@ -49,15 +49,15 @@ class Host:
     def run(self, *command: object, timeout: float = 60, **given: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.on(*command), capture_output=True, text=True, timeout=timeout, check=False, **given)  # type: ignore[call-overload]
 
-    def cut_off(self) -> None:
-        """Pull the plug: connections stay as they are, and nothing arrives any more."""
+    def disconnect(self) -> None:
+        """Unplug the network: connections stay open, but no packet arrives."""
         _ip("-n", self.bridge, "link", "set", self.port, "down")
 
     def reconnect(self) -> None:
         _ip("-n", self.bridge, "link", "set", self.port, "up")
 
     def pids(self) -> list[int]:
-        """Processes that run on it, the children of children too."""
+        """All processes that run on the host."""
         return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
 
     def kill_all(self) -> None:
@@ -68,9 +68,9 @@ class Host:
 
 @contextmanager
 def hosts(number: int) -> Iterator[list[Host]]:
-    """Make hosts of addresses 10.77.0.1 and on; kill what runs on them and delete them however the block ends.
+    """Make hosts with addresses from 10.77.0.1 on; kill their processes and delete them at the end of the block.
 
-    Skips the test where this cannot be: not root, no ``ip``, or a kernel that does not let us.
+    The test is skipped without root, without ``ip``, or if the kernel does not allow namespaces.
     """
     if os.geteuid() != 0:
         skip_unless_ci("making network namespaces takes root")
@@ -94,7 +94,7 @@ def hosts(number: int) -> Iterator[list[Host]]:
             _ip("-n", host.name, "link", "add", "eth0", "type", "veth", "peer", "name", host.port, "netns", bridge)
             _ip("-n", host.name, "address", "add", f"{host.address}/24", "dev", "eth0")
             _ip("-n", host.name, "link", "set", "eth0", "up")
-            _ip("-n", host.name, "route", "add", "default", "dev", "eth0")  # by it programs find their own address
+            _ip("-n", host.name, "route", "add", "default", "dev", "eth0")  # programs find their own address by it
             _ip("-n", bridge, "link", "set", host.port, "master", "bridge", "up")
             made.append(host)
         yield made
@@ -107,12 +107,12 @@ def _add_namespace(name: str, undo: ExitStack) -> None:
 
 
 def ours() -> list[str]:
-    """Names of all namespaces that tests have made and not yet deleted."""
+    """Names of all namespaces that tests have made and not deleted."""
     return [line.split()[0] for line in _ip("netns", "list").splitlines() if line.startswith(PREFIX)]
 
 
 def _sweep() -> None:
-    """Delete what tests left behind that were killed before they could."""
+    """Delete the namespaces of tests that were killed."""
     for name in ours():
         if not psutil.pid_exists(int(name.split("-")[1])):
             _ip("netns", "delete", name)

@@ -45,7 +45,7 @@ def imported_by_name(tree, known):
             yield from (name for name in known if name.startswith(f"{packages.get(node.value.id)}."))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.partition(":")[0]
-            if name in known:
+            if name in known and "." in name:  # the name of the package alone is a word
                 yield name
 
 

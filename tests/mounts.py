@@ -1,4 +1,4 @@
-"""A small disk of our own: a tmpfs that can be filled, freed, and made read-only."""
+"""A small disk for tests: a tmpfs that can be filled, freed, and made read-only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "distkern-"
 
 
 def _run(*words: object) -> str:
-    """Run a program; return what it complains of, empty if it does not."""
+    """Run a program; return its error message, empty on success."""
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""
 
@@ -33,7 +33,7 @@ class Disk:
         return self.folder / "filler"
 
     def fill(self) -> None:
-        """Fill it to the last page."""
+        """Fill the disk completely."""
         with self._filler.open("ab", buffering=0) as filler:
             try:
                 while True:
@@ -45,13 +45,13 @@ class Disk:
         self._filler.unlink()
 
     def remount(self, mode: str) -> None:
-        """Make it ``"ro"`` or ``"rw"``, as soon as nobody has a file open for writing."""
+        """Set the mode to ``"ro"`` or ``"rw"`` once no file is open for writing."""
         wait_for(lambda: not _run("mount", "-o", f"remount,{mode}", self.folder), f"cannot be mounted {mode}")
 
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Disk]:
-    """Mount a tmpfs, and unmount it however the block ends. Skips the test where this cannot be."""
+    """Mount a tmpfs, and unmount it at the end of the block; the test is skipped if it cannot be mounted."""
     if os.geteuid() != 0:
         skip_unless_ci("mounting takes root")
     _sweep()
@@ -66,13 +66,13 @@ def small_disk(folder: Path, size: str) -> Iterator[Disk]:
 
 
 def ours() -> list[tuple[str, str]]:
-    """Name and folder of all disks that tests have mounted and not yet unmounted."""
+    """Name and folder of all disks that tests have mounted and not unmounted."""
     mounts = [line.split()[:3] for line in Path("/proc/mounts").read_text().splitlines()]
     return [(name, folder) for name, folder, kind in mounts if kind == "tmpfs" and name.startswith(PREFIX)]
 
 
 def _sweep() -> None:
-    """Unmount what tests left behind that were killed before they could."""
+    """Unmount the disks of tests that were killed."""
     for name, folder in ours():
         if not psutil.pid_exists(int(name.removeprefix(PREFIX))):
             _run("umount", "--lazy", folder)

@@ -1,4 +1,4 @@
-"""What a reader gets of an HTML page, and what no page may do."""
+"""Parse an HTML page, and check that it is self-contained and accessible."""
 
 from html.parser import HTMLParser
 
@@ -6,7 +6,7 @@ VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """Collects what a reader gets: text by element, every tag with its attributes, and whether the tags nest."""
+    """Collects the visible text and all tags with their attributes; fails if tags are not nested."""
 
     def __init__(self, text):
         super().__init__()
@@ -37,8 +37,8 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
-def refuse_what_is_beside_it(page, text):
-    """A page needs nothing but itself, and can be heard."""
+def assert_self_contained(page, text):
+    """Check that a page loads nothing else, and that screen readers can read it."""
     assert page.all("html")[0]["lang"] == "en"
     assert not [tag for tag, _ in page.tags if tag in ("script", "link", "iframe", "object", "embed", "img")]
     for tag, attrs in page.tags:

@@ -1,4 +1,4 @@
-"""Real `dask scheduler` and `dask worker` processes, and the bytes that a run leaves."""
+"""Processes of `dask scheduler`, `dask worker` and `distkern`, and the bytes that a run stores."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 DEADLINE = 60.0
 GRAM = ("--kernel", "kendall", "--tile", "8", "--quiet")
 SURROUNDINGS = ("DASK_SCHEDULER_ADDRESS", "DISTKERN_INSECURE")
-"""Variables by which whoever runs the tests could name a cluster of his own."""
+"""Variables that name a cluster of the user who runs the tests."""
 
 
 def wait_for(condition: Callable[[], Any], what: str, *processes: subprocess.Popen) -> Any:
-    """Poll until a condition holds; a process that ended early is the reason why it never will."""
+    """Poll until a condition holds; fail if one of the processes has ended, or after `DEADLINE` seconds."""
     deadline = time.monotonic() + DEADLINE
     while not (found := condition()):
         for process in processes:
@@ -30,14 +30,14 @@ def wait_for(condition: Callable[[], Any], what: str, *processes: subprocess.Pop
 
 @contextmanager
 def started(*commands: Sequence[object], **given: Any) -> Iterator[list[subprocess.Popen]]:
-    """Run programs in the background, and end them however the block ends."""
+    """Run programs in the background, and end them with the block."""
     running: list[subprocess.Popen] = []
     try:
         for command in commands:
             running.append(subprocess.Popen(list(map(str, command)), **given))
         yield running
     finally:
-        for process in reversed(running):  # a worker whose scheduler goes first waits for it
+        for process in reversed(running):  # a worker waits for a scheduler that ends first
             process.terminate()
             try:
                 process.wait(20)
@@ -68,13 +68,13 @@ def worker_words(file: Path, host: str, folder: Path, *words: object) -> list[st
 
 
 def written(file: Path) -> bool:
-    """Say whether a scheduler has written its file to the end."""
+    """Whether the file of a scheduler is complete."""
     return file.exists() and file.read_text().rstrip().endswith("}")
 
 
 @contextmanager
 def dask_processes(folder: Path, *words: object, protocol: str = "tcp") -> Iterator[Path]:
-    """Start a scheduler and a worker as a person would, on loopback; give the file that the scheduler wrote."""
+    """Start a scheduler and a worker by command, on loopback; yield the path of the scheduler file."""
     file = folder / "scheduler.json"
     scheduler = scheduler_words(file, "127.0.0.1", protocol, *words)
     worker = worker_words(file, "127.0.0.1", folder, *words)
@@ -88,5 +88,5 @@ def tiles(store: Path) -> dict[str, bytes]:
 
 
 def surroundings(**more: str) -> dict[str, str]:
-    """Variables of a child process that name no cluster but the one given."""
+    """Variables of a child process that name no cluster but a given one."""
     return {name: value for name, value in os.environ.items() if name not in SURROUNDINGS} | more

@@ -1,4 +1,4 @@
-"""Object storage for tests: moto's server on loopback, which counts what it is asked."""
+"""Object storage for tests: moto's server on loopback, which counts requests."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from uuid import uuid4
 
 
 class Server:
-    """Serves buckets until the block ends; ``requests`` lists (method, key, whether it lists) as they come, and
-    ``sent`` counts the bytes of the answers by key.
+    """Serves buckets until the end of the block.
 
-    ``fails`` maps a method to an HTTP status that it is answered with from now on.
+    ``requests`` lists all requests as (method, key, whether it lists); ``sent`` counts the bytes of the answers by key;
+    ``fails`` maps a method to the HTTP status that it is answered with.
     """
 
     def __enter__(self) -> Server:
@@ -59,7 +59,7 @@ class Server:
         return [answer]
 
     def empty(self) -> None:
-        """Go on with a bucket that nobody has used, where nothing fails."""
+        """Make a new bucket, and let no method fail."""
         import urllib.request
 
         self.fails.clear()
@@ -70,18 +70,18 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where a store may lie."""
+        """A URL for a store."""
         return f"s3://{self.bucket}/study/k.zarr"
 
     @property
     def objects(self):
-        """What lies in the bucket, beside distkern."""
+        """The bucket, accessed without distkern."""
         from obstore.store import S3Store
 
         return S3Store(self.bucket, config=dict(self.environment))
 
     def files(self, below: str = "") -> dict[str, bytes]:
-        """Every object below a prefix."""
+        """All objects below a prefix."""
         import obstore
 
         found = obstore.list(self.objects, below or None).collect()

@@ -44,7 +44,15 @@ def run(folder, examples):
     for parent in {parent for name in examples for parent in Path(name).parents if parent.parts[:1] == ("tests",)}:
         if (ROOT / parent / "conftest.py").exists():
             shutil.copy(ROOT / parent / "conftest.py", folder / parent)
-    options = ["-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}"]
+    options = [
+        "-q",
+        "--continue-on-collection-errors",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        f"--rootdir={folder}",
+    ]
     paths = f"pythonpath={ROOT / 'tests'}"
     command = [sys.executable, "-m", "pytest", *options, "-o", paths, f"--junitxml={folder / 'result.xml'}", "tests"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)

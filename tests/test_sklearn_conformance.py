@@ -1,122 +1,118 @@
-"""Every estimator passes scikit-learn's own checks; each exception states its reason."""
+"""Every public estimator passes scikit-learn's own checks; each expected failure states its reason."""
 
+import pytest
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import distkern as dk
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.cluster import KernelKMeans
-from distkern.learners.decomposition import KernelPCA
-from distkern.learners.discriminant import KernelFisherDiscriminant
-from distkern.learners.mixture import MallowsMixture
-from distkern.learners.rank_svm import RankSVM, SGDRanker
-from distkern.learners.ranker_search import MLSRRankerCV
-from distkern.learners.ranking import LSRRanker, MLSRRanker
-from distkern.learners.ridge import KernelRidge
-from distkern.learners.standardizer import KernelStandardizer
-from distkern.learners.svm import KernelSVC
-from distkern.learners.svr import KernelSVR
+
+PUBLIC = [
+    value
+    for value in (getattr(dk, name) for name in dk.__all__)
+    if isinstance(value, type) and issubclass(value, BaseEstimator)
+]
+"""All public estimators: a new one is checked without a change of this file."""
+
+SAMPLES = Gaussian(sigma=1.0)
+
+VARIANTS = {
+    dk.KernelSVC: [{"kernel": SAMPLES, "tol": 1e-9, "multi_class": "ovr"}],
+    dk.KernelSVR: [{"kernel": SAMPLES, "tol": 1e-9}],
+    dk.KernelFisherDiscriminant: [{"kernel": SAMPLES, "solver": "direct"}],
+    dk.KernelPCA: [{"n_components": 1, "kernel": Linear(), "eigen_solver": "lanczos"}],
+    dk.KernelKMeans: [{"n_clusters": 3, "kernel": Linear(), "n_init": 2}],
+    dk.KernelRidge: [{"kernel": SAMPLES, "solver": "cg", "tol": 1e-10}],
+    dk.KernelStandardizer: [{"unit_norm": False}, {"kernel": Linear()}],
+    dk.MLSRRanker: [{"kernels": [SAMPLES, Linear()], "weights": [1.0, 2.0]}],
+    dk.MLSRRankerCV: [{"kernels": [SAMPLES, Gaussian(sigma=3.0)], "lams": [0.01, 1.0]}],
+    dk.RankSVM: [{"kernel": Linear(), "loss": "squared_hinge"}],
+}
+"""Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
+
+DEFAULTS = {
+    dk.KernelKMeans: {"n_clusters": 3},
+    dk.KernelPCA: {"n_components": 2},
+    dk.MallowsMixture: {"n_components": 2, "n_init": 2},
+}
+"""Parameters without which the default estimator is slow or a check does not apply."""
+
+
+def cases(cls):
+    first = cls(**DEFAULTS.get(cls, {}))
+    default = [{"kernel": SAMPLES}] if "kernel" in first.get_params(deep=False) else []
+    others = [cls(**params) for params in VARIANTS.get(cls, default)]
+    return others if cls is dk.MLSRRankerCV else [first, *others]  # its default searches over many kernels
+
+
+ESTIMATORS = [estimator for cls in PUBLIC for estimator in cases(cls)]
 
 NEEDS_DIAGONAL = (
-    "the check transforms other rows than the training matrix as a bare array, which does not hold k(x, x) of its "
-    "rows: unit norm and distances ask for it then, as documented"
+    "the check transforms a bare array of other rows than the training matrix, which does not contain k(x, x) of its "
+    "rows: unit norm and distances require it, as documented"
 )
-
-SOLVER_TOLERANCE = (
-    "the check wants weights and repetitions to agree to 1e-7, and the solver stops at tol=1e-3; with tol=1e-9, as in "
-    "the next estimator of the list, they do"
-)
-
 NOT_SYMMETRIC = (
-    "the check gives a precomputed kernel a matrix that is not symmetric, which is told before the one label is"
+    "the check passes a matrix that is not symmetric as a precomputed kernel, and this error comes before the one label"
 )
 NOT_A_GRAM_MATRIX = (
-    "the check cuts a kernel matrix to whole numbers or takes its mean from it, which leaves no positive semidefinite "
-    "one: that is refused"
+    "the check rounds a kernel matrix to integers or subtracts its mean; the result is not positive semidefinite, and "
+    "is refused"
 )
-NO_PAIRS = "the check gives samples as they are to an estimator that says it takes kernel values"
-
-SEEDS_BY_PLACE = (
-    "the check reorders the samples, and a random state draws other seeds from other places, as in scikit-learn's "
-    "KMeans; in the same order repeated samples and their weights agree (tests/learners/test_cluster.py)"
+NOT_KERNEL_VALUES = "the check passes samples to an estimator whose tag says that it takes kernel values"
+SEEDS_BY_POSITION = (
+    "the check reorders the samples, and a random state draws seeds by position, as in scikit-learn's KMeans; weights "
+    "and repetitions in the same order agree (tests/learners/test_kmeans.py)"
 )
+TIES = "the check passes samples with tied features, which are not total rankings and have no probability"
+NO_RANKINGS = "the check requires that blobs of points are found; rankings of two items only state which one is larger"
 
-TIES = "the check gives samples whose features are tied, which are no total rankings and have no probability"
-
-NO_RANKINGS = "the check wants blobs of points found, and a ranking of two items knows only which of them is larger"
-
-ESTIMATORS = [
-    KernelSVC(),
-    KernelSVC(kernel=Linear()),
-    KernelSVC(kernel=Gaussian(sigma=1.0), tol=1e-9),
-    KernelFisherDiscriminant(),
-    KernelFisherDiscriminant(kernel=Gaussian(sigma=1.0), solver="direct"),
-    KernelPCA(n_components=2),
-    KernelPCA(n_components=1, kernel=Linear(), eigen_solver="lanczos"),
-    KernelKMeans(3),
-    KernelKMeans(3, kernel=Linear(), n_init=2),
-    MallowsMixture(2, n_init=2),
-    KernelSVC(multi_class="ovr"),
-    KernelSVR(),
-    KernelSVR(kernel=Gaussian(sigma=1.0), tol=1e-9),
-    KernelStandardizer(),
-    KernelStandardizer(unit_norm=False),
-    KernelStandardizer(kernel=Linear()),
-    KernelRidge(),
-    KernelRidge(kernel=Gaussian(sigma=1.0), solver="cg", tol=1e-10),
-    LSRRanker(),
-    LSRRanker(kernel=Linear()),
-    MLSRRanker(),
-    MLSRRanker(kernels=[Gaussian(sigma=1.0), Linear()], weights=[1.0, 2.0]),
-    RankSVM(),
-    RankSVM(kernel=Gaussian(sigma=1.0)),
-    RankSVM(kernel=Linear(), loss="squared_hinge"),
-    SGDRanker(kernel=Gaussian(sigma=1.0)),
-    MLSRRankerCV(kernels=[Gaussian(sigma=1.0), Gaussian(sigma=3.0)], lams=[0.01, 1.0]),
+WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+OTHER_ROWS = [
+    "check_fit_idempotent",
+    "check_methods_subset_invariance",
+    "check_methods_sample_order_invariance",
+]
+TIED = [
+    "check_estimators_dtypes",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_shape",
+    "check_sample_weights_not_overwritten",
 ]
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, KernelStandardizer) and estimator.kernel == "precomputed" and estimator.unit_norm:
-        return {
-            "check_fit_idempotent": NEEDS_DIAGONAL,
-            "check_methods_subset_invariance": NEEDS_DIAGONAL,
-            "check_methods_sample_order_invariance": NEEDS_DIAGONAL,
-        }
-    if isinstance(estimator, KernelSVC) and estimator.kernel == Linear():
-        return {
-            "check_sample_weight_equivalence_on_dense_data": SOLVER_TOLERANCE,
-            "check_sample_weight_equivalence_on_sparse_data": SOLVER_TOLERANCE,
-        }
-    if isinstance(estimator, KernelFisherDiscriminant) and estimator.kernel == "precomputed":
+    """Reasons by the name of the check."""
+    precomputed = getattr(estimator, "kernel", None) == "precomputed"
+    if isinstance(estimator, dk.KernelStandardizer) and precomputed and estimator.unit_norm:
+        return dict.fromkeys(OTHER_ROWS, NEEDS_DIAGONAL)
+    if isinstance(estimator, dk.KernelFisherDiscriminant) and precomputed:
         return {"check_classifiers_one_label_sample_weights": NOT_SYMMETRIC}
-    if isinstance(estimator, (KernelRidge, LSRRanker)) and estimator.kernel == "precomputed":
-        names = ["check_estimators_dtypes"]
-        if isinstance(estimator, KernelRidge):
-            names.append("check_positive_only_tag_during_fit")
-        return dict.fromkeys(names, NOT_A_GRAM_MATRIX)
-    if isinstance(estimator, MallowsMixture):
-        return {
-            "check_estimators_dtypes": TIES,
-            "check_sample_weights_pandas_series": TIES,
-            "check_sample_weights_not_an_array": TIES,
-            "check_sample_weights_shape": TIES,
-            "check_sample_weights_not_overwritten": TIES,
-            "check_clustering": NO_RANKINGS,
-        }
-    if isinstance(estimator, KernelKMeans):
-        if estimator.kernel == Linear():
-            return {
-                "check_sample_weight_equivalence_on_dense_data": SEEDS_BY_PLACE,
-                "check_sample_weight_equivalence_on_sparse_data": SEEDS_BY_PLACE,
-            }
-        return {
-            "check_clustering": NO_PAIRS,
-            "check_fit_idempotent": NEEDS_DIAGONAL,
-            "check_methods_subset_invariance": NEEDS_DIAGONAL,
-            "check_methods_sample_order_invariance": NEEDS_DIAGONAL,
-        }
+    if isinstance(estimator, dk.KernelRidge) and precomputed:
+        return dict.fromkeys(["check_estimators_dtypes", "check_positive_only_tag_during_fit"], NOT_A_GRAM_MATRIX)
+    if isinstance(estimator, dk.LSRRanker) and precomputed:
+        return {"check_estimators_dtypes": NOT_A_GRAM_MATRIX}
+    if isinstance(estimator, dk.MallowsMixture):
+        return dict.fromkeys(TIED, TIES) | {"check_clustering": NO_RANKINGS}
+    if isinstance(estimator, dk.KernelKMeans) and precomputed:
+        return dict.fromkeys(OTHER_ROWS, NEEDS_DIAGONAL) | {"check_clustering": NOT_KERNEL_VALUES}
+    if isinstance(estimator, dk.KernelKMeans):
+        return dict.fromkeys(WEIGHTS, SEEDS_BY_POSITION)
     return {}
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
+def test_every_public_estimator_can_be_saved(cls):
+    from distkern.learners.persist import estimators
+
+    assert estimators()[cls.__name__] is cls
+
+
+def test_all_estimators_are_found():
+    assert len(PUBLIC) >= 13
+    assert {type(estimator) for estimator in ESTIMATORS} == set(PUBLIC)

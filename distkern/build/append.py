@@ -16,8 +16,9 @@ from distkern.build.schedule import fill
 from distkern.build.validate import distinct, validated_digests
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
 from distkern.core.sentences import Argument, Call, OptionalPart, SameCall
-from distkern.core.typing import Array, Executor, Indices
+from distkern.core.typing import Array, Indices
 from distkern.core.units import parse_bytes, readable_bytes
+from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor

@@ -15,8 +15,8 @@ from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Listener, Progress
 from distkern.core.sentences import Argument, Call
-from distkern.core.typing import Executor
 from distkern.core.units import parse_bytes
+from distkern.engine.base import Executor
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
@@ -160,8 +160,8 @@ def compute_gram(
 
 def await_workers(pool: Executor, listener: Listener) -> None:
     """Wait for the first worker of a cluster, and report it: the memory of workers decides the plan."""
-    for waiting in getattr(pool, "await_workers", tuple)():
-        listener(Progress("plan", 0, 1, waiting.words))
+    for waiting in pool.await_workers():
+        listener(Progress("plan", 0, 1, waiting.reason))
 
 
 def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> GramStore:

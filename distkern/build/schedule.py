@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from distkern.build.plan import bytes_of_preparing
 from distkern.build.tasks import PrepareTask, TileTask, compute_tile, prepare_block
 from distkern.core.events import Listener
-from distkern.core.typing import Array, Executor
+from distkern.core.typing import Array
+from distkern.engine.base import Executor
 from distkern.engine.executors import Threads, usable_cores
 from distkern.engine.memory import free_within
 from distkern.engine.run import run

@@ -29,8 +29,8 @@ Examples:
   distkern append new-patients.csv cohort.zarr --samples columns
   distkern append batch2.h5ad cohort.zarr --workers 4
 
-STORE must be complete. Its bytes end up the same as if all samples had been computed at once. After an interruption
-run the same command again."""
+STORE must be complete. The result has the same bytes as if all samples had been computed at once. After an
+interruption run the same command again."""
 
 
 @click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")

@@ -16,6 +16,9 @@ from distkern.core.files import write_text
 
 CERTIFICATES = Path("distkern-certificates")
 
+_PASSES_OPTIONS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""Settings of commands whose last arguments are another command with its options."""
+
 EPILOG = """\b
 Examples:
   distkern deploy local --workers 4
@@ -33,7 +36,7 @@ def deploy() -> None:
     """Start a Dask cluster, or print the files that run one on SLURM or Kubernetes."""
 
 
-@deploy.command()
+@deploy.command(short_help="Create the TLS certificates of a cluster.")
 @click.argument("folder", type=LocalPath(), metavar="DIR")
 @click.option("--days", type=click.IntRange(1), default=365, help="Days for which they are valid.")
 def certificates(folder: Path, days: int) -> None:
@@ -46,7 +49,7 @@ def certificates(folder: Path, days: int) -> None:
     click.echo(shlex.join(write_certificates(folder, days).options()))
 
 
-@deploy.command()
+@deploy.command(short_help="Run a cluster on this machine.")
 @click.option(
     "--workers",
     type=click.IntRange(1),
@@ -146,7 +149,7 @@ def _print_or_write(text: str, out: Path | None) -> None:
         write_text(out, text, overwrite=False)
 
 
-@deploy.command()
+@deploy.command(short_help="Print a program or job script for SLURM.")
 @click.option("--partition", metavar="NAME", help="Partition of the jobs. Default: that of SLURM.")
 @click.option("--account", metavar="NAME", help="Account of the jobs. Default: that of SLURM.")
 @click.option("--walltime", default="24:00:00", help="Wall time of a job.")
@@ -162,7 +165,7 @@ def slurm(out: Path | None, **given: Any) -> None:
     _print_or_write(recipes.slurm(**given), out)
 
 
-@deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@deploy.command(context_settings=_PASSES_OPTIONS_ON, short_help="Run a command on the tasks of one srun.")
 @click.argument("folder", type=LocalPath(), metavar="DIR")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
@@ -184,7 +187,7 @@ def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None
         )
 
 
-@deploy.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@deploy.command(context_settings=_PASSES_OPTIONS_ON, short_help="Print manifests for Kubernetes.")
 @click.option("--name", default="distkern", help="Name of the created resources.")
 @click.option("--image", default="distkern:latest", help="Image built from deploy/Dockerfile.")
 @click.option("--workers", type=click.IntRange(1), default=4, help="Number of workers of one thread each.")

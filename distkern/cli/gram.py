@@ -58,7 +58,7 @@ gram_options = options(
         "--dtype",
         type=click.Choice(["float64", "float32"]),
         default="float64",
-        help="Type of the stored values. Kernels on orderings store counts, which are integers whatever it is.",
+        help="Type of the stored values. Kernels on orderings store integer counts in either case.",
     ),
     click.option(
         "--missing",
@@ -231,8 +231,8 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
         ("on disk", readable_bytes(plan.bytes_stored)),
         (
             "memory",
-            f"{readable_bytes(plan.bytes_per_task)} a task, {plan.workers:,} side by side; "
-            f"{readable_bytes(plan.bytes_per_worker)} a worker of one thread",
+            f"{readable_bytes(plan.bytes_per_task)} per task, {plan.workers:,} tasks at a time; "
+            f"{readable_bytes(plan.bytes_per_worker)} per worker of one thread",
         ),
         ("work", f"about {readable_seconds(plan.seconds * left)} of one core"),
         ("time", f"about {readable_seconds(plan.elapsed * left)}: {plan.worker_hours * left:.3g} worker-hours"),

@@ -55,7 +55,7 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
         ("written by", f"distkern {found['version']}, store format {found['format']}"),
     ]
     if found.get("landmarks"):
-        at = f"{landmark_words(found['landmarks'])}; the {rows:,} × {len(gram.landmarks):,} part at them is stored"
+        at = f"{landmark_words(found['landmarks'])}; only their columns are stored, {rows:,} × {len(gram.landmarks):,}"
         table.insert(3, ("landmarks", at))
     for number, run in enumerate(found["runs"], start=1):
         done = f"{run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}"

@@ -22,9 +22,9 @@ Examples:
   distkern status cohort.zarr --watch
   distkern status cohort.zarr --json | jq .seconds_left
 
-A run writes its status into the store every few seconds. After a minute without one it is silent: it was killed, or it
-can no longer reach the store. The same `distkern gram` or `distkern append` then continues from the finished tiles.
-Failed tiles are named here, and later in `distkern info`."""
+A run writes its status into the store every few seconds. If it has written none for a minute, it is shown as silent: it
+was killed, or it can no longer reach the store. The same `distkern gram` or `distkern append` then continues from the
+finished tiles. Failed tiles are named here, and later in `distkern info`."""
 
 
 @click.command(epilog=EPILOG, short_help="Show the progress of a run.")

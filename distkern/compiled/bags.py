@@ -1,7 +1,7 @@
-"""Moments of weighted sets of points, determinants of pairs of covariances, and entropies of mixtures of two.
+"""Kernels between bags: moments of weighted points, determinants of mixed covariances, and entropies of mixtures.
 
-Loops update whole rows of a matrix, which the compiler turns into vector instructions without changing the order of any
-sum: the value of a pair depends on the two sets alone, not on the block that they lie in.
+Loops update whole rows of a matrix, so that the compiler vectorises them without changing the order of any sum. The
+value of a pair of bags therefore does not depend on the block that contains it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from distkern.core.jit import compiled
 
 @compiled
 def moments(weights, points):  # type: ignore[no-untyped-def]
-    """Means (k, d) and covariances (k, d, d) of points (k, L, d) under weights (k, L), which are brought to sum 1."""
+    """Means (k, d) and covariances (k, d, d) of points (k, L, d) with weights (k, L), normalised to sum 1."""
     k, length, d = points.shape
     means, covariances = np.zeros((k, d)), np.zeros((k, d, d))
     centred = np.empty(d)
     for bag in range(k):
         total = 0.0
-        for place in range(length):
-            total += weights[bag, place]
-        for place in range(length):
-            share = weights[bag, place] / total
+        for point in range(length):
+            total += weights[bag, point]
+        for point in range(length):
+            share = weights[bag, point] / total
             if share > 0:
                 for axis in range(d):
-                    means[bag, axis] += share * points[bag, place, axis]
-        for place in range(length):
-            share = weights[bag, place] / total
+                    means[bag, axis] += share * points[bag, point, axis]
+        for point in range(length):
+            share = weights[bag, point] / total
             if share > 0:
                 for axis in range(d):
-                    centred[axis] = points[bag, place, axis] - means[bag, axis]
+                    centred[axis] = points[bag, point, axis] - means[bag, axis]
                 for row in range(d):
                     scaled = share * centred[row]
                     for col in range(d):
@@ -40,9 +40,10 @@ def moments(weights, points):  # type: ignore[no-untyped-def]
 
 @compiled
 def factor(matrix):  # type: ignore[no-untyped-def]
-    """Turn the upper half of a symmetric matrix into U with UᵀU = matrix, in place: log det, or NaN if not positive.
+    """Cholesky factor U of a symmetric matrix, UᵀU = matrix, in place in the upper triangle.
 
-    Four rows of U at a time are taken off those below, so that each of these is read and written a fourth as often.
+    Returns the log determinant, or NaN if the matrix is not positive definite. Rows are updated by four rows of U at a
+    time, which reduces memory traffic.
     """
     d = len(matrix)
     logdet = 0.0
@@ -75,7 +76,7 @@ def factor(matrix):  # type: ignore[no-untyped-def]
 
 @compiled
 def inverse_form(upper, vector):  # type: ignore[no-untyped-def]
-    """xᵀ (UᵀU)⁻¹ x for U in the upper half, or NaN where `factor` found none; the vector x is overwritten."""
+    """xᵀ (UᵀU)⁻¹ x for U in the upper triangle, or NaN if `factor` failed; the vector x is overwritten by U⁻ᵀ x."""
     total = 0.0
     for k in range(len(vector)):
         if not upper[k, k] > 0:
@@ -89,7 +90,7 @@ def inverse_form(upper, vector):  # type: ignore[no-untyped-def]
 
 @compiled
 def log_determinants(matrices):  # type: ignore[no-untyped-def]
-    """Log det of each symmetric matrix (k, d, d); NaN where one is not positive definite."""
+    """Log determinant of each symmetric matrix (k, d, d); NaN for a matrix that is not positive definite."""
     out = np.empty(len(matrices))
     for k in range(len(matrices)):
         out[k] = factor(matrices[k].copy())
@@ -98,7 +99,7 @@ def log_determinants(matrices):  # type: ignore[no-untyped-def]
 
 @compiled
 def mixed_pairs(means_a, covariances_a, means_b, covariances_b, same):  # type: ignore[no-untyped-def]
-    """Log det S and δᵀ S⁻¹ δ of each pair, with S = (Σ + Σ')/2 and δ = μ − μ'; mirrored where both are the ``same``."""
+    """Log det S and δᵀ S⁻¹ δ of each pair, S = (Σ + Σ')/2 and δ = μ − μ'; mirrored if both blocks are the ``same``."""
     a, b, d = len(means_a), len(means_b), means_a.shape[1]
     logdets, forms = np.empty((a, b)), np.empty((a, b))
     mixed, difference = np.empty((d, d)), np.empty(d)
@@ -117,16 +118,16 @@ def mixed_pairs(means_a, covariances_a, means_b, covariances_b, same):  # type: 
 
 @compiled
 def whiten_rows(upper, rows):  # type: ignore[no-untyped-def]
-    """Turn each row x into U⁻ᵀx, in place, for U in the upper half."""
+    """Replace each row x by U⁻ᵀ x, for U in the upper triangle."""
     for row in rows:
         inverse_form(upper, row)
 
 
 @compiled
 def sums_of_rows(factors, table, rows):  # type: ignore[no-untyped-def]
-    """Σ_l factors[a, l] · table[rows[l]] for each a: (q, L) factors of some rows of a table of G columns, to (q, G).
+    """Σ_l factors[a, l] · table[rows[l]] for each a, (q, G), with factors (q, L) and a table of G columns.
 
-    Each entry is summed in the order of l, whatever the columns beside it.
+    Each entry is summed in the order of l, independently of other columns.
     """
     q, length = factors.shape
     out = np.zeros((q, table.shape[1]))
@@ -152,10 +153,10 @@ def sums_of_rows(factors, table, rows):  # type: ignore[no-untyped-def]
 
 @compiled
 def complement_pairs(own, taken, vectors, ends):  # type: ignore[no-untyped-def]
-    """Log det S and vᵀ S⁻¹ v of each, with S = own − taken, (k, L, L), and v the vectors (k, L).
+    """Log det S and vᵀ S⁻¹ v for each S = own − taken, (k, L, L), and each row v of ``vectors`` (k, L).
 
-    Where ``ends`` (k, L) is 0 to the end, S goes on as the identity and v as 0, which is left out. ``taken`` and the
-    vectors are overwritten.
+    Trailing positions with ``ends`` (k, L) equal to 0 are padding, where S is the identity and v is 0; they are
+    skipped. ``taken`` and ``vectors`` are overwritten.
     """
     k, length = vectors.shape
     logdets, forms = np.empty(k), np.empty(k)
@@ -174,11 +175,23 @@ def complement_pairs(own, taken, vectors, ends):  # type: ignore[no-untyped-def]
 
 @compiled
 def component_pairs(crossed, values_a, values_b, square, own_a, own_b, eta):  # type: ignore[no-untyped-def]
-    """Log det N and Q of one set with each of several, in the span of both sets of r components.
+    """Log det N and Q of one bag with each of k bags, in the span of the principal components of both.
 
-    ``crossed`` (k, r + 1, r' + 1) holds inner products of the components, each scaled by the root of its eigenvalue,
-    and in the last place of the mean; ``own_a`` (r,) and ``own_b`` (k, r') those of a set's components with its own
-    mean; ``square`` (k,) ‖δ‖². N = I + Λ^½ UᵀU Λ^½ / 2η and Q = ‖δ‖²/η − gᵀ N⁻¹ g / 2η² with g = Λ^½ Uᵀ δ.
+    N = I + Λ^½ UᵀU Λ^½ / 2η and Q = ‖δ‖²/η − gᵀ N⁻¹ g / 2η², with g = Λ^½ Uᵀ δ.
+
+    Parameters
+    ----------
+    crossed
+        Inner products between the components of both bags, each scaled by the root of its eigenvalue, (k, r + 1, r' +
+        1); the last row and column belong to the means.
+    values_a, values_b
+        Eigenvalues, (r,) and (k, r').
+    square
+        ‖δ‖², (k,).
+    own_a, own_b
+        Inner products of the components of a bag with its own mean, (r,) and (k, r').
+    eta
+        η..
     """
     k, r, s = len(crossed), len(values_a), values_b.shape[1]
     logdets, forms = np.empty(k), np.empty(k)
@@ -203,7 +216,7 @@ def component_pairs(crossed, values_a, values_b, square, own_a, own_b, eta):  # 
 
 @compiled
 def _compare(x, y):  # type: ignore[no-untyped-def]
-    """−1, 0 or 1: the order of two points, coordinate by coordinate."""
+    """Lexicographic order of two points: −1, 0 or 1."""
     for axis in range(len(x)):
         if x[axis] < y[axis]:
             return -1
@@ -214,10 +227,10 @@ def _compare(x, y):  # type: ignore[no-untyped-def]
 
 @compiled
 def atom_pairs(shares_a, points_a, counts_a, shares_b, points_b, counts_b, same):  # type: ignore[no-untyped-def]
-    """J of each pair of distributions on atoms: log 2 and a term for each atom that both have.
+    """Jensen-Shannon divergence J of each pair of discrete distributions.
 
-    With φ(t) = −t log t, J = Σ φ((p + q)/2) − (φ(p) + φ(q))/2 over all atoms; one that only p has adds p/2 · log 2.
-    Atoms (L, d) are sorted and distinct; the first ``counts`` of them count.
+    J = Σ φ((p + q)/2) − (φ(p) + φ(q))/2 over all atoms, with φ(t) = −t log t. An atom of p alone adds p/2 · log 2, so J
+    is log 2 plus a term for each common atom. Atoms (L, d) are sorted and distinct; the first ``counts`` are used.
     """
     a, b = len(shares_a), len(shares_b)
     out = np.empty((a, b))
@@ -242,9 +255,10 @@ def atom_pairs(shares_a, points_a, counts_a, shares_b, points_b, counts_b, same)
 
 @compiled
 def density_pairs(densities_a, entropies_a, densities_b, entropies_b, same):  # type: ignore[no-untyped-def]
-    """J of each pair from densities at common draws, (a, S) and (b, S), each scaled by the draw's own weight.
+    """Jensen-Shannon divergence J of each pair from densities at common draws, (a, S) and (b, S).
 
-    J is the mean over the draws of φ((f + g)/2) − (φ(f) + φ(g))/2, with φ(t) = −t log t, and 0 at least draw by draw.
+    J is the mean over the draws of φ((f + g)/2) − (φ(f) + φ(g))/2, with φ(t) = −t log t; each term is at least 0. The
+    densities are scaled by the weights of the draws.
     """
     a, b, draws = len(densities_a), len(densities_b), densities_a.shape[1]
     out = np.empty((a, b))

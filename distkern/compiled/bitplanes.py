@@ -1,12 +1,12 @@
-"""Concordance of many pairs of samples by bit planes: one bit a pair of features, compared 64 at a time.
+"""Concordance by bit planes: one bit for each pair of features, 64 pairs in one operation.
 
-A sample's plane holds, for every pair of features, whether the first lies above the second. Two samples disagree on the
-pairs whose bits differ, so their discordant pairs are counted by exclusive-or and popcount, like a matrix product
-over bits. With ties a second plane tells which pairs the sample does not tie. All n²/2 bits of a cohort are never
-held: planes are made for some pairs of features, multiplied, and made anew for the next ones.
+The bit plane of a sample states for each pair of features whether the first value is larger than the second. Two
+samples are discordant on the pairs whose bits differ, so discordant pairs are counted by exclusive-or and popcount,
+like a matrix product over bits. With ties, a second plane marks the untied pairs of a sample. The planes are computed
+in parts, some pairs of features at a time, so that the n²/2 bits of all samples are never in memory.
 
-The pairs are those of features k and k + d (modulo n) for d = 1 … n/2, so that the bits of one d are comparisons of a
-sample with itself moved by d places, 64 contiguous values at a time.
+The pairs are the features k and k + d (modulo n) for d = 1 … n/2. The bits of one d compare a sample with itself
+shifted by d positions, 64 contiguous values at a time.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 WORDS = 256
-"""Words of a plane made at a time, for every sample: 2 KiB, so that a block of samples stays in the nearest cache."""
+"""Words of a plane computed at a time for each sample (2 KiB), so that a block of samples fits in the L1 cache."""
 
 BLOCK = 64
-"""Samples on a side of a block whose planes are multiplied while they are in the cache."""
+"""Rows and columns of a block of samples whose planes are multiplied while they are in the cache."""
 
 ROWS = 4
-"""Samples of A that are compared with a word of B while it is in a register."""
+"""Samples of A that are compared with each word of B in a register."""
 
 PADDING = 128
-"""Values behind the doubled codes that a comparison of 64 may read; their bits are masked."""
+"""Padding after the doubled codes, which a comparison of 64 values may read; these bits are masked."""
 
 
 def concordance(codes_a: Array, codes_b: Array, ties: bool, symmetric: bool) -> tuple[Array, Array]:
-    """Discordant pairs, and pairs tied in neither sample, of every sample of A with every one of B.
+    """Numbers of discordant pairs, and of pairs tied in neither sample, for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     codes_a, codes_b
         Dense ranks as uint16, (a, n) and (b, n).
     ties
-        Whether some sample may hold ties.
+        Whether samples may have ties.
     symmetric
-        Whether A and B are the same samples; then only i ≤ j is filled.
+        Whether A and B are the same block; then only i ≤ j is filled.
 
     Returns
     -------
-    int64 (a, b) twice; without ties the second one is left at 0.
+    tuple
+        Two arrays int64 (a, b); without ties the second one is 0.
     """
     a, n = codes_a.shape
     b = len(codes_b)
@@ -74,7 +75,7 @@ def concordance(codes_a: Array, codes_b: Array, ties: bool, symmetric: bool) -> 
 
 
 def _doubled(codes: Array, rows: int) -> Array:
-    """Each sample's codes twice in a row, so that moving it by d places is a matter of where reading starts."""
+    """Codes of each sample repeated twice, so that a shift by d positions is an offset in memory."""
     m, n = codes.shape
     out = np.zeros((rows, 2 * n + PADDING), dtype=np.uint16)
     out[:m, :n] = codes
@@ -84,13 +85,13 @@ def _doubled(codes: Array, rows: int) -> Array:
 
 @compiled
 def _fill(doubled, n, first, last, ties, above, apart):  # type: ignore[no-untyped-def]
-    """Make the planes of the distances d from ``first`` up to ``last``."""
+    """Compute the planes of the shifts d from ``first`` to ``last`` − 1."""
     words = (n + 63) // 64
     for sample in range(doubled.shape[0]):
         codes = doubled[sample]
         place = 0
         for d in range(first, last):
-            bits = n // 2 if 2 * d == n else n  # at half the length every pair would come twice
+            bits = n // 2 if 2 * d == n else n  # for d = n/2 every pair would occur twice
             for word in range(words):
                 start = 64 * word
                 mask = _low_bits(bits - start)
@@ -109,7 +110,7 @@ def _low_bits(count):  # type: ignore[no-untyped-def]
 
 @compiled
 def _multiply(above_a, above_b, words, symmetric, discordant):  # type: ignore[no-untyped-def]
-    """Add the discordant pairs among the pairs of features in the planes, four samples of A at a time."""
+    """Add the numbers of discordant pairs of features in the planes, for four samples of A at a time."""
     a, b = discordant.shape  # A is padded to whole groups of rows, and so is B where it is the same
     for top in range(0, a, BLOCK):
         for left in range(top if symmetric else 0, b, BLOCK):
@@ -132,7 +133,7 @@ def _multiply(above_a, above_b, words, symmetric, discordant):  # type: ignore[n
 
 @compiled
 def _multiply_tied(above_a, apart_a, above_b, apart_b, words, symmetric, discordant, untied):  # type: ignore[no-untyped-def]
-    """The same where samples hold ties: count only the pairs that neither sample ties, and count those too."""
+    """Add the numbers of discordant pairs and of pairs tied in neither sample, for samples with ties."""
     a, b = discordant.shape  # A is padded to whole groups of rows, and so is B where it is the same
     for top in range(0, a, BLOCK):
         for left in range(top if symmetric else 0, b, BLOCK):

@@ -1,7 +1,7 @@
-"""Concordance of two blocks of ranked samples, by whichever way of counting is the fastest for them.
+"""Concordance of two blocks of ranked samples, by the fastest of four algorithms.
 
 ==============  ========================================  ===================
-way             work a pair of samples                    used for
+algorithm       work for a pair of samples                used for
 ==============  ========================================  ===================
 ``bitplanes``   n²/2 bits, 64 to 512 an instruction       few features
 ``levels``      n + d_x d_y, d distinct values a sample   few distinct values
@@ -9,7 +9,7 @@ way             work a pair of samples                    used for
 ``inversions``  n log n, merge sort                       n above 65,535
 ==============  ========================================  ===================
 
-All count in integers and give the same numbers.
+All algorithms count in integers and give the same numbers.
 """
 
 from __future__ import annotations
@@ -18,35 +18,36 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from distkern.compiled import bitplanes, blocks, inversions, levels
+from distkern.compiled import bitplanes, block_inversions, inversions, levels
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 BLOCK = 64
-"""Rows and columns that are mirrored at a time."""
+"""Rows and columns of a block that is mirrored at a time."""
 
-# Nanoseconds, measured side by side by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose
-# the way and nothing else.
-BIT = 1.8e-3  # a pair of features in a plane; twice that with ties
-ITEM = 3.3  # a feature counted by blocks; twice that with ties
-MEETING = 0.6  # a feature entered into a table of meeting values
-CELL = 1.2  # a cell of such a table summed up
-MERGED = 50.0  # a feature sorted by merging
+# Nanoseconds, measured by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose the algorithm;
+# results do not depend on them.
+BIT = 1.8e-3  # a pair of features in a bit plane; twice that with ties
+ITEM = 3.3  # a feature counted in blocks; twice that with ties
+ENTRY = 0.6  # a feature counted in a contingency table
+CELL = 1.2  # a cell of a contingency table
+MERGED = 50.0  # a feature in a merge sort
 
 
 def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool) -> tuple[Array, Array]:
-    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+    """S = n_c − n_d and the number of pairs tied in both, for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     A, B
-        What `inversions.rank` gives of each block: ``order``, ``codes``, ``tied`` (samples, n), ``untied`` (samples,).
+        Output of `inversions.rank` for each block: ``order``, ``codes``, ``tied`` (samples, n), ``untied`` (samples,).
     symmetric
-        Whether A and B are the same samples.
+        Whether A and B are the same block.
 
     Returns
     -------
-    int64 (a, b) twice, exact.
+    tuple
+        Two arrays int64 (a, b), exact.
 
     Examples
     --------
@@ -59,18 +60,18 @@ def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool)
     n = A["order"].shape[1]
     pairs = n * (n - 1) // 2
     ties = bool((A["untied"] < pairs).any() or (B["untied"] < pairs).any())
-    way = fastest(n, int(A["codes"].max()) + 1, int(B["codes"].max()) + 1, ties)
-    if way == "bitplanes":
+    algorithm = fastest(n, int(A["codes"].max()) + 1, int(B["codes"].max()) + 1, ties)
+    if algorithm == "bitplanes":
         discordant, untied = bitplanes.concordance(A["codes"], B["codes"], ties, symmetric)
         if ties:
             counts = untied - 2 * discordant
             joint = pairs - np.add.outer(A["untied"], B["untied"]) + untied
         else:
             counts, joint = pairs - 2 * discordant, np.zeros_like(discordant)
-    elif way == "levels":
+    elif algorithm == "levels":
         counts, joint = levels.concordance(A["codes"], B["codes"], symmetric)
     else:
-        count = blocks.concordance if way == "blocks" else inversions.concordance
+        count = block_inversions.concordance if algorithm == "blocks" else inversions.concordance
         names = ("order", "codes", "tied", "untied")
         counts, joint = count(tuple(A[name] for name in names), tuple(B[name] for name in names), symmetric)
     if symmetric:
@@ -81,7 +82,7 @@ def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool)
 
 @compiled
 def mirror(values):  # type: ignore[no-untyped-def]
-    """Copy what lies above the diagonal of a square matrix below it, by blocks that stay in the cache."""
+    """Copy the upper triangle of a square matrix to the lower one, in blocks that fit in the cache."""
     side = values.shape[0]
     for top in range(0, side, BLOCK):
         for left in range(0, top + 1, BLOCK):
@@ -91,32 +92,32 @@ def mirror(values):  # type: ignore[no-untyped-def]
 
 
 def bytes_needed(a: int, b: int, n: int) -> int:
-    """Most bytes that counting a × b pairs of samples of n features takes, by any of the ways.
+    """Maximum bytes for a × b pairs of samples with n features, by any algorithm that may be chosen.
 
     Examples
     --------
     >>> bytes_needed(100, 100, 1000) < 2 * bytes_needed(100, 100, 500)
     True
     """
-    ways = {fastest(n, n, n, ties) for ties in (False, True)}
+    algorithms = {fastest(n, n, n, ties) for ties in (False, True)}
     planes = (a + b + 8) * (16 * max(bitplanes.WORDS, -(-n // 64)) + 4 * n + 2 * bitplanes.PADDING)
-    laid_out = 2 * blocks.SAMPLES * 2 * 2 * (2 * n + blocks.RUN)
-    table = 32 * 4 * n  # cells of the tables of meeting values, where these are the fastest
-    taken = {"bitplanes": planes, "blocks": laid_out}
-    return 32 * a * b + max(table, *(taken.get(way, 0) for way in ways))
+    walks = 2 * block_inversions.SAMPLES * 2 * 2 * (2 * n + block_inversions.RUN)
+    table = 32 * 4 * n  # cells of the contingency tables, where "levels" is the fastest
+    scratch = {"bitplanes": planes, "blocks": walks}
+    return 32 * a * b + max(table, *(scratch.get(algorithm, 0) for algorithm in algorithms))
 
 
 def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:
-    """Choose the way of counting for samples of n features with at most so many distinct values.
+    """Fastest algorithm for samples with n features and at most ``levels_a`` and ``levels_b`` distinct values.
 
     Examples
     --------
     >>> fastest(100, 100, 100, False), fastest(20_000, 20, 20, True), fastest(20_000, 20_000, 20_000, False)
     ('bitplanes', 'levels', 'blocks')
     """
-    ways = 2 if ties else 1
-    costs = {"levels": MEETING * n + CELL * levels_a * levels_b, "inversions": MERGED * n}
-    if n <= blocks.LIMIT:
-        whole_runs = -(-n // blocks.RUN) * blocks.RUN
-        costs |= {"bitplanes": BIT * ways * n * (n - 1) / 2, "blocks": ITEM * ways * whole_runs}
-    return min(costs, key=lambda way: costs[way])
+    passes = 2 if ties else 1
+    costs = {"levels": ENTRY * n + CELL * levels_a * levels_b, "inversions": MERGED * n}
+    if n <= block_inversions.LIMIT:
+        whole_runs = -(-n // block_inversions.RUN) * block_inversions.RUN
+        costs |= {"bitplanes": BIT * passes * n * (n - 1) / 2, "blocks": ITEM * passes * whole_runs}
+    return min(costs, key=lambda algorithm: costs[algorithm])

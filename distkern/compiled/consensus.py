@@ -1,4 +1,4 @@
-"""Rankings that agree best with many others, from the voters that prefer each item to each other one."""
+"""Consensus rankings, from the weights of the pairwise preferences of the voters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import numpy as np
 from distkern.core.jit import compiled
 
 EXACT_ITEMS = 20
-"""Most items that `kemeny_order` takes: it fills a table of 2ⁿ sets, and looks n² times at each."""
+"""Maximum number of items for `kemeny_order`, which takes O(2ⁿ n²) and a table of 2ⁿ sets."""
 
 
 @compiled
 def preferences(scores, weights):  # type: ignore[no-untyped-def]
-    """Σ_i w_ic 1[s_ia > s_ib], (c, a, b): weight of the samples that prefer item a to item b, for each set of weights.
+    """Σ_i w_ic 1[s_ia > s_ib], (c, a, b): weight of the samples that prefer a to b, for each set c of weights.
 
-    ``scores`` (m, n) holds −infinity for items that come last and NaN for those whose place is unknown; ``weights`` is
-    (m, c).
+    ``scores`` (m, n) are −infinity for items ranked last and NaN for items of unknown rank; ``weights`` are (m, c).
     """
     m, n = scores.shape
     sets = weights.shape[1]
@@ -31,10 +30,10 @@ def preferences(scores, weights):  # type: ignore[no-untyped-def]
 
 @compiled
 def kemeny_order(preferred):  # type: ignore[no-untyped-def]
-    """Order of the items, best first, that the least weight of preferences contradicts; the first one among equals.
+    """Kemeny's order of the items, best first: it contradicts the least weight of preferences; ties go to the first.
 
-    Held and Karp's dynamic programme: what is left of the cost once a set of items is placed does not depend on their
-    order. ``preferred`` (n, n) is what `preferences` counts, with n ≤ EXACT_ITEMS.
+    Dynamic programme of Held and Karp: the remaining cost after a set of items is placed does not depend on their
+    order. ``preferred`` (n, n) is an output of `preferences`, with n ≤ EXACT_ITEMS.
     """
     n = preferred.shape[0]
     full = (1 << n) - 1
@@ -62,7 +61,7 @@ def kemeny_order(preferred):  # type: ignore[no-untyped-def]
 
 @compiled
 def improve_order(order, preferred):  # type: ignore[no-untyped-def]
-    """Move single items to where the least weight contradicts them, in place, until no move of one helps."""
+    """Local search: move single items in place until no move reduces the contradicted weight."""
     n = order.shape[0]
     moved = True
     while moved:
@@ -71,13 +70,13 @@ def improve_order(order, preferred):  # type: ignore[no-untyped-def]
             item = order[start]
             best, target = 0.0, start
             change = 0.0
-            for place in range(start - 1, -1, -1):  # in front of the item there
+            for place in range(start - 1, -1, -1):  # before the item at this position
                 other = order[place]
                 change += preferred[other, item] - preferred[item, other]
                 if change < best - 1e-12 * (preferred[other, item] + preferred[item, other]):
                     best, target = change, place
             change = 0.0
-            for place in range(start + 1, n):  # behind it
+            for place in range(start + 1, n):  # after it
                 other = order[place]
                 change += preferred[item, other] - preferred[other, item]
                 if change < best - 1e-12 * (preferred[other, item] + preferred[item, other]):
@@ -92,7 +91,7 @@ def improve_order(order, preferred):  # type: ignore[no-untyped-def]
 
 @compiled
 def contradicted(order, preferred):  # type: ignore[no-untyped-def]
-    """Weight of the preferences that an order contradicts: the summed numbers of discordant pairs."""
+    """Weight of the preferences that an order contradicts, which is the total number of discordant pairs."""
     total = 0.0
     for place in range(order.shape[0]):
         for before in range(place):

@@ -1,4 +1,4 @@
-"""Distances in feature space from kernel values, and the nearest samples of each while tiles of them go by."""
+"""Distances in feature space from kernel values, and lists of nearest samples that are updated tile by tile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from distkern.core.jit import compiled
 
 @compiled
 def squares(values, row_diag, col_diag, rows, cols, out):  # type: ignore[no-untyped-def]
-    """Squared distances (a, b) into ``out``, from kernel values and k(x, x) of both sides; return the least one.
+    """Fill squared distances (a, b), from kernel values and k(x, x) of rows and columns; return the least one.
 
-    It is 0 where the positions ``rows`` (a,) and ``cols`` (b,) are the same, and where it is less by rounding, or
-    otherwise: that is the caller's to judge from what is returned, which is NaN where one is no finite number.
+    Distances are set to 0 if the positions ``rows`` (a,) and ``cols`` (b,) are equal, or if they are negative. The
+    value returned is the least one before this, so that the caller can judge whether it is caused by rounding; NaN if a
+    distance is not finite.
     """
     least, proof = 0.0, 0.0
     for i in range(values.shape[0]):
@@ -28,7 +29,7 @@ def squares(values, row_diag, col_diag, rows, cols, out):  # type: ignore[no-unt
 
 @compiled
 def insert(distance, index, distances, indices):  # type: ignore[no-untyped-def]
-    """Put a sample into the list of the nearest ones of another, (k,), if it is one; by distance, then by position."""
+    """Insert a sample into the list of nearest samples of another, (k,), sorted by distance, then position."""
     place = indices.shape[0] - 1
     last = distances[place]
     if not (distance < last or (distance == last and index < indices[place])):
@@ -45,22 +46,22 @@ def insert(distance, index, distances, indices):  # type: ignore[no-untyped-def]
 
 @compiled
 def keep_nearest(tile, positions, distances, indices):  # type: ignore[no-untyped-def]
-    """Merge distances (a, b) to samples at ``positions`` (b,) into the lists of a samples, (a, k), in place.
+    """Merge distances (a, b) to samples at ``positions`` (b,) into the lists of the row samples, (a, k), in place.
 
-    The lists go by distance and then by position, so that equal ones do not depend on the order of the tiles; they
-    begin with infinity.
+    The lists are sorted by distance, then position, so that ties do not depend on the order of the tiles. Empty entries
+    have infinite distance.
     """
     k = indices.shape[1]
     for i in range(tile.shape[0]):
         own_distances, own_indices = distances[i], indices[i]
         for j in range(tile.shape[1]):
-            if tile[i, j] <= own_distances[k - 1]:  # seldom
+            if tile[i, j] <= own_distances[k - 1]:  # rarely true
                 insert(tile[i, j], positions[j], own_distances, own_indices)
 
 
 @compiled
 def merge_nearest(distances, indices, more_distances, more_indices):  # type: ignore[no-untyped-def]
-    """Merge lists of the nearest samples, (a, k), into others of the same samples, in place."""
+    """Merge lists of nearest samples, (a, k), into other lists of the same samples, in place."""
     for i in range(distances.shape[0]):
         for j in range(more_distances.shape[1]):
             if more_distances[i, j] < np.inf:
@@ -69,7 +70,7 @@ def merge_nearest(distances, indices, more_distances, more_indices):  # type: ig
 
 @compiled
 def expand_nearest(distances, indices, group, members, starts):  # type: ignore[no-untyped-def]
-    """The nearest samples, (a, k), where every one that is listed stands for a group of equal ones.
+    """Lists of nearest samples, (a, k), in which each listed sample is replaced by its group of equal samples.
 
     ``group`` is the group of a listed sample by its position, and ``members[starts[g]:starts[g + 1]]`` are the
     positions of the samples of group g, ascending.

@@ -1,9 +1,10 @@
-"""The total rankings compatible with a partial one, all or at random, and means over the pairs of two sets of them.
+"""Linear extensions of partial rankings, all or at random, and means over pairs of linear extensions.
 
-A compatible ranking follows from n choices, one at each place of the sample's *order* (`distkern.compiled.partial`): at
-an observed item, which of those left in its tie group comes next; at one that is not observed, which of the free ranks
-it takes. Each sequence of choices gives another ranking, so that uniform choices give uniform rankings, and the digits
-of a number, in a base that changes with the place, run through all of them.
+A linear extension is a total ranking that is compatible with a partial one. It is determined by n choices, one for each
+position of the sample's *order* (`distkern.compiled.partial`): for an observed item, which of the remaining items of
+its tie group comes next; for an unobserved item, which of the free ranks it gets. Choices and extensions correspond one
+to one. Uniform choices therefore give uniform extensions, and the mixed-radix digits of the numbers 0, 1, … enumerate
+all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from distkern.core.random import fill_uniform
 
 @compiled
 def count_options(balance, k, last, options):  # type: ignore[no-untyped-def]
-    """Fill the number of choices at each place (n,): of the items left in a tie group, or of the free places."""
+    """Fill the number of options at each position (n,): the remaining items of a tie group, or the free ranks."""
     n = options.shape[0]
     start = 0
     while start < k:
@@ -35,7 +36,7 @@ def count_options(balance, k, last, options):  # type: ignore[no-untyped-def]
 
 @compiled
 def count_extensions(balance, observed, last, limit, out):  # type: ignore[no-untyped-def]
-    """Fill the number of compatible rankings of each sample (m,), or limit + 1 where there are more than ``limit``."""
+    """Fill the number of linear extensions of each sample (m,), or limit + 1 if there are more than ``limit``."""
     m, n = balance.shape
     options = np.empty(n, dtype=np.int64)
     for i in range(m):
@@ -48,7 +49,7 @@ def count_extensions(balance, observed, last, limit, out):  # type: ignore[no-un
 
 @compiled
 def choose(options, number, key, whole, uniform, choices):  # type: ignore[no-untyped-def]
-    """Fill the choices (n,) of ranking ``number``: its digits where all are gone through, else those of a draw."""
+    """Fill the choices (n,) of extension ``number``: its digits if ``whole`` (all are enumerated), else a draw."""
     n = options.shape[0]
     if whole:
         for p in range(n):
@@ -62,9 +63,9 @@ def choose(options, number, key, whole, uniform, choices):  # type: ignore[no-un
 
 @compiled
 def extend(order, k, last, choices, items, slots, ranks):  # type: ignore[no-untyped-def]
-    """Fill the rank of each item (n,), 0 = least preferred, of the compatible ranking that the choices make.
+    """Fill the rank of each item (n,), 0 = least preferred, in the linear extension of the given choices.
 
-    ``items`` and ``slots`` (n,) are scratch, and the choices are used up.
+    ``items`` and ``slots`` (n,) are scratch arrays; ``choices`` is overwritten.
     """
     n = order.shape[0]
     for p in range(n):
@@ -74,20 +75,20 @@ def extend(order, k, last, choices, items, slots, ranks):  # type: ignore[no-unt
         other = p + choices[p]
         items[p], items[other] = items[other], items[p]
     for p in range(k, n):
-        place = p - k
-        other = place + choices[p]
-        slots[place], slots[other] = slots[other], slots[place]
-        ranks[items[p]] = slots[place]
+        slot = p - k
+        other = slot + choices[p]
+        slots[slot], slots[other] = slots[other], slots[slot]
+        ranks[items[p]] = slots[slot]
     if last:
         for p in range(k):
             ranks[items[p]] = n - k + p
         return
     taken = choices
     taken[:] = 0
-    for place in range(n - k):
-        taken[slots[place]] = 1
+    for slot in range(n - k):
+        taken[slots[slot]] = 1
     p = 0
-    for rank in range(n):  # the observed items keep their order in the ranks that are left
+    for rank in range(n):  # observed items take the remaining ranks in their order
         if not taken[rank]:
             ranks[items[p]] = rank
             p += 1
@@ -97,18 +98,18 @@ def extend(order, k, last, choices, items, slots, ranks):  # type: ignore[no-unt
 def extend_rows(  # type: ignore[no-untyped-def]
     order, balance, observed, last, keys, whole, borders, orders, codes
 ):
-    """Fill the rankings of all samples: those of sample i in the rows from borders[i] up to borders[i + 1].
+    """Fill the linear extensions of all samples; those of sample i are the rows borders[i] to borders[i + 1] − 1.
 
     Parameters
     ----------
     order, balance, observed, last
-        Of the samples (m, n) and (m,), as `distkern.compiled.partial.arrange` gives them.
+        Output of `distkern.compiled.partial.arrange`, (m, n) and (m,).
     keys, whole
-        (m, 4) keys of the random streams, and (m,) whether all rankings of the sample are gone through.
+        Keys of the random streams, (m, 4), and whether all extensions of a sample are enumerated, (m,).
     borders
-        (m + 1,): numbers of rankings, added up.
+        Cumulative numbers of extensions, (m + 1,).
     orders, codes
-        (rows, n), filled: the items from the least preferred to the most, and the rank of each item.
+        (rows, n), filled: the items by ascending preference, and the rank of each item.
     """
     m, n = order.shape
     options, choices = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -129,14 +130,14 @@ def extend_rows(  # type: ignore[no-untyped-def]
 
 @compiled
 def means_tile(S, borders_a, borders_b, keys_a, keys_b, whole_a, whole_b, lam, pairs, means, errors):  # type: ignore[no-untyped-def]
-    """Fill the mean of exp(−λ n_d) over the rankings of each sample of A and each of B, and its standard error.
+    """Fill the mean of exp(−λ n_d) over all pairs of extensions of two samples, and its standard error.
 
     Parameters
     ----------
     S
-        (rows, cols): n_c − n_d of every ranking of A with every one of B.
+        n_c − n_d of all extensions of A with all extensions of B, (rows, cols).
     borders_a, borders_b, keys_a, keys_b, whole_a, whole_b
-        Of the samples of A and B, as in `extend_rows`.
+        See `extend_rows`.
     means, errors
         float64 (a, b), filled.
     """
@@ -147,7 +148,7 @@ def means_tile(S, borders_a, borders_b, keys_a, keys_b, whole_a, whole_b, lam, p
             a, b = borders_a[i + 1] - top, borders_b[j + 1] - left
             rows, cols = row_sums[:a], col_sums[:b]
             order = _compare(keys_a[i], keys_b[j])
-            # the two samples are summed in an order of their own, so that k(x, y) and k(y, x) are the same bits
+            # the order of summation is determined by the keys, so that k(x, y) and k(y, x) have the same bits
             total, squares = _sums(S, top, left, order > 0, lam, pairs, rows, cols)
             means[i, j] = total / (a * b)
             errors[i, j] = _error(rows, cols, squares, whole_a[i], whole_b[j], order == 0)
@@ -163,7 +164,7 @@ def _compare(key_a, key_b):  # type: ignore[no-untyped-def]
 
 @compiled
 def _sums(S, top, left, swapped, lam, pairs, rows, cols):  # type: ignore[no-untyped-def]
-    """Sum exp(−λ n_d) and its square over a block of S, by rows or, swapped, by columns; fill the sums of both."""
+    """Sum exp(−λ n_d) and its square over a block of S, by rows, or by columns if swapped; fill row and column sums."""
     rows[:] = 0.0
     cols[:] = 0.0
     total, squares = 0.0, 0.0
@@ -182,16 +183,16 @@ def _sums(S, top, left, swapped, lam, pairs, rows, cols):  # type: ignore[no-unt
 
 @compiled
 def _error(rows, cols, squares, whole_rows, whole_cols, same):  # type: ignore[no-untyped-def]
-    """Standard error of a double mean over draws from the variances of its row means, column means and remainder."""
+    """Standard error of a mean over pairs of draws, from the variances of row means, column means and interaction."""
     a, b = rows.shape[0], cols.shape[0]
     if whole_rows and whole_cols:
         return 0.0
     mean = np.sum(rows) / (a * b)
     by_rows = np.sum((rows / b - mean) ** 2)
     by_cols = np.sum((cols / a - mean) ** 2)
-    # what of the spread neither side explains by itself; each variance of means below holds a part of it
+    # sum of squares of the interaction; each variance of means below contains a part of it
     remainder = squares - a * b * mean**2 - b * by_rows - a * by_cols
-    if same:  # one set of draws on both sides, whose chance enters twice; a draw meets itself with value 1
+    if same:  # rows and columns are the same draws, which count twice; the diagonal is 1
         remainder -= np.sum((1 - 2 * rows / b + mean) ** 2)
         variance = 4 * by_rows / ((a - 1) * a) - 2 * max(remainder, 0.0) / ((a - 1) * a) / a**2
         return math.sqrt(max(variance, 0.0))

@@ -1,9 +1,9 @@
-"""Concordance of two orderings by counting inversions, O(n log n) a pair, exact in 64-bit integers with any ties.
+"""Concordance of two orderings by counting inversions: O(n log n) a pair, exact in 64-bit integers with any ties.
 
-A sample is held as its *order* (positions of its features from the smallest value to the largest), its *codes* (the
-dense rank of each feature, equal for tied features) and the flags *tied* (the feature at this place of the order is
-tied with the one before it). Walking the codes of y in the order of x, a discordant pair is an inversion; pairs tied in
-x are kept from counting by sorting y inside each group of tied x, which also counts the pairs tied in both.
+A sample is stored as its *order* (features by ascending value), its *codes* (dense rank of each feature, equal for tied
+features) and its flags *tied* (whether a feature in the order is tied with the one before it). In the codes of y in the
+order of x, a discordant pair is an inversion. Sorting y within each tie group of x removes the pairs tied in x, and
+counts the pairs tied in both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 RUN = 16
-"""Runs of this length are sorted by insertion before they are merged."""
+"""Length of the runs that are sorted by insertion before merging."""
 
 
 @compiled
@@ -46,12 +46,12 @@ def count_inversions(values, buffer):  # type: ignore[no-untyped-def]
 
 @compiled
 def _merge(source, target, start, middle, stop):  # type: ignore[no-untyped-def]
-    """Merge two sorted runs of ``source`` into ``target``; count how often a later value went before an earlier one."""
+    """Merge two sorted runs of ``source`` into ``target``; return the number of inversions between them."""
     count = np.int64(0)
     left, right, k = start, middle, start
     while left < middle and right < stop:
         a, b = source[left], source[right]
-        later_first = np.int64(b < a)  # no branch: on random data its outcome cannot be predicted
+        later_first = np.int64(b < a)  # branch-free: the outcome is unpredictable on random data
         target[k] = b if later_first else a
         count += later_first * (middle - left)
         right += later_first
@@ -70,7 +70,7 @@ def _merge(source, target, start, middle, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def _joint_ties(values, buffer, tied):  # type: ignore[no-untyped-def]
-    """Sort ``values`` inside each group of tied places; return the number of pairs that are tied in both samples."""
+    """Sort ``values`` within each tie group; return the number of pairs tied in both samples."""
     n = values.shape[0]
     joint = np.int64(0)
     start = 0
@@ -92,14 +92,14 @@ def _joint_ties(values, buffer, tied):  # type: ignore[no-untyped-def]
 
 
 def concordance(arrays_a: tuple[Array, ...], arrays_b: tuple[Array, ...], symmetric: bool) -> tuple[Array, Array]:
-    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+    """S = n_c − n_d and the number of pairs tied in both, for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     arrays_a, arrays_b
-        Of each side: order, codes and tie flags (samples, n), untied pairs (samples,).
+        Order, codes and tie flags (samples, n), and untied pairs (samples,), of each block.
     symmetric
-        Whether A and B are the same samples; then only i ≤ j is filled.
+        Whether A and B are the same block; then only i ≤ j is filled.
     """
     order, _, tied, untied = arrays_a
     counts = np.zeros((len(order), len(arrays_b[0])), dtype=np.int64)
@@ -128,27 +128,27 @@ def _fill(order, tied, untied_a, codes, untied_b, symmetric, counts, joint):  # 
 
 @compiled
 def rank_rows(X, order, codes, tied, untied):  # type: ignore[no-untyped-def]
-    """Fill the order, dense ranks, tie flags and number of untied pairs of each row of ``X`` (m, n), free of NaN."""
+    """Fill the order, dense ranks, tie flags and number of untied pairs of each row of ``X`` (m, n), without NaN."""
     m, n = X.shape
     for i in range(m):
-        places = np.argsort(X[i], kind="mergesort")
+        ascending = np.argsort(X[i], kind="mergesort")
         code, run = 0, np.int64(0)
         ties = np.int64(0)
         for k in range(n):
-            place = places[k]
-            same = k > 0 and X[i, place] == X[i, places[k - 1]]
+            feature = ascending[k]
+            same = k > 0 and X[i, feature] == X[i, ascending[k - 1]]
             run = run + 1 if same else np.int64(0)
             ties += run
             if k > 0 and not same:
                 code += 1
-            order[i, k] = place
-            codes[i, place] = code
+            order[i, k] = feature
+            codes[i, feature] = code
             tied[i, k] = same
         untied[i] = np.int64(n) * (n - 1) // 2 - ties
 
 
 def place_dtype(n: int) -> type[np.generic]:
-    """Smallest integer type that holds the positions and ranks of ``n`` features."""
+    """Smallest integer type for the positions and ranks of ``n`` features."""
     return np.uint16 if n <= 2**16 else np.int32
 
 

@@ -1,4 +1,4 @@
-"""Concordance of samples with few distinct values, from the table of how often each pair of values meets."""
+"""Concordance of samples with few distinct values, from the contingency table of their values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from distkern.core.typing import Array
 
 
 def concordance(codes_a: Array, codes_b: Array, symmetric: bool) -> tuple[Array, Array]:
-    """S = n_c − n_d and the number of pairs tied in both, of every sample of A with every one of B.
+    """S = n_c − n_d and the number of pairs tied in both, for all pairs of samples of blocks A and B.
 
-    O(n + d_x d_y) a pair, with d distinct values in a sample.
+    O(n + d_x d_y) for a pair of samples with d_x and d_y distinct values.
 
     Parameters
     ----------
@@ -30,7 +30,9 @@ def concordance(codes_a: Array, codes_b: Array, symmetric: bool) -> tuple[Array,
 def _fill(codes_a, codes_b, levels_a, levels_b, symmetric, counts, joint):  # type: ignore[no-untyped-def]
     n = codes_a.shape[1]
     size = levels_a * levels_b
-    tables = np.zeros((4, size), np.int32)  # four in turn, so that equal pairs in a row do not wait for each other
+    tables = np.zeros(
+        (4, size), np.int32
+    )  # four tables in turn, so that equal consecutive cells do not stall the pipeline
     below = np.empty(levels_b, np.int64)
     for i in range(codes_a.shape[0]):
         x = codes_a[i]
@@ -44,18 +46,18 @@ def _fill(codes_a, codes_b, levels_a, levels_b, symmetric, counts, joint):  # ty
             for cell in range(size):
                 tables[0, cell] += tables[1, cell] + tables[2, cell] + tables[3, cell]
                 tables[1, cell] = tables[2, cell] = tables[3, cell] = 0
-            counts[i, j], joint[i, j] = _summed(tables[0], levels_a, levels_b, below)
+            counts[i, j], joint[i, j] = _from_table(tables[0], levels_a, levels_b, below)
 
 
 @compiled
-def _summed(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
-    """Sum S and the joint ties over the table, row by row of x from its smallest value on, and set it to zero."""
-    below[:] = 0  # how often each value of y met a smaller value of x
+def _from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
+    """Compute S and the joint ties row by row, in ascending order of x, and set the table to zero."""
+    below[:] = 0  # number of items with each value of y and a smaller x
     seen = np.int64(0)
     total, both = np.int64(0), np.int64(0)
     for row in range(levels_a):
         smaller = np.int64(0)
-        met = np.int64(0)
+        in_row = np.int64(0)
         for col in range(levels_b):
             times = np.int64(table[row * levels_b + col])
             table[row * levels_b + col] = 0
@@ -64,6 +66,6 @@ def _summed(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
             both += times * (times - 1) // 2
             smaller += below[col]
             below[col] += times
-            met += times
-        seen += met
+            in_row += times
+        seen += in_row
     return total, both

@@ -1,8 +1,8 @@
-"""Concordance of features with missing values, each pair on the samples that observe both: O(n log n) a pair, exact.
+"""Concordance of features with missing values, on pairwise complete observations: O(n log n) a pair, exact.
 
-A feature is held as its *order* (the samples that observe it, from the smallest value to the largest) and its *codes*
-(dense rank of each sample, ``MISSING`` where there is no value). Walking the order of x and leaving out the samples
-that lack y gives the pair's complete observations already sorted by x; ties are counted anew, for a group may shrink.
+A feature is stored as its *order* (its observed samples by ascending value) and its *codes* (dense rank of each sample,
+``MISSING`` for a missing value). Walking the order of x and skipping samples without y gives the complete observations
+of the pair, sorted by x. Ties are counted again for each pair, because a tie group may lose samples.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 MISSING = -1
-"""Code of a value that is not there."""
+"""Code of a missing value."""
 
 
 @compiled
 def _runs(values, n):  # type: ignore[no-untyped-def]
-    """Σt(t−1)/2, Σt(t−1)(t−2) and Σt(t−1)(2t+5) over the runs of equal values among the first n."""
+    """Σt(t−1)/2, Σt(t−1)(t−2) and Σt(t−1)(2t+5), where t are the lengths of runs of equal values among the first n."""
     tied = third = fifth = 0.0
     start = 0
     for k in range(1, n + 1):
@@ -35,7 +35,7 @@ def _runs(values, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def _sort_within(xs, ys, buffer, n):  # type: ignore[no-untyped-def]
-    """Sort y inside each run of equal x, so that pairs tied in x are no inversions; return the pairs tied in both."""
+    """Sort y within each run of equal x, so that pairs tied in x are not inversions; return the pairs tied in both."""
     joint = np.int64(0)
     start = 0
     for k in range(1, n + 1):
@@ -52,20 +52,20 @@ def _sort_within(xs, ys, buffer, n):  # type: ignore[no-untyped-def]
 def pairwise_tile(  # type: ignore[no-untyped-def]
     order_a, observed_a, codes_a, codes_b, symmetric, concordance, untied_a, untied_b, sizes, variances
 ):
-    """Fill S = n_c − n_d and what tau-b and its p-value need, for every feature of a block A with every one of B.
+    """Fill S = n_c − n_d and the inputs of tau-b and its p-value, for all pairs of features of blocks A and B.
 
     Parameters
     ----------
     order_a, observed_a, codes_a
-        Of the features of A: order (a, n), how many samples of it count (a,), codes (a, n).
+        Order (a, n), number of observed samples (a,), and codes (a, n) of the features of A.
     codes_b
-        Of the features of B: codes (b, n).
+        Codes (b, n) of the features of B.
     symmetric
         Whether A and B are the same block; then only i ≤ j is computed and mirrored.
     concordance, untied_a, untied_b, sizes
         int64 (a, b), filled: S, the pairs not tied in each feature, and the number of complete observations.
     variances
-        float64 (a, b), filled: variance of S for independent features; 0 where there is no pair.
+        float64 (a, b), filled: variance of S for independent features; 0 if there is no pair of samples.
     """
     a, n = order_a.shape
     b = codes_b.shape[0]
@@ -74,9 +74,9 @@ def pairwise_tile(  # type: ignore[no-untyped-def]
         for j in range(i if symmetric else 0, b):
             q = np.int64(0)
             for k in range(observed_a[i]):
-                place = order_a[i, k]
-                xs[q], ys[q] = codes_a[i, place], codes_b[j, place]
-                q += np.int64(ys[q] >= 0)  # no branch: where y is missing, the next sample takes the place
+                sample = order_a[i, k]
+                xs[q], ys[q] = codes_a[i, sample], codes_b[j, sample]
+                q += np.int64(ys[q] >= 0)  # branch-free: a sample without y is overwritten by the next one
             pairs = q * (q - 1) // 2
             joint = _sort_within(xs, ys, buffer, q)
             tied_x, third_x, fifth_x = _runs(xs, q)
@@ -96,24 +96,24 @@ def pairwise_tile(  # type: ignore[no-untyped-def]
 @compiled
 def _rank_observed(X, order, observed, codes):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
-        places = np.argsort(X[i], kind="mergesort")  # NaN comes last
+        ascending = np.argsort(X[i], kind="mergesort")  # NaN is last
         code, count = -1, 0
         for k in range(X.shape[1]):
-            place = places[k]
-            value = X[i, place]
+            sample = ascending[k]
+            value = X[i, sample]
             if np.isnan(value):
-                codes[i, place] = MISSING
+                codes[i, sample] = MISSING
                 continue
-            if count == 0 or value != X[i, places[count - 1]]:
+            if count == 0 or value != X[i, ascending[count - 1]]:
                 code += 1
-            order[i, count] = place
-            codes[i, place] = code
+            order[i, count] = sample
+            codes[i, sample] = code
             count += 1
         observed[i] = count
 
 
 def rank_observed(X: Array) -> tuple[Array, Array, Array]:
-    """Order (p, n), number of observed samples (p,) and codes (p, n) of the features in the rows of ``X`` (p, n).
+    """Order (p, n), number of observed samples (p,) and codes (p, n) of the features, the rows of ``X`` (p, n).
 
     Examples
     --------

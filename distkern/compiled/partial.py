@@ -1,12 +1,15 @@
-"""The convolution Kendall kernel of two partial rankings in closed form: O(k + m + q log q), exact with any ties.
+"""Convolution Kendall kernel of two partial rankings in closed form: O(k + m + q log q) a pair, exact with any ties.
 
-A sample is held as its *order* (the k observed items from the least preferred to the most, then the others by position)
-and the *balance* of each place of it: the number of observed items below less the number above, k + 1 − 2a for mid-rank
-a (1 = best), equal for tied items and growing with preference. *last* tells that the items not observed come after all
-others (a top-k ranking), else their places are unknown (an interleaving).
+k and m are the numbers of observed items of the two samples, and q is the number of items that both observe. A sample
+is stored as
 
-A sample that observes everything is a top-k ranking too: its lowest tie group may as well be left unobserved and last.
-So total rankings, orderings with ties and counts with many zeros are met as short lists, and two forms remain.
+- its *order*: the observed items by ascending preference, then the others by position;
+- the *balance* of each position in the order: the number of observed items below minus the number above. It equals
+  k + 1 − 2a for mid-rank a (1 = best), is equal for tied items, and increases with preference;
+- *last*: whether unobserved items rank after all others (a top-k ranking) or have unknown ranks (an interleaving).
+
+A complete sample is also a top-k ranking: its lowest tie group can be treated as unobserved and last. Total rankings,
+orderings with ties and counts with many zeros therefore become short lists, and only these two forms remain.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 ABSENT = np.int32(-(2**31))
-"""Balance at the places of items that the other sample does not observe."""
+"""Balance of items that the other sample does not observe."""
 
 
 # Once per sample ---------------------------------------------------------------------------------------------------
@@ -26,7 +29,7 @@ ABSENT = np.int32(-(2**31))
 
 @compiled
 def arrange_rows(X, unobserved_last, order, balance, observed, last):  # type: ignore[no-untyped-def]
-    """Fill order and balance (m, n), number of observed items and whether the others are last (m,) for rows of X."""
+    """Fill order and balance (m, n), observed and last (m,) for the rows of X; see `arrange`."""
     m, n = X.shape
     items = np.empty(n, dtype=np.int64)
     values = np.empty(n, dtype=X.dtype)
@@ -40,31 +43,31 @@ def arrange_rows(X, unobserved_last, order, balance, observed, last):  # type: i
                 items[k] = item
                 values[k] = X[i, item]
                 k += 1
-        places = np.argsort(values[:k], kind="mergesort")
+        ascending = np.argsort(values[:k], kind="mergesort")
         bottom = 0
         if missing == 0:
             bottom = 1
-            while bottom < n and values[places[bottom]] == values[places[0]]:
+            while bottom < n and values[ascending[bottom]] == values[ascending[0]]:
                 bottom += 1
         k -= bottom
         for p in range(k):
-            order[i, p] = items[places[bottom + p]]
-        for p in range(bottom):  # the sort is stable, so these stand by position
-            order[i, k + p] = items[places[p]]
+            order[i, p] = items[ascending[bottom + p]]
+        for p in range(bottom):  # the sort is stable, so tied items are in the order of their positions
+            order[i, k + p] = items[ascending[p]]
         for p in range(missing):
             order[i, k + p] = items[n - 1 - p]
-        _fill_balance(values, places[bottom:], k, balance[i])
+        _fill_balance(values, ascending[bottom:], k, balance[i])
         observed[i] = k
         last[i] = missing == 0 or unobserved_last
 
 
 @compiled
-def _fill_balance(values, places, k, balance):  # type: ignore[no-untyped-def]
-    """Fill the balance of k places: start + stop − k in the tie group [start, stop), and 0 beyond."""
+def _fill_balance(values, ascending, k, balance):  # type: ignore[no-untyped-def]
+    """Fill the balance of the first k positions, start + stop − k in a tie group [start, stop), and 0 after them."""
     start = 0
     while start < k:
         stop = start + 1
-        while stop < k and values[places[stop]] == values[places[start]]:
+        while stop < k and values[ascending[stop]] == values[ascending[start]]:
             stop += 1
         for p in range(start, stop):
             balance[p] = start + stop - k
@@ -73,14 +76,14 @@ def _fill_balance(values, places, k, balance):  # type: ignore[no-untyped-def]
 
 
 def arrange(X: Array, unobserved_last: bool) -> tuple[Array, Array, Array, Array]:
-    """Order and balance (m, n), number of observed items and whether the others are last (m,), of the rows of ``X``.
+    """Order and balance (m, n), number of observed items (m,) and flag "last" (m,) of the rows of ``X``.
 
     Parameters
     ----------
     X
         (m, n); larger = preferred, NaN = not observed.
     unobserved_last
-        Whether items that are not observed come after all others; else their places are unknown.
+        Whether unobserved items rank after all others; otherwise their ranks are unknown.
 
     Examples
     --------
@@ -98,7 +101,11 @@ def arrange(X: Array, unobserved_last: bool) -> tuple[Array, Array, Array, Array
 
 @compiled
 def self_sums(balance, observed, last, out):  # type: ignore[no-untyped-def]
-    """Fill S(R, R) = Σ s² of each sample: untied observed pairs, and (n − k) Σ t² or (n − k) k."""
+    """Fill S(R, R) = Σ s² of each sample, with k observed items.
+
+    The number of untied observed pairs, plus (n − k) k if unobserved items are last, else (n − k) Σ t² / (k + 1)²,
+    where t are the balances.
+    """
     m, n = balance.shape
     for i in range(m):
         k = np.int64(observed[i])
@@ -118,9 +125,11 @@ def self_sums(balance, observed, last, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _walk_second(order, balance, m, place, balance_a, at):  # type: ignore[no-untyped-def]
-    """Walk the second sample upwards over the common items; note its balance u at their places in the first one.
+    """Walk the second sample by ascending preference; store its balance u of each common item in ``at``.
 
-    Returns q, Σt, Σu, Σtu, Σ t·(balance among the common items) and the number of pairs tied, t and u being balances.
+    ``place`` is the position of each item in the order of the first sample, −1 if unobserved, and ``at`` is indexed by
+    these positions. Returns q, Σt, Σu, Σtu, Σ t·(balance among the common items) and the number of tied pairs, where t
+    and u are the balances of the first and the second sample.
     """
     q, t_sum, u_sum, product = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     inner, tied, start, group = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -131,7 +140,7 @@ def _walk_second(order, balance, m, place, balance_a, at):  # type: ignore[no-un
             continue
         u, t = np.int64(balance[s]), np.int64(balance_a[p])
         if u != current:
-            inner += group * (start + q)  # below less above is start + stop − q; the last term follows at the end
+            inner += group * (start + q)  # balance start + stop − q; −q t_sum is added at the end
             start, group, current = q, np.int64(0), u
         tied += q - start
         at[p] = u
@@ -146,9 +155,10 @@ def _walk_second(order, balance, m, place, balance_a, at):  # type: ignore[no-un
 
 @compiled
 def _walk_first(balance, k, q, u_sum, at, values, buffer):  # type: ignore[no-untyped-def]
-    """Walk the first sample upwards over the common items, and write down the other's balance in this order.
+    """Walk the first sample by ascending preference; fill ``values`` with the balances u of the common items.
 
-    Returns Σ u·(balance among the common items), and the numbers of pairs tied here and in both; ``at`` is cleared.
+    Returns Σ u·(balance among the common items), and the numbers of pairs tied in the first sample and in both; clears
+    ``at``.
     """
     inner, tied, joint = np.int64(0), np.int64(0), np.int64(0)
     group, start, count = np.int64(0), np.int64(0), np.int64(0)
@@ -161,20 +171,20 @@ def _walk_first(balance, k, q, u_sum, at, values, buffer):  # type: ignore[no-un
         t = np.int64(balance[p])
         if t != current:
             inner += group * (start + count)
-            joint += _joint(values[start:count], buffer)
+            joint += _sorted_ties(values[start:count], buffer)
             start, group, current = count, np.int64(0), t
         tied += count - start
         values[count] = u
         count += 1
         group += u
     inner += group * (start + count) - q * u_sum
-    joint += _joint(values[start:count], buffer)
+    joint += _sorted_ties(values[start:count], buffer)
     return inner, tied, joint
 
 
 @compiled
-def _joint(values, buffer):  # type: ignore[no-untyped-def]
-    """Sort what is tied in the first sample, so that it shows no inversion; return the number of its equal pairs."""
+def _sorted_ties(values, buffer):  # type: ignore[no-untyped-def]
+    """Sort the values of a tie group of the first sample, so that they have no inversions; return the equal pairs."""
     size = values.shape[0]
     joint = np.int64(0)
     if size > 1:
@@ -188,10 +198,11 @@ def _joint(values, buffer):  # type: ignore[no-untyped-def]
 
 @compiled
 def _closed_form(n, k, m, last_a, last_b, q, C, T, U, product, inner_a, inner_b):  # type: ignore[no-untyped-def]
-    """S of two partial rankings from whole-number sums over their q common items.
+    """S of two partial rankings from integer sums over their q common items.
 
-    T, U and product are Σt, Σu and Σtu of balances; inner_a is Σ u·(balance of the first among the common items), and
-    inner_b the like. Swapping the two samples gives the same bits: whole numbers, and sums of two terms.
+    T, U and product are Σt, Σu and Σtu of the balances. inner_a is Σ u·(balance in the first sample among the common
+    items), and inner_b the same with the samples exchanged. The result is symmetric to the last bit, because it
+    consists of integers and sums of two terms.
     """
     e = n - k - m + q
     if last_a and last_b:
@@ -201,7 +212,7 @@ def _closed_form(n, k, m, last_a, last_b, q, C, T, U, product, inner_a, inner_b)
     if last_a:
         return C + np.float64((n + 1) * U + product - inner_a) / np.float64(m + 1)
     first, second = np.float64(product - inner_a) / np.float64(m + 1), np.float64(product - inner_b) / np.float64(k + 1)
-    # as floats, because 64-bit integers end at n⁴; exact as long as they hold whole numbers, below 2⁵³
+    # float64, because n⁴ overflows 64-bit integers; exact below 2⁵³
     outside = np.float64(e) * np.float64(product) - np.float64(T) * np.float64(U)
     return C + (first + second) + outside / (np.float64(k + 1) * np.float64(m + 1))
 
@@ -210,12 +221,12 @@ def _closed_form(n, k, m, last_a, last_b, q, C, T, U, product, inner_a, inner_b)
 def partial_tile(  # type: ignore[no-untyped-def]
     order_a, balance_a, observed_a, last_a, order_b, balance_b, observed_b, last_b, symmetric, out
 ):
-    """Fill S = Σ_{i<j} s_ij s'_ij for every sample of a block A with every one of B.
+    """Fill S = Σ_{i<j} s_ij s'_ij for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     order_a, balance_a, observed_a, last_a
-        Of the samples of A, as `arrange` gives them; then those of B.
+        Output of `arrange` for A; the same for B.
     symmetric
         Whether A and B are the same block; then only i ≤ j is computed and mirrored.
     out

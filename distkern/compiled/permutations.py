@@ -1,7 +1,7 @@
-"""Ranks as positions: how often two samples give an item the same one, and diffusion over the permutations of n items.
+"""Kernels on permutations: number of items with equal ranks, and diffusion on the Cayley graph.
 
-A permutation is held as its ranks, item → rank from 0, or as its order, rank → item. Permutations of n items are
-numbered by their Lehmer code: number 0 is the identity, and the numbers run over 0 … n! − 1 in lexicographic order.
+A permutation is stored as its ranks (item → rank, from 0) or as its order (rank → item). Permutations of n items are
+numbered 0 … n! − 1 by their Lehmer code, in lexicographic order; number 0 is the identity.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array, Floats
 
 STEP = 512.0
-"""Diffusion goes in steps of at most this many expected jumps: e^−512 is far from underflow."""
+"""Maximum expected number of jumps in one diffusion step, so that e^−STEP does not underflow."""
 
 
 @compiled
 def tie_spans(order, tied, starts, sizes):  # type: ignore[no-untyped-def]
-    """Fill, for each feature, the first place and the size of its tie group, from ``order`` and ``tied`` (m, n)."""
+    """Fill the first rank and the size of the tie group of each feature, from ``order`` and ``tied`` (m, n)."""
     m, n = order.shape
     for i in range(m):
         start = 0
@@ -28,27 +28,27 @@ def tie_spans(order, tied, starts, sizes):  # type: ignore[no-untyped-def]
             stop = start + 1
             while stop < n and tied[i, stop]:
                 stop += 1
-            for place in range(start, stop):
-                starts[i, order[i, place]] = start
-                sizes[i, order[i, place]] = stop - start
+            for rank in range(start, stop):
+                starts[i, order[i, rank]] = start
+                sizes[i, order[i, rank]] = stop - start
             start = stop
 
 
 @compiled
 def equal_ranks_tile(starts_a, sizes_a, groups_a, starts_b, sizes_b, groups_b, symmetric, out):  # type: ignore[no-untyped-def]
-    """Fill ⟨Π_x, Π_y⟩ for every sample of a block A with every one of B.
+    """Fill ⟨Π_x, Π_y⟩ for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     starts_a, sizes_a, groups_a
-        Of the samples of A: first place and size of each feature's tie group (a, n), number of tie groups (a,).
+        First rank and size of the tie group of each feature of A, (a, n), and number of tie groups, (a,).
     starts_b, sizes_b, groups_b
-        The same of B.
+        The same for B.
     symmetric
         Whether A and B are the same block; then only i < j is computed and mirrored, and k(x, x) is exact.
     out
-        float64 (a, b), filled. The sum runs over the features in their order and each of its terms is symmetric in the
-        two samples, so exchanging them leaves every bit alone.
+        float64 (a, b), filled. The sum is in the order of the features and each term is symmetric in x and y, so
+        k(x, y) and k(y, x) have the same bits.
     """
     a, n = starts_a.shape
     b = starts_b.shape[0]
@@ -56,20 +56,20 @@ def equal_ranks_tile(starts_a, sizes_a, groups_a, starts_b, sizes_b, groups_b, s
         if symmetric:
             out[i, i] = groups_a[i]
         for j in range(i + 1 if symmetric else 0, b):
-            if groups_a[i] == n and groups_b[j] == n:  # no ties: places are equal or not, in a loop that vectorises
+            if groups_a[i] == n and groups_b[j] == n:  # no ties: this loop vectorises
                 equal = np.int64(0)
                 for f in range(n):
                     equal += np.int64(starts_a[i, f] == starts_b[j, f])
                 out[i, j] = equal
             else:
-                out[i, j] = _shared_places(starts_a[i], sizes_a[i], starts_b[j], sizes_b[j])
+                out[i, j] = _equal_rank_probability(starts_a[i], sizes_a[i], starts_b[j], sizes_b[j])
             if symmetric:
                 out[j, i] = out[i, j]
 
 
 @compiled
-def _shared_places(start_a, size_a, start_b, size_b):  # type: ignore[no-untyped-def]
-    """Sum over the features of the probability that two independent random tie-breaks give it the same place."""
+def _equal_rank_probability(start_a, size_a, start_b, size_b):  # type: ignore[no-untyped-def]
+    """Σ over the features of the probability of equal ranks after independent random tie-breaking in both samples."""
     total = 0.0
     for f in range(start_a.shape[0]):
         first, second = np.int64(start_a[f]), np.int64(start_b[f])
@@ -82,7 +82,7 @@ def _shared_places(start_a, size_a, start_b, size_b):  # type: ignore[no-untyped
 
 @compiled
 def number_of(ranks):  # type: ignore[no-untyped-def]
-    """Number of a permutation of at most 20 items, from its Lehmer code."""
+    """Number of a permutation of at most 20 items, by its Lehmer code."""
     n = ranks.shape[0]
     number = np.int64(0)
     for p in range(n):
@@ -95,9 +95,9 @@ def number_of(ranks):  # type: ignore[no-untyped-def]
 
 @compiled
 def permutation_of(number, ranks):  # type: ignore[no-untyped-def]
-    """Fill ``ranks`` with the permutation of a number."""
+    """Fill ``ranks`` with the permutation of the given number."""
     n = ranks.shape[0]
-    for p in range(n - 1, -1, -1):  # digits of the Lehmer code, the last first
+    for p in range(n - 1, -1, -1):  # digits of the Lehmer code, from the last one
         ranks[p] = number % (n - p)
         number //= n - p
     for p in range(n - 2, -1, -1):
@@ -107,10 +107,10 @@ def permutation_of(number, ranks):  # type: ignore[no-untyped-def]
 
 @compiled
 def cayley_tables(neighbours, inverses):  # type: ignore[no-untyped-def]
-    """Fill, for every permutation, the numbers of its n − 1 neighbours (n!, n − 1) and of its inverse (n!,).
+    """Fill the numbers of the n − 1 neighbours of every permutation, (n!, n − 1), and of its inverse, (n!,).
 
-    A neighbour exchanges the ranks r and r + 1, whichever items hold them: left multiplication by an adjacent
-    transposition, under which the distance in the graph is the number of discordant pairs.
+    A neighbour has the ranks r and r + 1 exchanged, which is left multiplication by an adjacent transposition. The
+    distance in this Cayley graph is the number of discordant pairs.
     """
     count, degree = neighbours.shape
     n = degree + 1
@@ -128,7 +128,7 @@ def cayley_tables(neighbours, inverses):  # type: ignore[no-untyped-def]
 
 @compiled
 def diffuse(values, neighbours, jumps):  # type: ignore[no-untyped-def]
-    """Σ_k jumps[k] P^k values, where P averages over the neighbours: all terms are positive, nothing cancels."""
+    """Σ_k jumps[k] P^k values, where P averages over the neighbours. All terms are positive, so nothing cancels."""
     count, degree = neighbours.shape
     walk, result = values.copy(), jumps[0] * values
     following = np.empty_like(walk)
@@ -145,7 +145,7 @@ def diffuse(values, neighbours, jumps):  # type: ignore[no-untyped-def]
 
 @compiled
 def diffusion_tile(ranks, order, kappa, symmetric, out):  # type: ignore[no-untyped-def]
-    """Fill κ(σ σ'⁻¹) for the rankings σ with ``ranks`` (a, n) and σ' with ``order`` (b, n), all without ties."""
+    """Fill κ(σ σ'⁻¹) for all rankings σ with ``ranks`` (a, n) and σ' with ``order`` (b, n), without ties."""
     a, n = ranks.shape
     b = order.shape[0]
     quotient = np.empty(n, dtype=np.int64)
@@ -159,10 +159,10 @@ def diffusion_tile(ranks, order, kappa, symmetric, out):  # type: ignore[no-unty
 
 
 def jump_chances(expected: float, farthest: int) -> Floats:
-    """Chances of 0, 1, 2, … jumps of a Poisson number with mean ``expected`` ≤ ``STEP``.
+    """Poisson probabilities of 0, 1, 2, … jumps with mean ``expected`` ≤ `STEP`.
 
-    They stop ``farthest`` jumps after the tail has fallen below 1e-17, so that even the permutation farthest from the
-    start, which first gets a share at that many jumps, has a share with the right leading digits.
+    Truncated ``farthest`` jumps after the tail is below 1e-17. The permutation farthest from the identity needs
+    ``farthest`` jumps, so its value has correct leading digits too.
     """
     count = farthest + math.ceil(expected + 10 * math.sqrt(expected) + 20)
     chances = np.empty(count + 1)
@@ -174,12 +174,12 @@ def jump_chances(expected: float, farthest: int) -> Floats:
 
 @lru_cache(maxsize=32)
 def diffusion_from_identity(n: int, beta: float) -> Floats:
-    """κ = e^{βΔ} at the identity: for each of the n! permutations its share, by number; the shares sum to 1.
+    """Heat kernel κ = e^{βΔ} from the identity to each of the n! permutations, by number; the values sum to 1.
 
-    Δ is the graph Laplacian of `cayley_tables`, with −(n − 1) on the diagonal. e^{βΔ} = Σ_k Poisson(k; β(n−1)) P^k, cut
-    into steps; plain sums in one order, so the same bits in every process. No share is farther from 1/n! than e^{−βg},
-    where g = 2 − 2 cos(π/n) is the smallest eigenvalue of −Δ but 0 (Caputo, Liggett & Richthammer, 2010): from
-    e^{−βg} = 1e-17/n! on all shares are 1/n!. Kept per process.
+    Δ is the graph Laplacian of `cayley_tables`, with −(n − 1) on the diagonal. e^{βΔ} = Σ_k Poisson(k; β(n−1)) P^k,
+    divided into steps. All sums have a fixed order, so the bits are the same in every process. No value differs from
+    1/n! by more than e^{−βg}, where g = 2 − 2 cos(π/n) is the spectral gap of −Δ (Caputo, Liggett & Richthammer, 2010);
+    if e^{−βg} is at most 1e-17/n!, all values are set to 1/n!. Cached for each process.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def diffusion_from_identity(n: int, beta: float) -> Floats:
         inverses = np.empty(count, dtype=np.int32)
         cayley_tables(neighbours, inverses)
         shares = _diffuse_for(shares, neighbours, beta)
-        shares = (shares + shares[inverses]) / 2  # equal but for rounding; now κ(π) = κ(π⁻¹) to the bit
+        shares = (shares + shares[inverses]) / 2  # makes κ(π) = κ(π⁻¹) exact; they differ by rounding
     shares.flags.writeable = False
     return shares
 

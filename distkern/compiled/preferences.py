@@ -1,4 +1,4 @@
-"""Sums over the pairs of samples where one should be ranked above the other and is not, in O(m log m)."""
+"""Sums over pairs of samples in the wrong order, in O(m log m), and quadratic optimisation on the simplex."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from distkern.core.jit import compiled
 
 @compiled
 def sums_of_overtakers(levels, order, scores, thresholds, values, strict, out):  # type: ignore[no-untyped-def]
-    """out[i] = Σ values[j] over j of a lower level whose score exceeds i's threshold (or equals it, unless strict).
+    """out[i] = Σ values[j] over all j of a lower level whose score exceeds the threshold of i.
 
     Parameters
     ----------
     levels
-        Whole number of each sample from 0, larger for those that should be ranked higher, (m,).
+        Level of each sample, an integer from 0, (m,); a higher level should rank higher.
     order
-        Samples by falling score, (m,).
+        Samples by descending score, (m,).
     scores, thresholds
-        (m,); the thresholds must not fall where the scores rise.
+        (m,); the thresholds must be nondecreasing in the scores.
     values
         (m, columns).
     strict
-        Whether a score has to exceed the threshold, not only to reach it.
+        Whether a score equal to the threshold does not count.
     out
-        (m, columns), overwritten.
+        (m, columns), filled.
     """
     m, columns = values.shape
     size = 0
@@ -55,9 +55,9 @@ def sums_of_overtakers(levels, order, scores, thresholds, values, strict, out): 
 
 @compiled
 def sums_of_overtaken(levels, order, scores, thresholds, values, out):  # type: ignore[no-untyped-def]
-    """out[j] = Σ values[i] over i of a higher level whose threshold lies below the score of j: the same pairs, turned.
+    """out[j] = Σ values[i] over all i of a higher level whose threshold is below the score of j.
 
-    Parameters are those of `sums_of_overtakers`, strict.
+    These are the pairs of `sums_of_overtakers` with ``strict``, summed over the other sample; parameters are the same.
     """
     m, columns = values.shape
     size = 0
@@ -88,14 +88,14 @@ def sums_of_overtaken(levels, order, scores, thresholds, values, out):  # type: 
 
 @compiled
 def simplex_ascent(linear, quadratic, start):  # type: ignore[no-untyped-def]
-    """Maximise bᵀα − ½ αᵀQα over α ≥ 0 with sum 1, from a start in it, by moving weight between two entries at a time.
+    """Maximise bᵀα − ½ αᵀQα over the simplex α ≥ 0, Σα = 1, by moving weight between two entries at a time.
 
     Parameters
     ----------
     linear, quadratic
         b, (n,), and Q, positive semidefinite (n, n).
     start
-        A point of the simplex, (n,).
+        Initial point in the simplex, (n,).
     """
     n = linear.shape[0]
     alpha = start.copy()

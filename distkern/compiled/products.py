@@ -1,8 +1,8 @@
-"""Inner products and distances whose every entry has the same bits wherever the borders of a block fall.
+"""Inner products and distances with bits that do not depend on how the samples are divided into blocks.
 
-BLAS chooses its inner routine by the shape of its operands, so one entry of a large product differs in its last bits
-from the same entry of a small one. Here every product is made of micro-blocks of one shape, 64 samples × 64 samples, at
-positions fixed by the number of the sample in its cohort; a block that cuts through a micro-block pads it with zeros.
+BLAS selects its inner routine by the shape of the operands, so an entry of a large product differs in its last bits
+from the same entry of a small product. Here, every product consists of micro-blocks of 64 × 64 samples, whose positions
+are fixed by the numbers of the samples in the cohort. A micro-block at the border of a block is padded with zeros.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array, Floats
 
 SIDE = 64
-"""Samples on a side of a micro-block."""
+"""Rows and columns of a micro-block."""
 
 STEP = 1024
-"""Features multiplied at a time, summed in their order."""
+"""Features multiplied at a time; these partial products are added in the order of the features."""
 
 ACROSS = 512
-"""Numbers of a row that are added at a time, so that the cache holds the sums of all vectors."""
+"""Columns added at a time, so that the sums of all vectors fit in the cache."""
 
 CANCELLED = 1e-3
-"""A squared distance below this fraction of ‖x‖² + ‖y‖² has lost digits to cancellation and is summed directly."""
+"""A squared distance below this fraction of ‖x‖² + ‖y‖² has lost digits by cancellation and is summed directly."""
 
 
 def padded_rows(count: int, start: int) -> int:
-    """Rows of the whole micro-blocks that cover ``count`` samples from number ``start`` on."""
+    """Number of rows of the micro-blocks that cover ``count`` samples from number ``start`` on."""
     return -(-(start % SIDE + count) // SIDE) * SIDE
 
 
@@ -39,7 +39,7 @@ def inner_products(A: Array, B: Array, start_a: int = 0, start_b: int = 0) -> Fl
     A, B
         Samples in rows.
     start_a, start_b
-        Number of the first sample of each block in its cohort; it fixes the place of each sample in its micro-block.
+        Number of the first sample of each block in its cohort; it fixes the position of a sample in its micro-block.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def _padded(rows: Array, offset: int, height: int) -> Floats:
 def squared_distances(
     A: Array, B: Array, squares_a: Floats, squares_b: Floats, start_a: int = 0, start_b: int = 0
 ) -> Floats:
-    """‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ for rows of A and B, summed directly where that would cancel.
+    """‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ for all rows of A and B; entries that would cancel are summed directly.
 
     Parameters
     ----------
     A, B
         Samples in rows, (a, n) and (b, n).
     squares_a, squares_b
-        Their squared norms from ``row_squares``.
+        Squared norms, from `row_squares`.
     start_a, start_b
         Number of the first sample of each block in its cohort.
 
@@ -123,9 +123,10 @@ def row_squares(X):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_sparse_rows(out, first, rows, starts, places, values):  # type: ignore[no-untyped-def]
-    """Add Vᵀ R to ``out[:, first:]`` (vectors, length), of rows R (n, length) and vectors V (n, vectors), mostly zero.
+    """Add Vᵀ R to ``out[:, first:]`` (vectors, length), for rows R (n, length) and a sparse V (n, vectors).
 
-    The numbers of row i of V that are not zero are ``values[starts[i]:starts[i + 1]]``, at the vectors ``places[...]``.
+    The nonzero entries of row i of V are ``values[starts[i]:starts[i + 1]]`` in the columns
+    ``places[starts[i]:starts[i + 1]]``.
     """
     for begin in range(0, rows.shape[1], ACROSS):
         end = min(begin + ACROSS, rows.shape[1])
@@ -138,7 +139,7 @@ def add_sparse_rows(out, first, rows, starts, places, values):  # type: ignore[n
 
 
 def mirror_upper(tile: Floats) -> Floats:
-    """Copy what lies above the diagonal of a square tile to below it, in place."""
+    """Copy the upper triangle of a square tile to the lower one, in place."""
     rows, cols = np.tril_indices(len(tile), -1)
     tile[rows, cols] = tile[cols, rows]
     return tile

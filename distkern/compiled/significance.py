@@ -1,8 +1,8 @@
-"""Whether two orderings agree more than chance would: p-values of Kendall's tau from integer counts alone.
+"""P-values of Kendall's tau, from integer counts.
 
-Under the null hypothesis every ordering of y is as likely as any other. With S = n_c − n_d, the number of discordant
-pairs of two samples without ties is then the number of inversions of a random permutation, whose distribution is
-counted exactly; with ties, or many items, S is nearly normal with mean 0 and the variance that `null_variance` gives.
+Under the null hypothesis, all orderings of y are equally likely. Without ties, the number of discordant pairs is then
+the number of inversions of a random permutation, whose distribution is computed exactly. With ties, or for many items,
+S = n_c − n_d is approximately normal with mean 0 and the variance of `null_variance`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ Method = Literal["auto", "exact", "asymptotic"]
 METHODS = ("auto", "exact", "asymptotic")
 
 EXACT_ITEMS = 33
-"""Up to this many items without ties ``"auto"`` counts permutations; SciPy's own limit."""
+"""Maximum number of items without ties for which ``"auto"`` is exact; the limit of SciPy."""
 
 EXACT_INVERSIONS = 1
-"""With more items ``"auto"`` counts them only where at most so many pairs depart from a perfect order; SciPy's too."""
+"""For more items, ``"auto"`` is exact if at most this number of pairs departs from a perfect order, as in SciPy."""
 
 
 def tau_from_counts(concordance: Array, untied_rows: Array, untied_cols: Array) -> Floats:
-    """tau-b = S / sqrt(t_x t_y); NaN where a sample is constant, so that t = 0 and tau is not defined.
+    """tau-b = S / sqrt(t_x t_y); NaN if a sample is constant (t = 0).
 
     Parameters
     ----------
     concordance
-        S = n_c − n_d of every row with every column (a, b).
+        S = n_c − n_d of all pairs of rows and columns, (a, b).
     untied_rows, untied_cols
-        t: pairs that a sample does not tie, (a,) and (b,).
+        t, the number of untied pairs of each sample, (a,) and (b,).
 
     Notes
     -----
-    The product t_x t_y is taken in float64: in 64-bit integers it overflows from 77,937 items on. No value leaves
-    [−1, 1], since S² ≤ t_x t_y and rounding keeps that order. O(1) a pair.
+    The product t_x t_y is computed in float64, because it overflows 64-bit integers from 77,937 items on. Values are in
+    [−1, 1], since S² ≤ t_x t_y and rounding is monotonic.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def tau_from_counts(concordance: Array, untied_rows: Array, untied_cols: Array) 
 
 @compiled
 def null_variance(n, tied_x, tied_y, third_x, third_y, fifth_x, fifth_y):  # type: ignore[no-untyped-def]
-    """Variance of S over all orderings of y, for n items with the sums over tie groups that `tie_sums` takes.
+    """Variance of S over all orderings of y, for n items and the sums over tie groups from `tie_sums`.
 
     (m (2n+5) − Σt(t−1)(2t+5) − Σu(u−1)(2u+5)) / 18 + 2 T U / m + Σt(t−1)(t−2) Σu(u−1)(u−2) / (9 m (n−2)), where
-    m = n (n−1), t and u are the sizes of the tie groups of x and y, and T and U their numbers of tied pairs.
+    m = n (n−1), t and u are the sizes of the tie groups of x and y, and T and U the numbers of tied pairs of x and y.
 
     Source: Kendall, *Rank Correlation Methods*, chapter 4; the form of ``scipy.stats.kendalltau``.
     """
@@ -72,7 +72,7 @@ def null_variance(n, tied_x, tied_y, third_x, third_y, fifth_x, fifth_y):  # typ
 
 @compiled
 def variance_tile(n, tied_a, third_a, fifth_a, tied_b, third_b, fifth_b, variances):  # type: ignore[no-untyped-def]
-    """Fill the variance of S (a, b) of every sample of a block A with every one of B, all of n items."""
+    """Fill the variance of S (a, b), for all pairs of samples of blocks A and B with n items."""
     for i in range(variances.shape[0]):
         for j in range(variances.shape[1]):
             variances[i, j] = null_variance(
@@ -88,7 +88,7 @@ def _tie_sums(X, tied, third, fifth):  # type: ignore[no-untyped-def]
         start = 0
         for k in range(1, n + 1):
             if k == n or values[k] != values[start]:
-                t = np.float64(k - start)  # the third power overflows 64-bit integers from 2²¹ tied items on
+                t = np.float64(k - start)  # t³ overflows 64-bit integers from 2²¹ tied items on
                 tied[i] += t * (t - 1.0) / 2.0
                 third[i] += t * (t - 1.0) * (t - 2.0)
                 fifth[i] += t * (t - 1.0) * (2.0 * t + 5.0)
@@ -96,9 +96,9 @@ def _tie_sums(X, tied, third, fifth):  # type: ignore[no-untyped-def]
 
 
 def tie_sums(X: Array) -> tuple[Floats, Floats, Floats]:
-    """Σt(t−1)/2, Σt(t−1)(t−2) and Σt(t−1)(2t+5) over the tie groups of each row of ``X`` (m, n), free of NaN.
+    """Σt(t−1)/2, Σt(t−1)(t−2) and Σt(t−1)(2t+5) over the tie groups of each row of ``X`` (m, n), without NaN.
 
-    O(n log n) a sample; what `null_variance` needs, once for each sample and not for each pair.
+    Input of `null_variance`; O(n log n) for each sample.
 
     Examples
     --------
@@ -112,11 +112,11 @@ def tie_sums(X: Array) -> tuple[Floats, Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def inversion_probabilities(n: int, limit: int) -> tuple[Floats, Floats]:
-    """P(I = c) and P(I ≤ c), c = 0 … limit, for the number I of inversions of a random permutation of n items.
+    """P(I = c) and P(I ≤ c) for c = 0 … limit, where I is the number of inversions of a random permutation of n items.
 
-    Inserting the j-th item makes 0 … j−1 inversions, each as likely: P_j(c) = (P_{j−1}(c) + … + P_{j−1}(c−j+1)) / j.
-    Only the lower half is asked for (I and C(n, 2) − I have one distribution), where the running differences lose no
-    precision. O(n · limit) once; cached.
+    Inserting the j-th item adds 0 … j−1 inversions with equal probability, so P_j(c) = (P_{j−1}(c) + … +
+    P_{j−1}(c−j+1)) / j. Only the lower half is needed, because I and C(n, 2) − I have the same distribution; there, the
+    running differences lose no precision. O(n · limit); cached.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def p_values(
     alternative: Alternative = "two-sided",
     method: Method = "auto",
 ) -> Floats:
-    """P of a concordance as far from 0 as S, or farther, where the two samples are independent.
+    """P-values of Kendall's tau: probability of a concordance at least as extreme as S for independent samples.
 
     Source: Kendall, *Rank Correlation Methods*; the rules and values of ``scipy.stats.kendalltau``.
 
@@ -156,20 +156,16 @@ def p_values(
     concordance
         S = n_c − n_d, of any shape.
     n
-        Number of items: one for all, or an array of that shape.
+        Number of items: a number, or an array of the shape of S.
     no_ties
-        Whether neither of the two samples has a tie; of the shape of S. Only such pairs are counted exactly.
+        Whether neither sample has ties, of the shape of S. Exact p-values require this.
     variance
-        Variance of S where it is taken as normal, from `null_variance`.
+        Variance of S for the normal approximation, from `null_variance`.
     alternative
-        ``"two-sided"``, or the sign of tau that counts as departure: ``"less"``, ``"greater"``.
+        ``"two-sided"``, ``"less"`` (tau < 0) or ``"greater"`` (tau > 0).
     method
-        ``"exact"``, ``"asymptotic"``, or ``"auto"``: exact where there are no ties and either n ≤ 33 or at most one
-        pair departs from a perfect order.
-
-    Notes
-    -----
-    O(1) a pair, in whole arrays; the exact distribution is counted once for each n.
+        ``"exact"``, ``"asymptotic"``, or ``"auto"``: exact if there are no ties and either n ≤ 33 or at most one pair
+        departs from a perfect order.
 
     Examples
     --------
@@ -197,13 +193,13 @@ def p_values(
 
 
 def _exact(concordance: Array, departing: Array, n: int, alternative: str, method: str) -> Floats:
-    """P-values of pairs without ties, of n items each; ``departing`` are the fewer of n_c and n_d."""
+    """Exact p-values for n items without ties; ``departing`` is the smaller of n_c and n_d."""
     whole = method == "exact" or n <= EXACT_ITEMS
     mass, below = inversion_probabilities(n, math.comb(n, 2) // 2 if whole else EXACT_INVERSIONS)
     tail = below[departing]
     if alternative == "two-sided":
         values = 2 * tail
     else:
-        on_its_side = (concordance >= 0) == (alternative == "greater")
-        values = np.where(on_its_side, tail, 1 - tail + mass[departing])
+        in_direction = (concordance >= 0) == (alternative == "greater")
+        values = np.where(in_direction, tail, 1 - tail + mass[departing])
     return np.clip(values, 0.0, 1.0)

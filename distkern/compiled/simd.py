@@ -1,7 +1,7 @@
-"""The few vector operations that LLVM does not find by itself, written in its own terms for any processor it knows.
+"""Vector operations that LLVM does not generate from loops, written in LLVM's intermediate representation.
 
-Each is a plain Python function, which is what runs with ``NUMBA_DISABLE_JIT=1``, with a compiled body beside it.
-Vectors have 32 lanes of 16 bits, or give 64 bits; LLVM splits them into whatever registers the processor has.
+Each operation is a plain Python function, which is called with ``NUMBA_DISABLE_JIT=1``, and an overload with a compiled
+body. Vectors have 32 lanes of 16 bits, or produce 64 bits; LLVM maps them to the registers of any processor.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 LANES = 32
-"""Values compared at a time."""
+"""Number of values compared at a time."""
 
 GROUP = 8
-"""Rows of lanes that `inversions_within` and `inversions_between` compare with each other."""
+"""Number of rows of lanes that `inversions_within` and `inversions_between` compare."""
 
 SHORT = ir.IntType(16)
 VECTOR = ir.VectorType(SHORT, LANES)
@@ -38,7 +38,7 @@ def unequal_bits(values: Any, left: int, right: int) -> Any:
 
 
 def inversions_within(values: Any, start: int, counts: Any) -> None:
-    """Count, lane by lane, the inversions among the eight rows of 32 values from ``start`` on."""
+    """Add to ``counts``, for each lane, the inversions among the eight rows of 32 values from ``start`` on."""
     for later in range(GROUP):
         for earlier in range(later):
             for lane in range(LANES):
@@ -47,7 +47,7 @@ def inversions_within(values: Any, start: int, counts: Any) -> None:
 
 
 def inversions_between(values: Any, first: int, second: int, counts: Any) -> None:
-    """Count, lane by lane, the inversions between eight earlier rows of 32 values and eight later ones."""
+    """Add to ``counts``, for each lane, the inversions between eight earlier and eight later rows of 32 values."""
     for later in range(GROUP):
         for earlier in range(GROUP):
             for lane in range(LANES):
@@ -56,21 +56,21 @@ def inversions_between(values: Any, first: int, second: int, counts: Any) -> Non
 
 
 def add_later_counts(later: Any, counts: Any, rows: int) -> None:
-    """later[b] += number counted in the buckets behind b, then set ``counts`` to zero.
+    """later[b] += total count of the buckets after b; then set ``counts`` to zero.
 
-    Bucket b = lane · rows + row lies at place row · 32 + lane of both arrays, so that what lies behind it is a sum down
-    its own lane and a sum over the lanes behind.
+    Bucket b = lane · rows + row is stored at index row · 32 + lane of both arrays. The total is therefore a sum over
+    later rows of its lane plus a sum over later lanes.
     """
-    behind = 0
+    total = 0
     for lane in range(LANES - 1, -1, -1):
         for row in range(rows - 1, -1, -1):
-            place = row * LANES + lane
-            later[place] += behind
-            behind += counts[place]
-            counts[place] = 0
+            index = row * LANES + lane
+            later[index] += total
+            total += counts[index]
+            counts[index] = 0
 
 
-# The compiled bodies -----------------------------------------------------------------------------------------------
+# Compiled bodies -----------------------------------------------------------------------------------------------------
 
 
 @intrinsic
@@ -125,9 +125,11 @@ def _unequal_bits_body(values, left, right):  # type: ignore[no-untyped-def]
 
 
 def _count_inversions(builder: Any, data: Any, counts: Any, first: Any, second: Any) -> None:
-    """Compare each of eight rows with each later one (``second`` None) or with each of eight others."""
+    """Compare each of eight rows with each later row (``second`` None), or with each of eight other rows."""
     target = builder.bitcast(counts, VECTOR.as_pointer())
-    sums = [builder.load(target, align=2)] + [ir.Constant(VECTOR, [0] * LANES)] * 3  # four, to wait for none
+    sums = [builder.load(target, align=2)] + [
+        ir.Constant(VECTOR, [0] * LANES)
+    ] * 3  # four independent sums, to hide latency
     rows = [_load(builder, data, first, LANES * row) for row in range(GROUP)]
     step = 0
     for later in range(GROUP):
@@ -199,7 +201,7 @@ def _add_later(rows: int) -> Any:
 
 
 def _shifted(builder: Any, vector: Any, lanes: int) -> Any:
-    """Move every lane down by some, zeros coming in at the top."""
+    """Shift all lanes down by ``lanes``, with zeros at the top."""
     chosen = [min(lane + lanes, LANES) for lane in range(LANES)]
     mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), chosen)
     return builder.shuffle_vector(vector, ir.Constant(VECTOR, [0] * LANES), mask)

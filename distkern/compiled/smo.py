@@ -1,14 +1,14 @@
-"""Sequential minimal optimisation of the dual problems of support vector machines, on kernel values in memory.
+"""Sequential minimal optimisation (SMO) of the dual problems of support vector machines, in memory.
 
-min ½ αᵀ Q α + pᵀ α with Q_ij = y_i y_j k_ij, y = ±1, 0 ≤ α ≤ C and yᵀ α as at the start. Where libsvm changes two
-variables and then the gradient of all, this takes a *block* of them: those that violate the optimality conditions most,
-and free ones of the block before. It solves the block by pairs, chosen by second-order information (Fan, Chen and Lin,
-"Working set selection using second order information", JMLR 6, 2005), on a copy of its kernel values that stays in the
-processor's cache, and changes the gradient of all once a block.
+min ½ αᵀ Q α + pᵀ α subject to 0 ≤ α ≤ C and constant yᵀ α, with Q_ij = y_i y_j k_ij and y = ±1. LIBSVM changes two
+variables and then updates the whole gradient. Here, a *block* of variables is selected: those that violate the
+optimality conditions most, and free variables of the last block. The block is solved by pairwise steps, with pairs
+selected by second-order information (Fan, Chen and Lin, "Working set selection using second order information", JMLR 6,
+2005), on a copy of its kernel values that fits in the cache. The whole gradient is updated once for each block.
 
-The kernel may be a centred and scaled view of the values in memory, k_ij = (K_ij − r_i − r_j + g) / (s_i s_j), so that
-many views share one matrix. ``F`` is y times the gradient: α is optimal where no F of a variable that may grow in the
-direction of y lies below the F of one that may shrink.
+The kernel may be a centred and scaled view of the matrix, k_ij = (K_ij − r_i − r_j + g) / (s_i s_j), so that many views
+share one matrix. ``F`` is y times the gradient. α is optimal if F of every variable that can increase (along y) is at
+least F of every variable that can decrease.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array, Floats, Indices
 
 BLOCK = 256
-"""Variables of a block: its kernel values take 512 KiB."""
+"""Variables in a block; its kernel values take 512 KiB."""
 
 LOCAL = 0.2
-"""A block is solved up to this share of the largest violation among all variables, or half the tolerance."""
+"""A block is solved to this fraction of the largest violation of all variables, or to half the tolerance if larger."""
 
 FLAT = 1e-12
-"""Curvature along a pair of variables, where rounding or a kernel that is not positive leaves less."""
+"""Lower bound of the curvature along a pair of variables, for singular or indefinite kernels."""
 
 
 @compiled
@@ -43,7 +43,7 @@ def minimize(
     max_iter: int,
     max_blocks: int,
 ) -> tuple[int, float]:
-    """Solve a problem from where α stands; α and F are changed in place.
+    """Solve a problem from the given α; α and F are updated in place.
 
     Parameters
     ----------
@@ -52,20 +52,20 @@ def minimize(
     at
         Row of K of each variable, (n,); rows may repeat.
     y, C
-        Sign and upper bound of each variable.
+        Sign and upper bound of each variable, (n,).
     means, grand, scale
-        r, g and s of the view, (n,), a number and (n,); zeros, 0 and ones for the values as they are.
+        r, g and s of the view, (n,), a number and (n,); zeros, 0 and ones for k = K.
     alpha, F
         Coefficients, and y times the gradient, (n,).
     tol
-        Largest violation to stop at.
+        Violation at which to stop.
     max_iter, max_blocks
-        Most pairs to change, and most blocks to change them in.
+        Maximum numbers of changed pairs and of blocks.
 
     Returns
     -------
     tuple
-        Number of pairs that were changed, and the largest violation that is left.
+        Number of changed pairs, and the remaining largest violation.
     """
     n = len(y)
     block = np.empty(min(BLOCK, n), np.int64)
@@ -74,16 +74,16 @@ def minimize(
     rising, falling = np.empty(n), np.empty(n)
     sums = np.empty(K.shape[1])
     while True:
-        low, high = _sides(y, C, alpha, F, rising, falling)
+        low, high = _split_directions(y, C, alpha, F, rising, falling)
         if high - low <= tol or done >= max_iter or max_blocks <= 0:
             return done, high - low
         max_blocks -= 1
-        count = _choose(block, count, inside, rising, falling, alpha, C, low, high)
+        count = _select_block(block, count, inside, rising, falling, alpha, C, low, high)
         chosen = block[:count]
         values = local(K, at, means, grand, scale, chosen)
-        signs, bounds, now, slopes = _of(y, chosen), _of(C, chosen), _of(alpha, chosen), _of(F, chosen)
+        signs, bounds, now, slopes = _take(y, chosen), _take(C, chosen), _take(alpha, chosen), _take(F, chosen)
         goal = max(0.5 * tol, LOCAL * (high - low))
-        done += _pairs(values, signs, bounds, now, slopes, goal, max_iter - done)
+        done += _solve_block(values, signs, bounds, now, slopes, goal, max_iter - done)
         for k in range(count):
             slopes[k] = signs[k] * (now[k] - alpha[chosen[k]])
             alpha[chosen[k]] = now[k]
@@ -91,8 +91,8 @@ def minimize(
 
 
 @compiled
-def _of(values: Floats, where: Indices) -> Floats:
-    """Some of the values."""
+def _take(values: Floats, where: Indices) -> Floats:
+    """Values at the given positions."""
     out = np.empty(len(where))
     for k in range(len(where)):
         out[k] = values[where[k]]
@@ -100,8 +100,13 @@ def _of(values: Floats, where: Indices) -> Floats:
 
 
 @compiled
-def _sides(y: Floats, C: Floats, alpha: Floats, F: Floats, rising: Floats, falling: Floats) -> tuple[float, float]:
-    """Least F of what may rise, largest of what may fall, and both lists with infinity for all others."""
+def _split_directions(
+    y: Floats, C: Floats, alpha: Floats, F: Floats, rising: Floats, falling: Floats
+) -> tuple[float, float]:
+    """Return the least F of variables that can increase, and the largest F of variables that can decrease.
+
+    Fills ``rising`` with F, and ``falling`` with −F, of these variables, and with infinity for all others.
+    """
     low, high = np.inf, -np.inf
     for k in range(len(y)):
         above, below = alpha[k] > 0, alpha[k] < C[k]
@@ -117,7 +122,7 @@ def _sides(y: Floats, C: Floats, alpha: Floats, F: Floats, rising: Floats, falli
 
 
 @compiled
-def _choose(
+def _select_block(
     block: Indices,
     before: int,
     inside: Array,
@@ -128,13 +133,13 @@ def _choose(
     low: float,
     high: float,
 ) -> int:
-    """Fill the block: those that violate most on either side, then free ones of the block before, then its others."""
+    """Fill the block: variables of largest violation in both directions, then free and other ones of the last block."""
     old = block[:before].copy()
     for k in old:
         inside[k] = False
     share = len(block) // 2 if before == 0 else len(block) // 4
-    count = _take(rising, high, max(1, share), block, 0, inside)
-    count = _take(falling, -low, max(1, share), block, count, inside)
+    count = _add_smallest(rising, high, max(1, share), block, 0, inside)
+    count = _add_smallest(falling, -low, max(1, share), block, count, inside)
     for free in (True, False):
         for k in old:
             if count < len(block) and not inside[k] and (0 < alpha[k] < C[k]) == free:
@@ -145,8 +150,8 @@ def _choose(
 
 
 @compiled
-def _take(values: Floats, limit: float, share: int, block: Indices, count: int, inside: Array) -> int:
-    """Put the smallest values below a limit into the block, ``share`` at most: all below the last one, then ties."""
+def _add_smallest(values: Floats, limit: float, share: int, block: Indices, count: int, inside: Array) -> int:
+    """Add up to ``share`` variables with the smallest values below ``limit`` to the block; return its new size."""
     last = np.partition(values, min(share, len(values)) - 1)[min(share, len(values)) - 1]
     taken = 0
     for tied in (False, True):
@@ -164,7 +169,7 @@ def _take(values: Floats, limit: float, share: int, block: Indices, count: int, 
 
 @compiled
 def local(K: Array, at: Indices, means: Floats, grand: float, scale: Floats, chosen: Indices) -> Floats:
-    """Kernel values of the view within a block."""
+    """Kernel values of the view between the chosen variables."""
     count = len(chosen)
     values = np.empty((count, count))
     for i in range(count):
@@ -177,21 +182,21 @@ def local(K: Array, at: Indices, means: Floats, grand: float, scale: Floats, cho
 
 
 @compiled
-def _pairs(K: Floats, y: Floats, C: Floats, alpha: Floats, F: Floats, tol: float, max_iter: int) -> int:
-    """Change pairs of variables of a block until none violates the conditions by more than ``tol``; how many."""
+def _solve_block(K: Floats, y: Floats, C: Floats, alpha: Floats, F: Floats, tol: float, max_iter: int) -> int:
+    """Change pairs of variables of a block until the violation is at most ``tol``; return the number of changes."""
     n = len(y)
-    shut_up, shut_down = np.empty(n), np.empty(n)  # 0, or infinite where a variable cannot go that way
+    no_rise, no_fall = np.empty(n), np.empty(n)  # 0, or infinity if a variable cannot change in that direction
     square, gains = np.empty(n), np.empty(n)
     for k in range(n):
-        shut_up[k], shut_down[k] = _shut(y[k], C[k], alpha[k])
+        no_rise[k], no_fall[k] = _blocked(y[k], C[k], alpha[k])
         square[k] = K[k, k]
-    i, low, high = _extremes(F, shut_up, shut_down)
+    i, low, high = _extremes(F, no_rise, no_fall)
     for done in range(max_iter):
         if high - low <= tol:
             return done
         row = K[i]
-        for k in range(n):  # loops without branches, so that they run on vectors
-            rise = F[k] - low - shut_down[k]
+        for k in range(n):  # branch-free, so that it vectorises
+            rise = F[k] - low - no_fall[k]
             rise = rise if rise > 0.0 else 0.0
             curve = square[i] + square[k] - 2.0 * row[k]
             gains[k] = rise * rise / (curve if curve > FLAT else FLAT)
@@ -206,28 +211,28 @@ def _pairs(K: Floats, y: Floats, C: Floats, alpha: Floats, F: Floats, tol: float
         step = min(step, room_i, room_j)
         alpha[i] = _moved(alpha[i], C[i], y[i] > 0, step, room_i)
         alpha[j] = _moved(alpha[j], C[j], y[j] < 0, step, room_j)
-        shut_up[i], shut_down[i] = _shut(y[i], C[i], alpha[i])
-        shut_up[j], shut_down[j] = _shut(y[j], C[j], alpha[j])
+        no_rise[i], no_fall[i] = _blocked(y[i], C[i], alpha[i])
+        no_rise[j], no_fall[j] = _blocked(y[j], C[j], alpha[j])
         other = K[j]
         for k in range(n):
             F[k] += step * (row[k] - other[k])
-        i, low, high = _extremes(F, shut_up, shut_down)
+        i, low, high = _extremes(F, no_rise, no_fall)
     return max_iter
 
 
 @compiled
-def _shut(y: float, C: float, alpha: float) -> tuple[float, float]:
-    """Whether a variable cannot go along its sign, and against it: infinity where it cannot."""
+def _blocked(y: float, C: float, alpha: float) -> tuple[float, float]:
+    """Infinity if y α cannot increase, else 0; and infinity if y α cannot decrease, else 0."""
     top, bottom = np.inf if alpha >= C else 0.0, np.inf if alpha <= 0.0 else 0.0
     return (top, bottom) if y > 0 else (bottom, top)
 
 
 @compiled
-def _extremes(F: Floats, shut_up: Floats, shut_down: Floats) -> tuple[int, float, float]:
-    """Where F is least among what may go up, its value there, and the largest among what may go down."""
+def _extremes(F: Floats, no_rise: Floats, no_fall: Floats) -> tuple[int, float, float]:
+    """Position and value of the least F of variables that can increase; largest F of those that can decrease."""
     i, low, high = -1, np.inf, -np.inf
     for k in range(len(F)):
-        rising, falling = F[k] + shut_up[k], F[k] - shut_down[k]
+        rising, falling = F[k] + no_rise[k], F[k] - no_fall[k]
         if rising < low:
             i, low = k, rising
         if falling > high:
@@ -237,7 +242,7 @@ def _extremes(F: Floats, shut_up: Floats, shut_down: Floats) -> tuple[int, float
 
 @compiled
 def _moved(alpha: float, C: float, grows: bool, step: float, room: float) -> float:
-    """Where a step takes a variable; one that uses all its room ends at its bound exactly."""
+    """Value of a variable after a step; exactly its bound if the step uses all its room."""
     if step >= room:
         return C if grows else 0.0
     return min(max(alpha + step if grows else alpha - step, 0.0), C)
@@ -255,7 +260,7 @@ def follow(
     F: Floats,
     sums: Floats,
 ) -> None:
-    """Add to F what some changes of y α bring."""
+    """Update F for the given changes of y α."""
     rows, factors = np.empty(len(chosen), np.int64), np.empty(len(chosen))
     total = shift = 0.0
     count = 0
@@ -294,7 +299,7 @@ def _sum_rows(K: Array, rows: Indices, factors: Floats, out: Floats) -> None:
 
 @compiled
 def _gather_sums(K: Array, rows: Indices, factors: Floats, at: Indices, out: Floats) -> None:
-    """Σ_r factor_r K[r, at], where few columns are wanted."""
+    """Σ_r factor_r K[r, at], for few columns."""
     out[: len(at)] = 0.0
     for r in range(len(rows)):
         row, factor = K[rows[r]], factors[r]
@@ -304,7 +309,7 @@ def _gather_sums(K: Array, rows: Indices, factors: Floats, at: Indices, out: Flo
 
 @compiled
 def asymmetry(K: Floats) -> tuple[float, float]:
-    """Largest |K_ij| and largest |K_ij − K_ji|; both NaN where a value is not finite."""
+    """Largest |K_ij| and largest |K_ij − K_ji|; both NaN if a value is not finite."""
     side = 64
     largest, difference, proof = 0.0, 0.0, 0.0
     for top in range(0, len(K), side):

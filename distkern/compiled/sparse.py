@@ -1,23 +1,27 @@
-"""Concordance of sparse samples: O(k + q log q) a pair, k the non-zeros of one and q of both; exact, with any ties.
+"""Concordance of sparse samples: O(k + q log q) a pair, exact with any ties.
 
-All zeros of a sample are one tie group, above its negative values and below its positive ones. A sample is held as the
-*places* of its non-zeros from the smallest value to the largest, and their *scores*: how many non-zeros lie below one
-minus how many lie above it, less the same difference for a zero. Scores are ordered as the values are, those of equal
-values are equal, and a score has the sign of its value: one integer stands for all three. For all pairs with a sample y
-its scores are spread out over n items once, so that a walk along the places of x finds what they share.
+k is the number of nonzeros of one sample, and q the number of items that are nonzero in both. All zeros of a sample
+form one tie group, between its negative and its positive values. A sample is stored as the *places* of its nonzeros
+(feature numbers by ascending value) and their *scores*. The score of a nonzero is the number of nonzeros below it minus
+the number above it, minus the same difference for a zero. Scores have the order, the ties and the signs of the values.
+For each sample y, its scores are scattered into an array over all n items once; a walk along the places of each x then
+finds the common items.
 
-**Few distinct values** (counts): the table of how often each level of x meets each level of y gives everything. The
-walk fills all of it but the row of x's zeros, which is what is missing from the known sizes of y's levels.
+**Few distinct values** (counts): the contingency table of the levels of x and y determines the result. The walk fills
+all rows except the row of the zeros of x, which follows from the known sizes of the levels of y.
 
-**Many distinct values**: with A and B the non-zeros of x and y, C = A ∩ B, s and r sign and score of an item, P = Σ s
-over all non-zeros of a sample, e the number of items that are zero in both, M = Σ sgn(y_j − y_i) over i in C with
-x_i < 0 and j in C with x_j > 0, S_C the concordance within C, and ρ_x an item's smaller minus larger x within C:
+**Many distinct values**: let A and B be the nonzeros of x and y, C = A ∩ B, s and r the sign and the score of an item,
+P = Σ s over all nonzeros of a sample, e the number of items that are zero in both, M = Σ sgn(y_j − y_i) over i in C
+with x_i < 0 and j in C with x_j > 0, S_C the concordance within C, and ρ_x the number of smaller minus the number of
+larger values of x within C. Then
 
     S = S_C + Σ_C (s_y r_x + s_x r_y) − Σ_C s_y ρ_x − 2M + e Σ_C s_x s_y − P_x P_y − Σ_C s_x Σ_C s_y
 
-because a pair that is tied in neither sample lies in C × C, C × (A − C), C × (B − C), C × neither or (A − C) × (B − C);
-because an item of C has r_x + P_x smaller minus larger ones within A, of which ρ_x lie in C; and because
-Σ_C s_x ρ_y = 2M, for the terms of two items with the same s_x cancel.
+because
+
+- a pair that is tied in neither sample is in C × C, C × (A − C), C × (B − C), C × neither or (A − C) × (B − C);
+- for an item of C, the number of smaller minus larger items is r_x + P_x within A, of which ρ_x are in C;
+- Σ_C s_x ρ_y = 2M, as the terms of two items with equal s_x cancel.
 """
 
 from __future__ import annotations
@@ -31,12 +35,12 @@ from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
 TABLE_SHARE = 4
-"""Cells of the table of levels for each non-zero of x, up to which it costs less than sorting what is shared."""
+"""Maximum number of table cells for each nonzero of x for which the table is faster than sorting."""
 
 
 @compiled
 def _joint_runs(xs, ys, buffer):  # type: ignore[no-untyped-def]
-    """Sort y inside each run of equal x; return the pairs tied in x, and those tied in both."""
+    """Sort y within each run of equal x; return the numbers of pairs tied in x and tied in both."""
     n = xs.shape[0]
     tied, joint = np.int64(0), np.int64(0)
     start = 0
@@ -53,7 +57,7 @@ def _joint_runs(xs, ys, buffer):  # type: ignore[no-untyped-def]
 
 @compiled
 def _tied_pairs(values):  # type: ignore[no-untyped-def]
-    """Pairs of equal values in a sorted array."""
+    """Number of pairs of equal values in a sorted array."""
     tied, run = np.int64(0), np.int64(0)
     for k in range(1, values.shape[0]):
         run = run + 1 if values[k] == values[k - 1] else np.int64(0)
@@ -63,9 +67,9 @@ def _tied_pairs(values):  # type: ignore[no-untyped-def]
 
 @compiled
 def _across(lower, upper):  # type: ignore[no-untyped-def]
-    """Σ sgn(u − l), and the pairs with u = l, over l in ``lower`` and u in ``upper``, both sorted."""
+    """Σ sgn(u − l) over all l in ``lower`` and u in ``upper``, both sorted, and the number of pairs with u = l."""
     signs, equal = np.int64(0), np.int64(0)
-    below = through = 0  # values of ``upper`` that are smaller than l, and not larger than l
+    below = through = 0  # number of values of ``upper`` below l, and at most l
     size = upper.shape[0]
     for value in lower:
         while below < size and upper[below] < value:
@@ -80,9 +84,9 @@ def _across(lower, upper):  # type: ignore[no-untyped-def]
 
 @compiled
 def _shared_concordance(xs, ys, buffer, negative):  # type: ignore[no-untyped-def]
-    """S within C, M, and the pairs of C tied in y and in both; ``ys`` goes in the order of x and is sorted.
+    """S within C, M, and the numbers of pairs of C tied in y and in both; ``ys`` is in the order of x, and is sorted.
 
-    The first ``negative`` items are those with x < 0: none of them is tied in x with one of the others.
+    The first ``negative`` items have x < 0; none of them is tied in x with the other items.
     """
     concordance = tied_y = joint = np.int64(0)
     for start, stop in ((0, negative), (negative, xs.shape[0])):
@@ -104,7 +108,7 @@ def _shared_concordance(xs, ys, buffer, negative):  # type: ignore[no-untyped-de
 
 @compiled
 def _inner_scores(xs, ys):  # type: ignore[no-untyped-def]
-    """Σ_C s_y ρ_x over items in the order of x."""
+    """Σ_C s_y ρ_x, for items in the order of x."""
     n = xs.shape[0]
     total = np.int64(0)
     start, signs = 0, np.int64(0)
@@ -120,9 +124,9 @@ def _inner_scores(xs, ys):  # type: ignore[no-untyped-def]
 def _merged_pair(  # type: ignore[no-untyped-def]
     places, scores, k, spread, n, m, balances, tied_b, xs, ys, sizes, buffer
 ):
-    """S and the pairs tied in both, by the formula above.
+    """S and the number of pairs tied in both, by the formula above.
 
-    ``spread`` holds, at each item, the score of y and the size of its tie group in y, and zeros where y is zero.
+    ``spread`` contains for each item its score in y and the size of its tie group in y, or zeros if y is zero.
     """
     q = negative = sizes_y = np.int64(0)
     mixed = same = signs_x = signs_y = np.int64(0)
@@ -131,9 +135,9 @@ def _merged_pair(  # type: ignore[no-untyped-def]
         place, score = places[position], scores[position]
         xs[q], ys[q], sizes[q] = score, spread[place, 0], spread[place, 1]
         alone = np.int64(ys[q] == 0)
-        q += 1 - alone  # no branch: where y is zero, the next item takes the place
+        q += 1 - alone  # branch-free: an item with zero y is overwritten by the next one
         run *= np.int64(score == previous)
-        rest_a += run * alone  # pairs tied in x among the items where y is zero
+        rest_a += run * alone  # pairs tied in x among the items with zero y
         run += alone
         previous = score
     for position in range(q):
@@ -148,17 +152,17 @@ def _merged_pair(  # type: ignore[no-untyped-def]
     within, across, tied_y, joint = _shared_concordance(xs[:q], ys[:q], buffer, negative)
     neither = n - k - m + q
     concordance = within + mixed - inner - 2 * across + neither * same - balances - signs_x * signs_y
-    # of g equal non-zeros of y those c that are shared take c (2g − c − 1) / 2 tied pairs from the rest of B
+    # c common items in a tie group of g nonzeros of y remove c (2g − c − 1) / 2 tied pairs from B − C
     rest_b = tied_b - sizes_y + tied_y + q
     joint += rest_a + rest_b + neither * (neither - 1) // 2
     return concordance, joint
 
 
 @compiled
-def _spread(places, scores, levels, m, spread, spread_levels, sizes):  # type: ignore[no-untyped-def]
-    """Write score, size of its tie group and level of each non-zero at its place; return the tied pairs among them.
+def _scatter(places, scores, levels, m, spread, spread_levels, sizes):  # type: ignore[no-untyped-def]
+    """Scatter score, tie group size and level of each nonzero to its place; return the number of tied pairs.
 
-    ``sizes`` gets how often each level occurs, that of the zeros 0.
+    Fills ``sizes`` with the number of items at each level, 0 for the level of the zeros.
     """
     tied = np.int64(0)
     lowest = -levels[0] if m > 0 and levels[0] < 0 else 0
@@ -178,9 +182,9 @@ def _spread(places, scores, levels, m, spread, spread_levels, sizes):  # type: i
 
 @compiled
 def _number_levels(scores, nonzeros, levels, zero, count):  # type: ignore[no-untyped-def]
-    """Number the distinct values of each sample from its zeros, which are level 0: …, −2, −1, 1, 2, … in their order.
+    """Number the distinct values of each sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
 
-    ``zero`` gets the number of negative levels, ``count`` that of all levels with the zeros.
+    Fills ``zero`` with the number of negative levels, and ``count`` with the number of all levels.
     """
     for i in range(len(nonzeros)):
         below, above = 0, 0
@@ -201,29 +205,29 @@ def _number_levels(scores, nonzeros, levels, zero, count):  # type: ignore[no-un
 def _table_pair(  # type: ignore[no-untyped-def]
     places, levels, k, zero_a, levels_a, spread_levels, zero_b, levels_b, sizes_b, n, table, below
 ):
-    """S and the pairs tied in both from the table of levels, which is zero before and after."""
+    """S and the number of pairs tied in both, from the contingency table of levels, which is zero before and after."""
     for position in range(k):
         table[(zero_a + levels[position]) * levels_b + zero_b + spread_levels[places[position]]] += 1
     origin = zero_a * levels_b
     rest = n
     for col in range(levels_b):
         if col != zero_b:
-            met = np.int64(0)
+            counted = np.int64(0)
             for row in range(levels_a):
-                met += table[row * levels_b + col]
-            table[origin + col] = sizes_b[col] - met
-            rest -= sizes_b[col] - met
+                counted += table[row * levels_b + col]
+            table[origin + col] = sizes_b[col] - counted
+            rest -= sizes_b[col] - counted
     table[origin + zero_b] = rest - k
     return _from_table(table, levels_a, levels_b, below)
 
 
 @compiled
 def _from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
-    """Sum S and the joint ties over the table, row by row from the smallest value of x on, and set it to zero."""
-    below[:levels_b] = 0  # how often each level of y met a smaller level of x
+    """Compute S and the joint ties row by row, in ascending order of x, and set the table to zero."""
+    below[:levels_b] = 0  # number of items at each level of y with a smaller x
     seen = total = both = np.int64(0)
     for row in range(levels_a):
-        smaller = met = np.int64(0)
+        smaller = in_row = np.int64(0)
         for col in range(levels_b):
             times = np.int64(table[row * levels_b + col])
             table[row * levels_b + col] = 0
@@ -231,8 +235,8 @@ def _from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-de
             both += times * (times - 1) // 2
             smaller += below[col]
             below[col] += times
-            met += times
-        seen += met
+            in_row += times
+        seen += in_row
     return total, both
 
 
@@ -240,17 +244,16 @@ def _from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-de
 def sparse_tile(  # type: ignore[no-untyped-def]
     places_a, scores_a, nonzeros_a, balance_a, places_b, scores_b, nonzeros_b, balance_b, n, symmetric, counts, joint
 ):
-    """Fill S = n_c − n_d and the number of pairs tied in both, for every sparse sample of A with every one of B.
+    """Fill S = n_c − n_d and the number of pairs tied in both, for all pairs of sparse samples of blocks A and B.
 
     Parameters
     ----------
     places_a, scores_a
-        Of the samples of A: places and scores of the non-zeros (a, width), in ascending order of the values; what lies
-        behind the non-zeros of a row is not read.
+        Places and scores of the nonzeros of A, (a, width), by ascending value; the padding after them is not read.
     nonzeros_a, balance_a
-        Number of non-zeros, and of positive minus negative ones (a,).
+        Number of nonzeros, and number of positive minus number of negative values, (a,).
     places_b, scores_b, nonzeros_b, balance_b
-        The same of the samples of B.
+        The same for B.
     n
         Number of features.
     symmetric
@@ -270,7 +273,7 @@ def sparse_tile(  # type: ignore[no-untyped-def]
     spread, spread_levels = np.zeros((n, 2), np.int32), np.zeros(n, np.int32)
     for j in range(b):
         m = nonzeros_b[j]
-        tied_b = _spread(places_b[j], scores_b[j], levels_b[j], m, spread, spread_levels, sizes_b)
+        tied_b = _scatter(places_b[j], scores_b[j], levels_b[j], m, spread, spread_levels, sizes_b)
         for i in range(j + 1 if symmetric else a):
             k = nonzeros_a[i]
             if count_a[i] * count_b[j] <= TABLE_SHARE * k:
@@ -313,22 +316,22 @@ def _rank_sparse(data, indices, indptr, n, places, scores, nonzeros, balance, un
 
 
 def rank_sparse(data: Array, indices: Array, indptr: Array, n: int, width: int | None = None) -> dict[str, Array]:
-    """Places and scores of the non-zeros of CSR rows, O(k log k) a sample.
+    """Places and scores of the nonzeros of CSR rows, O(k log k) a sample.
 
     Parameters
     ----------
     data, indices, indptr
-        Of a CSR block in canonical form: no two entries of a row at one place, none of them zero or NaN.
+        CSR arrays in canonical form: no duplicate entries, no zeros, no NaN.
     n
         Number of features.
     width
-        Columns of the padded arrays; the most non-zeros of a row by default.
+        Columns of the padded arrays; by default the largest number of nonzeros of a row.
 
     Returns
     -------
     dict
-        ``places`` and ``scores`` (m, width) int32, zeros behind the last non-zero; ``nonzeros``, ``balance`` (positive
-        minus negative non-zeros), ``untied`` (pairs that the sample does not tie) and ``features`` (n), (m,) int64.
+        ``places`` and ``scores``, int32 (m, width), padded with zeros; ``nonzeros``, ``balance`` (number of positive
+        minus number of negative values), ``untied`` (number of untied pairs) and ``features`` (n), int64 (m,).
 
     Examples
     --------
@@ -354,21 +357,22 @@ def rank_sparse(data: Array, indices: Array, indptr: Array, n: int, width: int |
 
 
 def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool) -> tuple[Array, Array]:
-    """S = n_c − n_d and the number of pairs tied in both, of every sparse sample of A with every one of B.
+    """S = n_c − n_d and the number of pairs tied in both, for all pairs of sparse samples of blocks A and B.
 
-    Some 2 ns for each non-zero of a sample of A with few distinct values, 20 ns with many; nothing grows with n but one
-    array a tile.
+    Takes about 2 ns for each nonzero of a sample of A with few distinct values, and 20 ns with many. Only one array for
+    each tile grows with n.
 
     Parameters
     ----------
     A, B
-        What `rank_sparse` gives of each block; their widths may differ.
+        Output of `rank_sparse` for each block; the widths may differ.
     symmetric
-        Whether A and B are the same samples.
+        Whether A and B are the same block.
 
     Returns
     -------
-    int64 (a, b) twice, exact.
+    tuple
+        Two arrays int64 (a, b), exact.
 
     Examples
     --------

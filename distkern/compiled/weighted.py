@@ -1,13 +1,13 @@
-"""Signed sums over all pairs of items, each pair with a weight that depends on the ranks of its two items.
+"""Weighted signed sums over all pairs of items, with pair weights that depend on the ranks of the two items.
 
-The sum Σ_{i<j} w_ij(x) w_ij(y) sgn(x_i − x_j) sgn(y_i − y_j) falls apart into sums over single items once the pairs are
-visited by a merge sort: the items lie in the order of x, cut into runs of items that x ties, and y's ranks are merged
-run by run. While two runs are merged, an item of the right one agrees with all items of the left one that y ranks
-before it, and an item of the left one disagrees with all items of the right one that y ranks before it. Both are
-running sums of what has been merged, so all terms of one sign are added and nothing cancels. A pair that x ties lies in
-one run and is never met; a pair that y ties is met at one key and passed over.
+The sum Σ_{i<j} w_ij(x) w_ij(y) sgn(x_i − x_j) sgn(y_i − y_j) is computed by a merge sort. The items are sorted by x and
+split into runs of items tied in x; the runs are merged by the rank in y. When two runs are merged, an item of the right
+run is concordant with all items of the left run that y ranks before it, and an item of the left run is discordant with
+all items of the right run that y ranks before it. Running sums give the weights of both. Concordant and discordant
+terms are added separately, so nothing cancels. Pairs tied in x are in the same run, and pairs tied in y have the same
+key; both are skipped.
 
-Ranks are from the best item, 0, to the worst. Sums run in an order that x and y alone determine.
+Ranks start at 0 for the best item. The order of summation depends only on x and y.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from distkern.core.jit import compiled
 
 @compiled
 def spread_weights(table, order, tied, weights):  # type: ignore[no-untyped-def]
-    """Fill each feature's weight (m, n): the mean of ``table`` (n,) over the places of its tie group."""
+    """Fill the weight of each feature (m, n): the mean of ``table`` (n,) over the ranks of its tie group."""
     m, n = order.shape
     for i in range(m):
         start = 0
@@ -29,17 +29,16 @@ def spread_weights(table, order, tied, weights):  # type: ignore[no-untyped-def]
             while stop < n and tied[i, stop]:
                 total += table[stop]
                 stop += 1
-            for place in range(start, stop):
-                weights[i, order[i, place]] = total / (stop - start)
+            for rank in range(start, stop):
+                weights[i, order[i, rank]] = total / (stop - start)
             start = stop
 
 
 @compiled
-def _lay_out(order_y, kept, codes_x, codes_y, u, v, skip, runs, keys, first, second):  # type: ignore[no-untyped-def]
-    """Lay the items out by x, and inside each group that x ties by y: a counting sort of y's order.
+def _sort_items(order_y, kept, codes_x, codes_y, u, v, skip, runs, keys, first, second):  # type: ignore[no-untyped-def]
+    """Sort the items by x, and by y within tie groups of x, by a counting sort of the order of y.
 
-    Returns the number of runs; ``runs[r]`` to ``runs[r + 1]`` holds run r. With ``skip``, items whose weights multiply
-    to zero are left out.
+    Returns the number of runs; run r is ``runs[r]:runs[r + 1]``. With ``skip``, items with u v = 0 are left out.
     """
     groups = np.int64(0)
     for k in range(kept):
@@ -61,7 +60,7 @@ def _lay_out(order_y, kept, codes_x, codes_y, u, v, skip, runs, keys, first, sec
             at = runs[codes_x[f]]
             keys[at], first[at], second[at] = codes_y[f], u[f], v[f]
             runs[codes_x[f]] += 1
-    # each entry is now the end of its group: drop the empty groups and shift by one
+    # each entry is now the end of its group: remove empty groups and shift by one
     count, stop = 0, 0
     for g in range(groups):
         end = runs[g]
@@ -75,7 +74,7 @@ def _lay_out(order_y, kept, codes_x, codes_y, u, v, skip, runs, keys, first, sec
 
 @compiled
 def _merge_products(keys, v, new_keys, new_v, start, middle, stop):  # type: ignore[no-untyped-def]
-    """Merge two runs by key; return Σ v_i v_j over the pairs across them that agree, and over those that do not."""
+    """Merge two runs by key; return Σ v_i v_j over the concordant and over the discordant pairs between them."""
     agree, against, before_left, before_right = 0.0, 0.0, 0.0, 0.0
     left, right, k = start, middle, start
     while left < middle or right < stop:
@@ -100,9 +99,9 @@ def _merge_products(keys, v, new_keys, new_v, start, middle, stop):  # type: ign
 
 @compiled
 def _merge_sums(keys, u, v, new_keys, new_u, new_v, start, middle, stop):  # type: ignore[no-untyped-def]
-    """Merge two runs by key; return Σ (u_i + u_j)(v_i + v_j) over the pairs that agree, and over those that do not.
+    """Merge two runs by key; return Σ (u_i + u_j)(v_i + v_j) over concordant and over discordant pairs between them.
 
-    The weight of a pair is u_i v_i + u_j v_j + u_i v_j + u_j v_i: four running sums a side give it.
+    The weight u_i v_i + u_j v_j + u_i v_j + u_j v_i of a pair is computed from four running sums for each run.
     """
     agree, against = 0.0, 0.0
     count_l, u_l, v_l, uv_l = 0, 0.0, 0.0, 0.0
@@ -134,7 +133,7 @@ def _merge_sums(keys, u, v, new_keys, new_u, new_v, start, middle, stop):  # typ
 
 @compiled
 def _merge_runs(additive, runs, count, keys, u, v, new_keys, new_u, new_v):  # type: ignore[no-untyped-def]
-    """Merge ``count`` runs, neighbours first, and return the signed sum over all pairs from different runs."""
+    """Merge ``count`` runs pairwise; return the signed sum over all pairs from different runs."""
     agree, against = 0.0, 0.0
     while count > 1:
         half = (count + 1) // 2
@@ -160,17 +159,17 @@ def _merge_runs(additive, runs, count, keys, u, v, new_keys, new_u, new_v):  # t
 def weighted_tile(  # type: ignore[no-untyped-def]
     additive, codes_a, weights_a, order_b, codes_b, weights_b, kept_b, symmetric, out
 ):
-    """Fill Σ_{i<j} w_ij(x) w_ij(y) sgn sgn for every sample x of a block A with every y of B.
+    """Fill Σ_{i<j} w_ij(x) w_ij(y) sgn(x_i − x_j) sgn(y_i − y_j) for all pairs of samples of blocks A and B.
 
     Parameters
     ----------
     additive
-        Whether w_ij = u_i + u_j, else u_i u_j.
+        Whether w_ij = u_i + u_j; otherwise w_ij = u_i u_j.
     codes_a, weights_a
-        Of the samples of A: dense ranks from the best, and the weight u of each feature (a, n).
+        Dense ranks from the best item, and weights u of the features of A, (a, n).
     order_b, codes_b, weights_b, kept_b
-        Of the samples of B: the features from the best on, ranks and weights (b, n), and how many of the first features
-        of that order have a pair weight at all (b,).
+        Features by rank, dense ranks and weights of B, (b, n), and the number of features at the start of that order
+        that can have a nonzero pair weight, (b,).
     symmetric
         Whether A and B are the same block; then only i ≤ j is computed and mirrored.
     out
@@ -183,7 +182,7 @@ def weighted_tile(  # type: ignore[no-untyped-def]
     u, new_u, v, new_v = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for i in range(a):
         for j in range(i if symmetric else 0, b):
-            count = _lay_out(
+            count = _sort_items(
                 order_b[j],
                 kept_b[j],
                 codes_a[i],
@@ -205,8 +204,8 @@ def weighted_tile(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _counted_below(tree, code):  # type: ignore[no-untyped-def]
-    """Items in a Fenwick tree with a rank of less than ``code``."""
+def _count_below(tree, code):  # type: ignore[no-untyped-def]
+    """Number of items in a Fenwick tree with a rank below ``code``."""
     total = np.int64(0)
     while code > 0:
         total += tree[code]
@@ -215,17 +214,17 @@ def _counted_below(tree, code):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _count_in(tree, code):  # type: ignore[no-untyped-def]
+def _insert(tree, code):  # type: ignore[no-untyped-def]
     """Add an item of rank ``code`` to a Fenwick tree."""
-    place = code + 1
-    while place < tree.shape[0]:
-        tree[place] += 1
-        place += place & -place
+    node = code + 1
+    while node < tree.shape[0]:
+        tree[node] += 1
+        node += node & -node
 
 
 @compiled
 def _group_stop(tied, start):  # type: ignore[no-untyped-def]
-    """Place after the last item of the tie group that begins at ``start``."""
+    """End (exclusive) of the tie group that begins at ``start``."""
     stop = start + 1
     while stop < tied.shape[0] and tied[stop]:
         stop += 1
@@ -233,42 +232,48 @@ def _group_stop(tied, start):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _open(group, codes, current, tree, settled):  # type: ignore[no-untyped-def]
-    """Count the items of a sample's new group that the other sample has settled, or has open, and their agreement.
+def _open_group(group, codes, current, tree, settled):  # type: ignore[no-untyped-def]
+    """Counts for a sample that opens its next tie group: items settled in the other sample, and items open in it.
 
-    An item that the other sample has settled stands, in this sample, after all of the ``settled``: it agrees with those
-    that the other sample ranks before it, and disagrees with those after it.
+    The third value is the signed sum of the first with all pairs of ``settled`` items. In this sample, the new items
+    rank after all settled ones, so they are concordant with the settled items that the other sample ranks before them,
+    and discordant with the rest.
     """
     ready, both, agreement = np.int64(0), np.int64(0), np.int64(0)
     for k in range(group.shape[0]):
         code = np.int64(codes[group[k]])
         if code < current:
             ready += 1
-            agreement += _counted_below(tree, code) + _counted_below(tree, code + 1) - settled
+            agreement += _count_below(tree, code) + _count_below(tree, code + 1) - settled
         elif code == current:
             both += 1
     return ready, both, agreement
 
 
 @compiled
-def _settle(group, codes_own, codes, current, tree_own, tree):  # type: ignore[no-untyped-def]
-    """Enter the items of a closing group that the other sample has settled, too, into both trees."""
+def _settle_group(group, codes_own, codes, current, tree_own, tree):  # type: ignore[no-untyped-def]
+    """Insert the items of a closing group that are settled in the other sample into both trees."""
     for k in range(group.shape[0]):
         f = group[k]
         if codes[f] < current:
-            _count_in(tree_own, np.int64(codes_own[f]))
-            _count_in(tree, np.int64(codes[f]))
+            _insert(tree_own, np.int64(codes_own[f]))
+            _insert(tree, np.int64(codes[f]))
 
 
 @compiled
 def _average_pair(order_x, tied_x, codes_x, order_y, tied_y, codes_y, tree_x, tree_y):  # type: ignore[no-untyped-def]
-    """Σ over k = 1 … n of the top-k signed sums, ties broken at random: O(n log n), integers but for ties.
+    """Σ over k = 1 … n of the expected top-k signed sums with ties broken at random: O(n log n).
 
-    At k each sample has *settled* the groups before place k, and has one group *open*, whose items are in the top k
-    with chance p (of x) or q (of y). ``both`` items are open in both samples; ``ready_x`` are open in x and settled in
-    y, ``ready_y`` the other way round; ``settled`` are settled in both. ``inner`` is the signed sum over the settled
-    pairs, ``with_x`` and ``with_y`` that of the ready items with the settled ones. Ready items of x disagree with ready
-    items of y, items open in both agree with settled ones, and all other pairs are tied or not in the top k.
+    At k, the tie groups of a sample before rank k are *settled*, and the group that contains rank k is *open*: its
+    items are in the top k with probability p (in x) or q (in y). Of the items,
+
+    - ``settled`` are settled in both samples, and ``both`` are open in both;
+    - ``ready_x`` are open in x and settled in y, and ``ready_y`` are open in y and settled in x.
+
+    ``inner`` is the signed sum over pairs of settled items; ``with_x`` and ``with_y`` are the signed sums of the ready
+    items with the settled items. Items ready in x are discordant with items ready in y, items open in both are
+    concordant with settled items, and all other pairs are tied or not in the top k. Without ties all values are
+    integers.
     """
     n = order_x.shape[0]
     tree_x[:], tree_y[:] = 0, 0
@@ -280,21 +285,21 @@ def _average_pair(order_x, tied_x, codes_x, order_y, tied_y, codes_y, tree_x, tr
         open_x, open_y = k > stop_x, k > stop_y
         if open_x:
             start_x, stop_x = stop_x, _group_stop(tied_x, stop_x)
-            ready_x, both, with_x = _open(order_x[start_x:stop_x], codes_y, now_y, tree_y, settled)
+            ready_x, both, with_x = _open_group(order_x[start_x:stop_x], codes_y, now_y, tree_y, settled)
         if open_y:
             start_y, stop_y = stop_y, _group_stop(tied_y, stop_y)
-            ready_y, both, with_y = _open(order_y[start_y:stop_y], codes_x, now_x, tree_x, settled)
+            ready_y, both, with_y = _open_group(order_y[start_y:stop_y], codes_x, now_x, tree_x, settled)
         p, q = (k - start_x) / (stop_x - start_x), (k - start_y) / (stop_y - start_y)
         crossing = settled * both - ready_x * ready_y
         total += inner + (p * with_x + q * with_y) + (p * q) * crossing
         if k == stop_y:
-            _settle(order_y[start_y:stop_y], codes_y, codes_x, now_x, tree_y, tree_x)
+            _settle_group(order_y[start_y:stop_y], codes_y, codes_x, now_x, tree_y, tree_x)
             inner, with_x, with_y = inner + with_y, with_x + crossing, np.int64(0)
             settled, ready_x, ready_y, both = settled + ready_y, ready_x + both, np.int64(0), np.int64(0)
             now_y += 1
             crossing = np.int64(0)
         if k == stop_x:
-            _settle(order_x[start_x:stop_x], codes_x, codes_y, now_y, tree_x, tree_y)
+            _settle_group(order_x[start_x:stop_x], codes_x, codes_y, now_y, tree_x, tree_y)
             inner, with_y, with_x = inner + with_x, with_y + crossing, np.int64(0)
             settled, ready_y, ready_x, both = settled + ready_x, ready_y + both, np.int64(0), np.int64(0)
             now_x += 1
@@ -303,7 +308,7 @@ def _average_pair(order_x, tied_x, codes_x, order_y, tied_y, codes_y, tree_x, tr
 
 @compiled
 def average_tile(order_a, tied_a, codes_a, order_b, tied_b, codes_b, symmetric, out):  # type: ignore[no-untyped-def]
-    """Fill the average over k = 1 … n of the top-k signed sums, for every sample of A with every one of B."""
+    """Fill the mean over k = 1 … n of the top-k signed sums, for all pairs of samples of blocks A and B."""
     a, n = codes_a.shape
     b = codes_b.shape[0]
     tree_a, tree_b = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Every error that distkern raises on purpose: one sentence that names the culprit and says what to do."""
+"""All errors that distkern raises on purpose: one sentence that names the culprit and the remedy."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class InputError(DistkernError, ValueError):
 
 
 class PositionError(InputError, IndexError):
-    """A position lies outside a matrix."""
+    """A position is outside a matrix."""
 
 
 class InputTypeError(DistkernError, TypeError):
-    """An argument is of a kind that distkern does not take."""
+    """An argument has a type that distkern does not accept."""
 
 
 class SampleError(InputError):
@@ -61,7 +61,7 @@ class SampleError(InputError):
 
 
 class KernelNotFoundError(DistkernError, ImportError):
-    """A kernel that is not part of distkern has no class in this process; ``fields`` has its ``module``."""
+    """The class of a third-party kernel is not defined in this process; the fields are ``kernel`` and ``module``."""
 
 
 class MissingExtraError(DistkernError, ImportError):
@@ -74,11 +74,11 @@ class MissingExtraError(DistkernError, ImportError):
 
 
 class MemoryLimitError(DistkernError, ValueError):
-    """What was asked cannot fit the memory or disk allowed; raised before any work starts."""
+    """The work needs more memory or disk space than allowed; raised before any work starts."""
 
 
 class WorkerMismatchError(DistkernError, RuntimeError):
-    """A worker runs other versions than this process, so that its results could be others."""
+    """A worker runs other versions of packages than this process, so its results could differ."""
 
 
 class StoreError(DistkernError, ValueError):
@@ -86,11 +86,11 @@ class StoreError(DistkernError, ValueError):
 
 
 class StoreMismatchError(StoreError):
-    """A store holds another computation (kernel, data or format) than the one asked for."""
+    """A store holds another computation (kernel, data or format) than the requested one."""
 
 
 class IncompleteGramError(StoreError):
-    """A tile that was asked for has not been computed yet."""
+    """A requested tile is not computed yet."""
 
 
 class CorruptTileError(StoreError):
@@ -98,4 +98,4 @@ class CorruptTileError(StoreError):
 
 
 class TaskError(DistkernError, RuntimeError):
-    """Tasks failed on the workers after all retries; what had finished is stored."""
+    """Tasks failed on the workers after all retries; all finished results are stored."""

@@ -1,1 +1,1 @@
-"""Who runs it: idempotent tasks, executors, memory. Knows nothing of kernels."""
+"""Executors, and what running tasks on them needs: memory, progress, versions. Knows nothing of kernels."""

@@ -1,4 +1,4 @@
-"""How much memory tasks may take: what this process may use, shared among the tasks that run side by side."""
+"""The memory that tasks may use: what is available to this process, divided among concurrent tasks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import psutil
 
 USABLE = 0.6
-"""Fraction of the available memory that tasks may fill; the rest is for the interpreter and temporary copies."""
+"""Fraction of the available memory that tasks may use; the rest is for the interpreter and temporary copies."""
 
 RESTING = 200 * 2**20
-"""Bytes of a worker process that has loaded Numba, Dask and Zarr and computes nothing."""
+"""Bytes of an idle worker process that has imported Numba, Dask and Zarr."""
 
 _CGROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
@@ -20,7 +20,7 @@ _CGROUPS = (
 
 
 def available_memory() -> int:
-    """Bytes that this process can still take: free memory of the machine, or of its container where that is less."""
+    """Return the bytes that this process can still allocate: free memory of the machine, or of its container."""
     available = int(psutil.virtual_memory().available)
     for folder, limit_name, usage_name in _CGROUPS:
         try:
@@ -29,15 +29,15 @@ def available_memory() -> int:
         except (OSError, ValueError):
             continue
         if limit.isdigit() and usage.isdigit():
-            cached = int(statistics.get("inactive_file", 0))  # files read before: given back when it is needed
+            cached = int(statistics.get("inactive_file", 0))  # the page cache, which is released on demand
             available = min(available, max(0, int(limit) - int(usage) + cached))
     return available
 
 
 def share_of(limit: int | None, tasks: int) -> int:
-    """Bytes for each of ``tasks`` that run side by side in a process that may take ``limit`` bytes.
+    """Return the bytes for each of ``tasks`` that run at the same time in a process that may use ``limit`` bytes.
 
-    Without a limit the usable fraction of the available memory is shared.
+    The limit defaults to the usable fraction of the available memory.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def share_of(limit: int | None, tasks: int) -> int:
 
 
 def free_within(limit: int | None) -> int:
-    """Bytes that this process may take for itself: what is free of it, and no more than ``limit``.
+    """Return the bytes that this process may allocate: its available memory, at most ``limit``.
 
     Examples
     --------
@@ -60,7 +60,9 @@ def free_within(limit: int | None) -> int:
 
 
 def largest(fits: Callable[[int], bool], limit: int) -> int:
-    """Largest whole number up to ``limit`` that fits, 0 if none does; whatever is smaller than one that fits, fits too.
+    """Find the largest whole number up to ``limit`` that fits, by bisection; 0 if none does.
+
+    Every number below one that fits must fit too.
 
     Examples
     --------

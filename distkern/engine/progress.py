@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal, in a notebook, and none anywhere else."""
+"""Progress bars on terminals and in notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from distkern.core.events import Listener, Progress, silent
 
 
 class Bars:
-    """Draws one bar a phase with tqdm, in colour or as a widget as the place allows."""
+    """Draws one tqdm bar per phase.
+
+    Parameters
+    ----------
+    tqdm
+        The class of the bars, for a terminal or a notebook.
+    """
 
     def __init__(self, tqdm: Any) -> None:
         self._tqdm = tqdm
@@ -19,7 +25,7 @@ class Bars:
         self._phase = self._note = ""
 
     def __call__(self, event: Progress) -> None:
-        """Draw where the phase stands."""
+        """Draw the state of a phase."""
         if event.phase != self._phase or self._bar is None:
             self.close()
             self._bar, self._phase = self._tqdm(desc=event.phase, total=event.total, initial=event.done), event.phase
@@ -31,34 +37,34 @@ class Bars:
             self.close()
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """End the current bar without completing it."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
 
 class Late:
-    """Lets a listener hear of work only once it has taken some seconds.
+    """Passes events on only after some seconds, so that short work draws no bar.
 
     Parameters
     ----------
     listener
-        Who hears of it.
+        Receives the events.
     seconds
-        How long after the first event.
+        Seconds from now on during which events are dropped.
     """
 
     def __init__(self, listener: Listener, seconds: float) -> None:
         self._listener = listener
-        self._heard_from = time.monotonic() + seconds
+        self._first_at = time.monotonic() + seconds
 
     def __call__(self, event: Progress) -> None:
-        """Hand an event on, if it is time."""
-        if time.monotonic() >= self._heard_from:
+        """Pass an event on, unless it is too early."""
+        if time.monotonic() >= self._first_at:
             self._listener(event)
 
     def close(self) -> None:
-        """Leave a bar as it stands."""
+        """Close the listener."""
         close = getattr(self._listener, "close", None)
         if close is not None:
             close()
@@ -71,12 +77,12 @@ def in_notebook() -> bool:
 
 
 def progress_listener(progress: Any = None) -> Listener:
-    """Choose who draws progress.
+    """Return the listener that an argument ``progress=`` of a public function names.
 
     Parameters
     ----------
     progress
-        ``None``: a bar on a terminal or in a notebook, nothing elsewhere. ``True``: a bar always. ``False``: none. A
+        ``None``: a bar on a terminal or in a notebook, else nothing. ``True``: always a bar. ``False``: no bar. A
         function: it is called with each `Progress` event.
     """
     if callable(progress):

@@ -1,4 +1,4 @@
-"""Run a list of tasks to its end: receipts are handed on as they arrive, progress is told, failures are named."""
+"""Run a list of tasks on an executor: pass receipts on, report progress, and raise one error for all failures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from distkern.core.errors import (
 )
 from distkern.core.events import Listener, Progress
 from distkern.core.sentences import SameCall, Sentence
-from distkern.core.typing import Executor, Failure, Receipt, Task, Waiting
+from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 
-HOPELESS = 20
-"""Failures after which a run stops, if they outnumber what succeeded."""
+MAX_FAILURES = 20
+"""Failed tasks at which a run stops, if as many tasks have failed as succeeded."""
 
-SPELLED_OUT = 5
-"""Failed tasks that an error names."""
+NAMED_TASKS = 5
+"""Most failed tasks that an error message names."""
 
 
 def run(
@@ -36,39 +36,39 @@ def run(
     named: Callable[[Task], str] | None = None,
     go_on: bool = False,
 ) -> None:
-    """Run ``fn`` on every task and call ``on_receipt`` in this thread for each receipt, in any order.
+    """Run ``fn`` on every task and call ``on_receipt`` in this thread with each receipt, in any order.
 
     Parameters
     ----------
     phase, listener
-        Name of the work, and who hears of its progress.
+        Name of the work, and the listener that receives its progress.
     done
-        Tasks of this phase that an earlier run had finished; progress counts on from there.
+        Number of tasks of this phase that an earlier run completed; progress is counted from there.
     on_failure, named
-        Who hears of each failure, and how people call a task.
+        Called with each failure, and the function that names a task in messages.
     go_on
-        Whether the other tasks are worth doing after one has failed. Even then a failure that concerns everything (a
-        full disk, a worker of another version) stops the run, as does a majority of failures. Tasks that an executor
-        has begun, or holds ready, still finish and are handed over.
+        Whether to continue after a task has failed. A failure that affects all tasks (a full disk, a worker of another
+        version) stops the run in any case, as do `MAX_FAILURES` failures if they are the majority. Tasks that were
+        submitted before still complete, and their receipts are passed on.
 
     Raises
     ------
     DistkernError
-        What a task raised on purpose, where all failures are of that kind or it concerns everything.
+        The error of a task, if all failures are of the same class of this package or if it affects all tasks.
     TaskError
-        Names the failed tasks.
+        In all other cases of failure; names the failed tasks.
     """
     total, before = done + len(tasks), done
     failures = _Failures(named, go_on)
 
-    def wanted() -> Iterator[Task]:
+    def until_stopped() -> Iterator[Task]:
         for task in tasks:
             if failures.stop(done - before):
                 return
             yield task
 
     listener(Progress(phase, done, total))
-    outcomes = executor.map(fn, wanted())
+    outcomes = executor.map(fn, until_stopped())
     try:
         for outcome in outcomes:
             if isinstance(outcome, Failure):
@@ -76,13 +76,13 @@ def run(
                 if on_failure is not None:
                     on_failure(outcome)
             elif isinstance(outcome, Waiting):
-                listener(Progress(phase, done, total, outcome.words))
+                listener(Progress(phase, done, total, outcome.reason))
             else:
                 on_receipt(outcome)
                 done += 1
                 listener(Progress(phase, done, total))
     finally:
-        for ending in (outcomes, listener):  # tasks are cancelled; a bar stays as it stands, whatever ended the work
+        for ending in (outcomes, listener):  # cancel remaining tasks and end the progress bar
             close = getattr(ending, "close", None)
             if close is not None:
                 close()
@@ -90,26 +90,26 @@ def run(
         raise failures.error(stopped=done + failures.count < total)
 
 
-def concerns_all(error: Exception) -> bool:
-    """Whether other tasks would fail as this one did: the store cannot be written, or the workers are wrong."""
+def affects_all(error: Exception) -> bool:
+    """Whether all tasks would fail with this error: the store cannot be written, or a worker has other versions."""
     if isinstance(error, CorruptTileError | IncompleteGramError):
         return False
     return isinstance(error, StoreError | WorkerMismatchError)
 
 
-def words_of(error: Exception) -> str:
-    """What an error says: errors of our own are sentences, others need their type.
+def message_of(error: Exception) -> str:
+    """Return the message of an error; the class is added unless it is an error of this package.
 
     Examples
     --------
-    >>> words_of(OSError("no space left")), words_of(TaskError("workers died"))
+    >>> message_of(OSError("no space left")), message_of(TaskError("workers died"))
     ('OSError: no space left', 'workers died')
     """
     return str(error) if isinstance(error, DistkernError) else f"{type(error).__name__}: {error}"
 
 
 class _Failures:
-    """What failed in a run, and what follows from it."""
+    """The failures of a run, and the decision to stop."""
 
     def __init__(self, named: Callable[[Task], str] | None, go_on: bool) -> None:
         self.count = 0
@@ -121,29 +121,29 @@ class _Failures:
     def add(self, failure: Failure) -> None:
         self.count += 1
         self._kinds.add(type(failure.error))
-        if len(self.first) < SPELLED_OUT:
+        if len(self.first) < NAMED_TASKS:
             self.first.append(failure)
-        if self._fatal is None and concerns_all(failure.error):
+        if self._fatal is None and affects_all(failure.error):
             self._fatal = failure.error
 
     def stop(self, succeeded: int) -> bool:
-        """Whether no more tasks are worth beginning."""
+        """Whether to start no more tasks."""
         if self.count == 0:
             return False
-        return not self._go_on or self._fatal is not None or self.count >= max(HOPELESS, succeeded)
+        return not self._go_on or self._fatal is not None or self.count >= max(MAX_FAILURES, succeeded)
 
     def error(self, stopped: bool) -> Exception:
-        """Make the one error that a run ends with."""
+        """Make the error that the run raises."""
         first = self.first[0].error
         if self._fatal is not None:
             return self._fatal
         if len(self._kinds) == 1 and isinstance(first, DistkernError) and not isinstance(first, TaskError):
-            return first  # it says itself what to do
+            return first  # its message contains the remedy
         rest = Sentence("what had finished is stored, and {again} goes on from there", again=SameCall())
         if not stopped:
             failed = "it" if self.count == 1 else "them"
             rest = Sentence("all else is stored, and {again} tries {failed} again", again=SameCall(), failed=failed)
-        reason = first.sentence if isinstance(first, DistkernError) else words_of(first)
+        reason = first.sentence if isinstance(first, DistkernError) else message_of(first)
         error = TaskError("{failed} with {reason}; {rest}", failed=self._what_failed(), reason=reason, rest=rest)
         error.__cause__ = first
         return error

@@ -232,7 +232,7 @@ class Gram(StoredGram):
         ...     array.chunks, array.sum(axis=0).compute().round(3)
         (((2, 1), (2, 1)), array([ 0.333, -0.333,  1.   ]))
         """
-        from distkern.engine.dask.arrays import tiled_array  # loads dask only for those who use it
+        from distkern.engine.dask.tiled_array import tiled_array  # loads dask only for those who use it
 
         grid, (rows, cols) = self._grid, (self._store.rows.index, self._store.cols.index)
         array = tiled_array(

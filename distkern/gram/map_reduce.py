@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.events import Listener
-from distkern.core.typing import Array, Executor, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices
+from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import run
@@ -34,7 +35,7 @@ HELD_BYTES = 2**28
 """Maximum bytes of partial results that are on their way to the client, or wait in it for an earlier one."""
 
 TASKS_PER_WORKER = 4
-"""Tasks of each worker whose partial results should fit ``HELD_BYTES`` together, so that no worker waits."""
+"""Tasks of each worker whose results should fit ``HELD_BYTES`` together, to keep all workers running."""
 
 SUMMARY = "summary: "
 """Prefix of the arrays of a task that the kernel needs, to tell them from the arrays that the work needs."""
@@ -126,7 +127,9 @@ def _fetched(store: GramStore, part: Array | Scattered) -> Array:
         return part
     array = store.scattered(part.name, slice(part.start, part.stop))
     if checksum(array) != part.checksum:
-        raise CorruptTileError(f"a temporary array in {store.path!r} does not match its checksum: multiply again")
+        raise CorruptTileError(
+            f"a temporary array in {store.path!r} does not match its checksum: run the same call again"
+        )
     return array
 
 
@@ -170,7 +173,7 @@ class MapReduce:
         store: GramStore,
         kernel: Kernel,
         summaries: tuple[SampleArrays, SampleArrays],
-        executor: Any,
+        executor: Executor | None,
         top: Indices | None = None,
         left: Indices | None = None,
     ) -> None:
@@ -178,7 +181,8 @@ class MapReduce:
         self._summaries = [{SUMMARY + name: array for name, array in axis.items()} for axis in summaries]
         self._item = np.dtype(store.manifest.dtype).itemsize
         reading = self._item * store.grid.side**2 * sum(len(group.tiles) for group in self.groups)  # counts whole tiles
-        self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(_unless_closed(executor))
+        usable = executor if executor is None or executor.alive else None
+        self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(usable)
         self.memory_per_task = self.pool.memory_per_task(None)
         self._longest = max((group.length for group in self.groups), default=0)
 
@@ -187,7 +191,7 @@ class MapReduce:
         return task_bytes(self.store.grid, self._item, numbers)
 
     def numbers_to_hold(self) -> int:
-        """Numbers of each sample in results so small that the client can hold those of enough tasks for all workers."""
+        """Numbers per sample in the largest results of which the client can hold enough to keep all workers running."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
         return HELD_BYTES // max(1, 8 * self._longest * tasks)
 
@@ -247,12 +251,6 @@ class MapReduce:
             return rows if name is None else Scattered(name, start, stop, checksum(rows))
 
         return part
-
-
-def _unless_closed(executor: Any) -> Any:
-    """The executor; None if it belongs to a Dask client that has been closed."""
-    status = getattr(getattr(executor, "client", executor), "status", "running")
-    return None if status in ("closed", "closing") else executor
 
 
 class _Reduction:

@@ -1,1 +1,1 @@
-"""Kernels: one file per family, kernels between bags in a folder, the algebra in the base, and what finds them by name."""
+"""Kernels: one file per family, those between bags in a folder, the algebra in the base, and a registry of names."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from distkern.compiled import concordance as counting
 from distkern.compiled import sparse
-from distkern.compiled.checks import are_rankings, are_sparse_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import rank_sparse
+from distkern.compiled.validation import are_rankings, are_sparse_rankings
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats

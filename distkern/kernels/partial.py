@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from distkern.compiled.checks import are_arranged
 from distkern.compiled.partial import arrange, partial_tile, self_sums
+from distkern.compiled.validation import are_arranged
 from distkern.core.errors import InputError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from distkern.compiled.checks import are_rankings
 from distkern.compiled.inversions import rank
 from distkern.compiled.permutations import diffusion_from_identity, diffusion_tile, equal_ranks_tile, tie_spans
+from distkern.compiled.validation import are_rankings
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_nan

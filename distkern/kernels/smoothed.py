@@ -13,7 +13,7 @@ import numpy as np
 from distkern.compiled import concordance as counting
 from distkern.compiled.inversions import rank
 from distkern.compiled.products import mirror_upper
-from distkern.compiled.smoothing import (
+from distkern.compiled.smoothed import (
     GAUSSIAN_DENSITY,
     LAPLACE_DENSITY,
     TINY,

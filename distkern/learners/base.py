@@ -1,4 +1,4 @@
-"""What the learners share: immutable kernels as parameters, and kernel values wherever X holds them."""
+"""Base class of the estimators that take kernel values or raw samples."""
 
 from __future__ import annotations
 
@@ -15,15 +15,8 @@ from distkern.core.validation import Names, refuse_other_features
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
-from distkern.learners.checks import (
-    BLOCKS_OF_VIEW,
-    memory_at_work,
-    refuse_other_columns,
-    require_memory,
-    require_square,
-    row_blocks,
-    validated,
-)
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
+from distkern.learners.validation import refuse_other_columns, require_square, validated
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -32,9 +25,11 @@ Self = TypeVar("Self", bound="KernelEstimator")
 
 
 class KernelEstimator(BaseEstimator):
-    """An estimator with a parameter ``kernel``: ``"precomputed"`` where X holds kernel values, or a kernel of samples.
+    """An estimator with a parameter ``kernel``.
 
-    Kernels are immutable, so ``set_params(kernel__lam=0.1)`` puts a changed copy in the kernel's place.
+    ``kernel="precomputed"``: X contains kernel values, a Gram matrix or an array. A `Kernel`: X contains samples.
+
+    Kernels are immutable: ``set_params(kernel__lam=0.1)`` replaces the kernel by a changed copy.
     """
 
     kernel: Any
@@ -42,7 +37,7 @@ class KernelEstimator(BaseEstimator):
     prepared_: Any
 
     def set_params(self: Self, **params: Any) -> Self:
-        """Set parameters of the estimator, and of its kernel by ``kernel__<name>``."""
+        """Set parameters of the estimator, and parameters of its kernel as ``kernel__<name>``."""
         nested: dict[str, dict[str, Any]] = defaultdict(dict)
         own = {}
         for key, value in params.items():
@@ -62,8 +57,10 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
+    # Validation of X -------------------------------------------------------------------------------------------------
+
     def _takes_samples(self) -> bool:
-        """Whether X holds samples and not kernel values."""
+        """Whether X contains samples; otherwise it contains kernel values."""
         if isinstance(self.kernel, Kernel):
             return True
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -71,10 +68,13 @@ class KernelEstimator(BaseEstimator):
         raise InputError(f"kernel must be 'precomputed' or a kernel such as distkern.Kendall(); got {self.kernel!r}")
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
-        """Check kernel values and count their columns: a Gram matrix stays as it is, all else becomes an array."""
+        """Validate kernel values; with ``reset``, set the attributes that describe the columns, else compare with them.
+
+        Returns a Gram matrix unchanged, and anything else as an array.
+        """
         if not isinstance(X, BaseGram):
             if reset:
-                _forget(self, "training_ids_")
+                _delete_attribute(self, "training_ids_")
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
             self.n_features_in_ = X.shape[1]
@@ -89,7 +89,10 @@ class KernelEstimator(BaseEstimator):
         return X
 
     def _samples(self, X: Any, *, reset: bool) -> Source:
-        """View raw samples as a source and count their features; which values will do is the kernel's to say."""
+        """View raw samples as a `Source`; with ``reset``, set the attributes that describe the features, else compare.
+
+        Values are not validated here, because each kernel has its own requirements.
+        """
         if isinstance(X, BaseGram):
             raise InputTypeError(
                 f"{type(self).__name__} with kernel={self.kernel!r} takes samples: for a Gram matrix leave the kernel "
@@ -99,15 +102,15 @@ class KernelEstimator(BaseEstimator):
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
         if hasattr(X, "iloc"):
-            validated(self, X, **plain)  # remembers the names of the features, or compares them
+            validated(self, X, **plain)  # stores or compares the feature names of a DataFrame
         try:
             source = as_source(X)
-        except InputTypeError:  # lists, and what else scikit-learn takes for an array
+        except InputTypeError:  # lists and other array-likes of scikit-learn
             return as_source(validated(self, X, **plain))
         if reset:
             self.n_features_in_ = source.shape[1]
             if not hasattr(X, "iloc"):
-                self._remember_features(source.features)
+                self._set_feature_names(source.features)
         elif source.shape[1] != self.n_features_in_ and not source.ragged:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
@@ -118,19 +121,20 @@ class KernelEstimator(BaseEstimator):
             refuse_other_features(None if known is None else tuple(known), source.features, "X")
         return source
 
-    def _remember_features(self, names: Names) -> None:
-        """Keep the names of the features as scikit-learn keeps those of a DataFrame."""
+    def _set_feature_names(self, names: Names) -> None:
+        """Set ``feature_names_in_``, or delete it if the features have no names."""
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
-            _forget(self, "feature_names_in_")
+            _delete_attribute(self, "feature_names_in_")
 
-    # Kernel values, wherever X holds them ---------------------------------------------------------------------------
+    # Kernel values ---------------------------------------------------------------------------------------------------
 
     def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
-        """Kernel values between the training samples: a Gram matrix as it is, an array, or computed from samples.
+        """Kernel values between the training samples: a Gram matrix unchanged, an array, or computed from samples.
 
-        Of samples it keeps ``kernel_``, its parameters settled, and ``prepared_``, the samples prepared for it.
+        Sets ``kernel_``, the kernel with all data-dependent parameters fixed, and ``prepared_``, the prepared samples,
+        if X contains samples.
         """
         if self._takes_samples():
             source = self._samples(X, reset=True)
@@ -146,22 +150,22 @@ class KernelEstimator(BaseEstimator):
         return ArrayGram(X)
 
     def _keep_samples(self, positions: Indices) -> None:
-        """Of the prepared training samples keep those that the decision needs, in this order."""
+        """Reduce ``prepared_`` to the samples that the decision function needs, in this order."""
         if self._takes_samples():
             self.prepared_ = self.prepared_.take(positions)
 
     def _expansion(self, X: Any, coefficients: Floats, positions: Indices | None = None) -> Floats:
-        """Σ_j k(x, x_j) c_j for each sample x of X, (samples, ...), over the training samples at ``positions``.
+        """Σ_j k(x, x_j) c_j for each sample x of X, (samples, ...).
 
         Parameters
         ----------
         X
             Kernel values with all training samples, (samples, m), or raw samples.
         coefficients
-            c, (m, ...), or of the samples at ``positions`` alone.
+            c, (m, ...), or (len(positions), ...).
         positions
-            Positions of the training samples that have a coefficient, if not all have one; with raw samples, those that
-            `_keep_samples` kept. Only their columns are read.
+            Positions of the training samples with a coefficient; all training samples by default. Only their columns
+            are read. With raw samples, these are the samples kept by `_keep_samples`.
         """
         check_is_fitted(self)
         if self._takes_samples():
@@ -176,20 +180,20 @@ class KernelEstimator(BaseEstimator):
         return finite((gram if positions is None else gram[:, positions]).matmat(coefficients))
 
     def _require_memory(self, rows: int, cols: int, memory_limit: int | str | None) -> None:
-        """Refuse kernel values between raw samples that do not fit in this process."""
-        at_work = 16 * rows * cols + memory_at_work(rows, cols, BLOCKS_OF_VIEW)
-        needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), at_work)
+        """Refuse to compute a kernel matrix (rows, cols) that does not fit in memory."""
+        values = 16 * rows * cols + block_bytes(rows, cols, BLOCKS_OF_VIEW)
+        needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), values)
         require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
 
 
-def _forget(estimator: Any, name: str) -> None:
-    """Take away what another fit left."""
+def _delete_attribute(estimator: Any, name: str) -> None:
+    """Delete an attribute that an earlier fit may have set."""
     if hasattr(estimator, name):
         delattr(estimator, name)
 
 
 def read_samples(kernel: Kernel, source: Source, rows: slice) -> Array:
-    """Read some samples and let the kernel check them by their names."""
+    """Read some samples and validate them with the kernel; its errors name the samples."""
     X = source.read(rows)
     names = map(str, range(rows.start, rows.stop)) if source.ids is None else source.ids[rows]
     kernel.check(X, tuple(names), source.features)

@@ -1,4 +1,4 @@
-"""How many clusters: inertia, silhouette and gap by the number of clusters."""
+"""Inertia, silhouette and gap statistic of kernel k-means for several numbers of clusters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
-from distkern.learners.checks import as_training_gram, memory_allowed, read_matrix, require_memory
-from distkern.learners.cluster import KernelKMeans, generators_of
+from distkern.learners.kmeans import KernelKMeans, generators_of
+from distkern.learners.memory import memory_allowed, read_matrix, require_memory
 from distkern.learners.partition import require_silhouette_memory, whole_weights
+from distkern.learners.validation import as_training_gram
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.lowrank import ArrayFeatures, LowRankGram
@@ -26,35 +27,36 @@ Reference = Literal["rankings", "features", "components"]
 REFERENCES = ("rankings", "features", "components")
 
 NULL = 1e-10
-"""Components whose variance is below this fraction of the largest one are rounding."""
+"""A component with a variance below this fraction of the largest one is caused by rounding."""
 
 
 @dataclass(frozen=True)
 class ClusterNumbers:
-    """What kernel k-means finds for several numbers of clusters.
+    """Results of kernel k-means for several numbers of clusters.
 
     Parameters
     ----------
     n_clusters
-        The numbers k, ascending.
+        Numbers of clusters k, ascending, (numbers,).
     labels
-        Cluster of each sample for every k, (numbers, m).
+        Cluster of each sample for each k, (numbers, m).
     medoids
-        Position of the sample nearest to each centre, an array (k,) for every k; −1 for a cluster without samples.
+        Positions of the medoids for each k, an array (k,); −1 for a cluster without samples.
     inertia
-        Sum of squared distances from the centres; it falls with k, and the elbow of its curve is one way to choose.
+        Sum of squared distances to the centres for each k, (numbers,).
     silhouette
-        Mean silhouette of the samples; NaN for one cluster.
+        Mean silhouette of the samples for each k, (numbers,); NaN for k = 1.
     gap
-        Gap statistic: mean logarithm of the inertia of reference data, less that of the data. NaN without references.
+        Gap statistic for each k, (numbers,): mean log inertia of reference data minus log inertia of the data. NaN
+        without references.
     gap_error
-        Its standard error s_k, which counts the spread of the references.
+        Standard error s_k of the gap statistic, (numbers,).
     reference
-        What the references were, or None.
+        Distribution of the reference data, or None.
     silhouettes
-        Silhouette of each sample for every k, (numbers, m); NaN for one cluster.
+        Silhouette of each sample for each k, (numbers, m); NaN for k = 1.
     settings
-        How it was found, JSON-ready: what was asked of `cluster_numbers`.
+        Arguments of `cluster_numbers`, JSON-ready.
     """
 
     n_clusters: Indices
@@ -77,14 +79,14 @@ class ClusterNumbers:
 
     @property
     def by_gap(self) -> int:
-        """Least k with gap(k) ≥ gap(k') − s(k'), k' the next number, as Tibshirani and others choose; else the last."""
+        """Least k with gap(k) ≥ gap(k') − s(k'), where k' is the next number; the last number if there is no such k."""
         if self.reference is None:
             raise InputError("there is no gap without reference data: ask for references=20, say")
         enough = self.gap[:-1] >= self.gap[1:] - self.gap_error[1:]
         return int(self.n_clusters[np.argmax(np.append(enough, True))])
 
     def table(self) -> list[dict[str, float | None]]:
-        """Rows by k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None where there is no number."""
+        """One row for each k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None instead of NaN."""
         columns = {name: getattr(self, name) for name in ("inertia", "silhouette", "gap", "gap_error")}
         return [
             {"n_clusters": int(k)}
@@ -108,45 +110,46 @@ def cluster_numbers(
     random_state: Any = None,
     memory_limit: int | str | None = None,
 ) -> ClusterNumbers:
-    r"""Cluster for several numbers of clusters k and say how good each is.
+    r"""Cluster for several numbers of clusters k, and compute inertia, silhouette and gap statistic of each.
 
     .. math::
 
         \mathrm{gap}(k) = \tfrac1B \sum_b \log W_{kb} - \log W_k, \qquad
         s_k = \sqrt{1 + 1/B}\ \mathrm{sd}_b(\log W_{kb})
 
-    with W_k the inertia of the data and W_kb that of reference data without clusters. Tibshirani, Walther and Hastie,
-    J. R. Statist. Soc. B 63 (2001). All k and all starts share each pass over the matrix, and seeds: the partition for
-    a k is that of ``KernelKMeans(k)`` with the same random state. One more pass tells all silhouettes.
+    where W_k is the inertia of the data and W_kb the inertia of the b-th of B reference data sets without clusters.
+    Tibshirani, Walther and Hastie, J. R. Statist. Soc. B 63 (2001). All k and all starts share each pass over the
+    matrix. The partition for k equals that of ``KernelKMeans(k)`` with the same random state. One more pass gives all
+    silhouettes.
 
     Parameters
     ----------
     X
-        Gram matrix or array (m, m); or samples (m, n), where there is a kernel.
+        Gram matrix or array (m, m); or samples (m, n) if there is a kernel.
     n_clusters
-        Numbers k to try.
+        Numbers of clusters k.
     kernel
-        As in `KernelKMeans`.
+        See `KernelKMeans`.
     sample_weight
-        How many samples each one stands for, (m,), in whole numbers.
+        Multiplicity of each sample, (m,), integers.
     references
-        B, the number of reference data sets; none by default.
+        B, the number of reference data sets.
     reference
-        Their distribution, for as many samples as the data stand for. ``"rankings"``: uniformly random rankings, the
-        default where the kernel sees orderings. ``"features"``: uniform over the range of each feature, the default of
-        other kernels. ``"components"``: uniform over the range of each principal component in feature space, the
-        default and only choice for a matrix, which is read into memory for them.
+        Distribution of the reference data. ``"rankings"``: uniformly random rankings, the default for kernels of
+        orderings. ``"features"``: uniform over the range of each feature, the default for other kernels.
+        ``"components"``: uniform over the range of each principal component in feature space; the default and only
+        choice for a matrix, which is read into memory to compute them.
     squared
-        Silhouettes of squared distances; see `kernel_silhouette`.
+        Compute silhouettes of squared distances; see `kernel_silhouette`.
     n_init, max_iter, tol, random_state, memory_limit
-        As in `KernelKMeans`.
+        See `KernelKMeans`.
 
     Raises
     ------
     InputError
-        If a number of clusters exceeds that of samples, or the reference does not fit X.
+        If a number of clusters exceeds the number of samples, or the reference is not possible for X.
     MemoryLimitError
-        If one start of each k does not fit the memory allowed, or the matrix for ``"components"`` does not.
+        If one start of each k does not fit in memory, or the matrix does not fit for ``"components"``.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def cluster_numbers(
     gap = gap_error = np.full(len(numbers), np.nan)
     drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
     if drawn_from is not None:
-        random = generators_of(random_state, n_init + 1)[-1]  # the first ones drew the seeds
+        random = generators_of(random_state, n_init + 1)[-1]  # the other generators seed the starts
         logs = []
         for matrix, counts in _draws(drawn_from, references, X, gram, weights, model, random, memory_limit):
             logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
@@ -212,7 +215,7 @@ def _partitions(
     tol: float,
     limit: int | str | None,
 ) -> list[Clustering]:
-    """Find the best partition for each number of clusters, as many starts side by side as fit."""
+    """Best partition for each number of clusters; as many starts as fit in memory share their passes."""
     one = sum(memory_of_a_start(len(gram), k) for k in numbers)
     require_memory(one, limit, f"a start of each of {len(numbers)} numbers of clusters on {len(gram):,} samples")
     together = memory_allowed(limit) // one
@@ -226,7 +229,7 @@ def _partitions(
 
 
 def _silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool) -> Floats:
-    """Silhouettes in each partition that has two clusters of samples with a weight, NaN in others; all in one pass."""
+    """Silhouettes of all partitions in one pass, (partitions, m); NaN for a partition with a single cluster."""
     several = [row for row, found in enumerate(labels) if len(np.unique(found[weights > 0])) > 1]
     each = np.full(labels.shape, np.nan)
     if several:
@@ -235,7 +238,7 @@ def _silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool
 
 
 def _logarithms(inertia: Floats | list[float]) -> Floats:
-    """Logarithms of inertias; NaN where every sample lies on a centre, for which a gap says nothing."""
+    """Logarithms of inertias; NaN for 0, where all samples lie on centres and the gap is undefined."""
     values = np.asarray(inertia, dtype=np.float64)
     return np.log(np.where(values > 0, values, np.nan))
 
@@ -244,7 +247,7 @@ def _logarithms(inertia: Floats | list[float]) -> Floats:
 
 
 def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
-    """Choose the distribution of the reference data, and refuse one that does not fit."""
+    """Distribution of the reference data; refuse one that is not possible."""
     if kernel is None:
         if asked not in (None, "components"):
             raise InputError(f"reference={asked!r} draws samples: give samples and their kernel, or 'components'")
@@ -266,7 +269,7 @@ def _draws(
     random: np.random.Generator,
     limit: int | str | None,
 ) -> Iterator[tuple[BaseGram, Floats]]:
-    """Reference data sets: kernel values, and how many samples each stands for."""
+    """Generate reference data sets: kernel values, and the multiplicity of each sample."""
     samples = int(weights.sum())
     if reference == "components":
         box = _component_ranges(gram, weights, limit)
@@ -288,7 +291,7 @@ def _draws(
 
 
 def _component_ranges(gram: BaseGram, weights: Floats, limit: int | str | None) -> Floats:
-    """Least and largest coordinate of the samples along each principal component in feature space, (2, r)."""
+    """Range of the coordinates along each principal component in feature space, (2, r)."""
     kept = np.flatnonzero(weights)
     require_memory(4 * 8 * len(kept) ** 2, limit, f"the principal components of {len(kept):,} samples")
     centred = gram.centered(on=np.repeat(np.arange(len(gram)), weights.astype(np.intp)))[np.ix_(kept, kept)]

@@ -1,4 +1,4 @@
-"""One ranking for many: Borda's, Kemeny's, and one of each cluster."""
+"""Consensus rankings by Borda's and Kemeny's rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from distkern.core.errors import InputError
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import as_source
-from distkern.learners.checks import sample_weights
+from distkern.learners.validation import sample_weights
 
 Method = Literal["borda", "kemeny", "local-search"]
 METHODS = ("borda", "kemeny", "local-search")
@@ -21,21 +21,20 @@ METHODS = ("borda", "kemeny", "local-search")
 
 @dataclass(frozen=True)
 class Consensus:
-    """A ranking that stands for many.
+    """A consensus ranking.
 
     Parameters
     ----------
     order
         Positions of the items, best first, (n,).
     items
-        Their names, best first.
+        Names of the items, best first.
     distance
-        Weight of the pairs of items that voters prefer the other way round, summed over the voters: their total number
-        of discordant pairs from this ranking.
+        Total number of discordant pairs between this ranking and the rankings of the voters, weighted.
     voters
-        Weight of all voters.
+        Total weight of the voters.
     method
-        How it was found.
+        Rule that defines the ranking.
     """
 
     order: Indices
@@ -46,7 +45,7 @@ class Consensus:
 
     @property
     def values(self) -> Floats:
-        """Value of each item, larger = preferred: n for the best, 1 for the last, (n,)."""
+        """Value of each item, (n,), from n for the best to 1 for the last."""
         values = np.empty(len(self.order))
         values[self.order] = np.arange(len(self.order), 0, -1)
         return values
@@ -56,34 +55,34 @@ class Consensus:
 
 
 def consensus_ranking(rankings: Any, *, method: Method = "borda", sample_weight: Any = None) -> Consensus:
-    r"""Find a ranking that stands for all.
+    r"""Compute a consensus ranking.
 
     With Q(a, b) the weight of the voters that prefer a to b:
 
-    - ``"borda"`` sorts the items by :math:`\sum_b Q(a, b) - Q(b, a)`, which for total rankings is Borda's mean rank;
-    - ``"kemeny"`` minimises :math:`\sum_{a \text{ before } b} Q(b, a)`, the summed discordant pairs, exactly;
-    - ``"local-search"`` moves single items of Borda's ranking for as long as that sum falls: at most 2ⁿ is not visited,
-      and the minimum is not promised.
+    - ``"borda"`` sorts the items by :math:`\sum_b Q(a, b) - Q(b, a)`; for total rankings this is Borda's mean rank.
+    - ``"kemeny"`` minimises :math:`\sum_{a \text{ before } b} Q(b, a)`, the total number of discordant pairs, exactly.
+    - ``"local-search"`` starts from Borda's ranking and moves single items while that sum decreases; it finds a local
+      minimum.
 
     Parameters
     ----------
     rankings
-        `Rankings`, or values (m, n) where larger = preferred, equal = tied, −infinity = behind all others and NaN =
-        place unknown. Pairs that a voter ties or does not place count for neither side.
+        `Rankings`, or values (m, n): larger = preferred, equal = tied, −infinity = ranked last, NaN = unknown rank. A
+        pair of items that a voter ties or does not rank is ignored.
     method
         See above.
     sample_weight
-        Voters of each ranking, (m,); by default the counts of `Rankings`, else one each.
+        Number of voters of each ranking, (m,); by default the counts of `Rankings`, else 1.
 
     Returns
     -------
     Consensus
-        Without ties: of items that are equal by the rule the one that stands first in the data comes first.
+        A ranking without ties. Items that are equal by the rule are in the order of the data.
 
     Raises
     ------
     InputError
-        If ``"kemeny"`` is asked for more items than its table of 2ⁿ sets can hold.
+        If there are more than 20 items for ``"kemeny"``, whose table has 2ⁿ entries.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def consensus_ranking(rankings: Any, *, method: Method = "borda", sample_weight:
     >>> print(consensus_ranking(votes, method="kemeny"), consensus_ranking(votes, method="kemeny").distance)
     a > b > c 8.0
     """
-    scores, items, counts = _voted(rankings)
+    scores, items, counts = _scores_of(rankings)
     weights, _ = sample_weights(counts if sample_weight is None else sample_weight, len(scores))
     return _of_preferences(preferences(scores, weights[:, None])[0], items, float(weights.sum()), method)
 
@@ -99,7 +98,7 @@ def consensus_ranking(rankings: Any, *, method: Method = "borda", sample_weight:
 def cluster_consensus(
     rankings: Any, labels: Any, *, method: Method = "borda", sample_weight: Any = None
 ) -> dict[Any, Consensus]:
-    """Find a ranking that stands for each cluster: `consensus_ranking` of the samples of each label, sorted by label.
+    """Compute the `consensus_ranking` of each cluster; the result is sorted by label.
 
     Examples
     --------
@@ -107,32 +106,32 @@ def cluster_consensus(
     >>> {label: str(ranking) for label, ranking in found.items()}
     {'left': '0 > 1 > 2', 'right': '2 > 1 > 0'}
     """
-    scores, items, counts = _voted(rankings)
+    scores, items, counts = _scores_of(rankings)
     weights, kept = sample_weights(counts if sample_weight is None else sample_weight, len(scores))
     labels = np.asarray(labels)
     if labels.shape != (len(scores),):
         raise InputError(f"got labels of shape {labels.shape} for {len(scores)} rankings: give one for each")
-    found, places = np.unique(labels[kept], return_inverse=True)
-    spread = np.zeros((len(scores), len(found)))
-    spread[kept, places] = weights[kept]
-    counted = preferences(scores, spread)
-    voters = spread.sum(axis=0)
+    found, codes = np.unique(labels[kept], return_inverse=True)
+    by_cluster = np.zeros((len(scores), len(found)))
+    by_cluster[kept, codes] = weights[kept]
+    counted = preferences(scores, by_cluster)
+    voters = by_cluster.sum(axis=0)
     return {
-        label.item(): _of_preferences(counted[place], items, float(voters[place]), method)
-        for place, label in enumerate(found)
+        label.item(): _of_preferences(counted[code], items, float(voters[code]), method)
+        for code, label in enumerate(found)
     }
 
 
 def best_order(preferred: Floats, method: Method) -> Indices:
-    """Order of the items, best first, from the weights of those that prefer one to another, (n, n)."""
+    """Consensus order of the items, best first, from the weights Q(a, b) of the preferences, (n, n)."""
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     n = len(preferred)
     if method == "kemeny":
         if n > EXACT_ITEMS:
             raise InputError(
-                f"Kemeny's ranking of {n} items takes a table of 2^{n} sets; it is offered up to {EXACT_ITEMS}: ask "
-                "for method='local-search', which promises no minimum, or for method='borda'"
+                f"Kemeny's ranking of {n} items takes a table of 2^{n} sets; the limit is {EXACT_ITEMS} items: use "
+                "method='local-search', which finds a local minimum, or method='borda'"
             )
         return np.asarray(kemeny_order(preferred), dtype=np.intp)
     wins = (preferred - preferred.T).sum(axis=1)
@@ -148,8 +147,8 @@ def _of_preferences(preferred: Floats, items: Iterable[str], voters: float, meth
     return Consensus(order, named, float(contradicted(order, preferred)), voters, method)
 
 
-def _voted(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None]:
-    """Scores of the items for each sample, their names, and how many voters each sample stands for."""
+def _scores_of(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None]:
+    """Scores of the items for each sample, names of the items, and number of voters of each sample if known."""
     source = as_source(rankings)
     scores = np.ascontiguousarray(source.read(slice(0, len(source))), dtype=np.float64)
     names = source.features or tuple(map(str, range(scores.shape[1])))

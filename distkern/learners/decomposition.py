@@ -1,4 +1,4 @@
-"""Principal components in feature space, from kernel values wherever they lie."""
+"""Kernel principal component analysis of a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -14,78 +14,81 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import BLOCKS_OF_VIEW, memory_allowed, memory_at_work, read_matrix, require_memory
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.registry import saveable
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite
 from distkern.solvers.eigen import Eigenpairs, bytes_of_search, dense_eigenpairs, largest_eigenpairs
 
 DENSE_SAMPLES = 500
-"""Up to so many samples the whole matrix is decomposed, unless told otherwise: it takes no longer."""
+"""Largest number of samples for which ``"auto"`` decomposes the whole matrix: Lanczos is not faster."""
 
 SIGNIFICANT = 1e-7
-"""A negative eigenvalue beyond this fraction of the largest belongs to the kernel, not to rounding."""
+"""A negative eigenvalue larger than this fraction of the largest eigenvalue is not caused by rounding."""
 
 NOTHING = 1e-12
-"""An eigenvalue below this fraction of the largest is zero."""
+"""An eigenvalue below this fraction of the largest one counts as zero."""
 
 
+@saveable
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    r"""Principal components in feature space, by eigenvectors of the centred Gram matrix.
+    r"""Kernel principal component analysis: eigenvectors of the centred Gram matrix.
 
     .. math::
 
         K_c v_j = \lambda_j v_j, \qquad z_j(x) = \sum_i \frac{v_{ij}}{\sqrt{\lambda_j}}\, k_c(x, x_i)
 
-    with the m training samples x_i and k_c centred on them: k_c(x, y) = k(x, y) − mean_i k(x, x_i) − mean_i k(x_i, y) +
-    mean_ij k(x_i, x_j). Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel eigenvalue problem",
-    Neural Computation 10 (1998).
+    where x_i are the m training samples and k_c is the kernel centred on them, k_c(x, y) = k(x, y) − mean_i k(x, x_i) −
+    mean_i k(x_i, y) + mean_ij k(x_i, x_j). Schölkopf, Smola and Müller, "Nonlinear component analysis as a kernel
+    eigenvalue problem", Neural Computation 10 (1998).
 
     Parameters
     ----------
     n_components
-        Number of components; all that have variance when not given, which takes the matrix in memory.
+        Number of components; by default all with nonzero variance, which requires the matrix in memory.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     center
-        Centre in feature space, without making a centred matrix; off for kernel values that are centred already.
+        Centre in feature space; no centred copy of the matrix is made. Set to False for centred kernel values.
     eigen_solver
-        ``"dense"``: LAPACK on the matrix in memory. ``"lanczos"``: products with the matrix only, read into memory once
-        where it fits, else a pass over it for each product. ``"auto"``: dense for few samples or many components.
+        ``"dense"``: LAPACK on the matrix in memory. ``"lanczos"``: block Lanczos, by products with the matrix, which is
+        read into memory once if it fits, else in one pass for each product. ``"auto"``: dense for few samples or many
+        components.
     tol
-        Largest residual ‖K_c v − λ v‖ at which Lanczos stops, as a fraction of the largest eigenvalue.
+        Largest residual ‖K_c v − λ v‖ at which Lanczos stops, relative to the largest eigenvalue.
     max_iter
-        Most products of Lanczos.
+        Maximum number of products of Lanczos.
     random_state
-        Seed of the vectors that Lanczos starts from.
+        Seed of the start vectors of Lanczos.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
+        Memory that fitting may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
     eigenvalues_
         λ, descending, (components,).
     eigenvectors_
-        v, (m, components); the largest entry of each is positive.
+        v, (m, components). The entry of largest size of each is positive.
     explained_variance_ratio_
-        λ as fractions of the trace of the centred matrix, (components,).
+        λ divided by the trace of the centred matrix, (components,).
     residual_
         ‖K_c v − λ v‖ of each pair, (components,).
     means_, grand_mean_
-        Mean kernel value of each training sample with all of them, (m,), and of them all; with ``center`` only.
+        Row means of the training matrix, (m,), and its mean; only with ``center``.
     n_passes_, bytes_read_
-        How often the matrix was read or multiplied as a whole, and bytes read from storage.
+        Passes over the matrix, and bytes read from storage.
     n_iter_
-        Products of Lanczos; 1 for LAPACK.
+        Number of products of Lanczos; 1 for LAPACK.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -122,20 +125,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Find the components of the training matrix (m, m), or of the samples (m, n).
+        """Compute the components of the training matrix (m, m), or of the samples (m, n).
 
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, holds values that are not finite, all samples are one point in
-            feature space, or what is computed shows that the matrix is not positive semidefinite.
+            If the matrix is not square and symmetric, has values that are not finite, all samples are equal in feature
+            space, or the computed eigenvalues show that the matrix is not positive semidefinite.
         MemoryLimitError
-            If what must be in memory does not fit; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
         ConvergenceWarning
-            If Lanczos stops before all residuals are small.
+            If Lanczos stops before all residuals are below the tolerance.
         """
         self._check_parameters()
         gram = self._training_gram(X, self.memory_limit)
@@ -144,30 +147,30 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InputError("got 1 sample: it equals the mean, so there is no variance; give more samples")
         count = m if self.n_components is None else int(self.n_components)
         if count > m:
-            raise InputError(f"n_components={count} is more than the {m} samples: ask for as many or fewer")
+            raise InputError(f"n_components={count} is more than the {m} samples: give at most {m}")
         dense = self._is_dense(m, count)
-        held = self._held(gram, count, dense)
-        view, passes = self._centered(held)
+        matrix = self._read_if_possible(gram, count, dense)
+        view, passes = self._centered(matrix)
         total = _total_variance(view)
-        found = self._solved(view, count, dense)
+        found = self._solve(view, count, dense)
         self.n_iter_ = max(1, found.passes)
-        self.n_passes_ = 1 if dense or held is not gram else passes + found.passes
+        self.n_passes_ = 1 if dense or matrix is not gram else passes + found.passes
         self.bytes_read_ = gram.bytes_read() - before
-        self._keep(found, total)
+        self._set_components(found, total)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """Fit, and give the components of the training samples, (m, components), without another pass."""
+        """Fit, and return the components of the training samples, (m, components), without another pass."""
         self.fit(X, y)
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
     def transform(self, X: Any) -> Floats:
-        """Components of samples, (samples, components), from their kernel values with the training samples.
+        """Components of new samples, (samples, components).
 
         Parameters
         ----------
         X
-            Gram matrix or array, (samples, m); or raw samples where the estimator has a kernel.
+            Gram matrix or array, (samples, m); or raw samples if the estimator has a kernel.
 
         Raises
         ------
@@ -198,8 +201,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InputError("Lanczos finds a few components: give n_components, or leave eigen_solver at 'auto'")
 
     def _is_dense(self, m: int, count: int) -> bool:
-        """Whether LAPACK decomposes the whole matrix; refuse it if asked for and too large."""
-        needed = 32 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW)  # as read, centred, LAPACK's copy, eigenvectors
+        """Whether to use LAPACK; refuse if it is required and the matrix does not fit in memory."""
+        needed = 32 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW)  # matrix, centred matrix, LAPACK's copy, eigenvectors
         must = self.eigen_solver == "dense" or self.n_components is None
         if must:
             require_memory(needed, self.memory_limit, f"finding {count:,} components of {m:,} samples with LAPACK")
@@ -207,20 +210,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         few = m <= DENSE_SAMPLES or 10 * count > m
         return self.eigen_solver == "auto" and few and needed <= memory_allowed(self.memory_limit)
 
-    def _held(self, gram: BaseGram, count: int, dense: bool) -> BaseGram:
-        """The matrix in memory if it fits, so that it is read once; else as it is, if the search fits."""
+    def _read_if_possible(self, gram: BaseGram, count: int, dense: bool) -> BaseGram:
+        """Read the matrix into memory if it fits; refuse if the vectors of the solver do not fit either."""
         m = gram.shape[0]
         if isinstance(gram, ArrayGram):
             return gram
         search = bytes_of_search(m, count)
-        needed = 8 * m**2 + search + memory_at_work(m, m, BLOCKS_OF_VIEW)
+        needed = 8 * m**2 + search + block_bytes(m, m, BLOCKS_OF_VIEW)
         if dense or needed <= memory_allowed(self.memory_limit):
             return ArrayGram(read_matrix(gram), row_ids=gram.row_ids)
         require_memory(search, self.memory_limit, f"finding {count:,} components of {m:,} samples")
         return gram
 
     def _centered(self, gram: BaseGram) -> tuple[BaseGram, int]:
-        """The matrix whose eigenvectors are the components, and the passes that it took."""
+        """View whose eigenvectors are the components, and the number of passes to compute its means."""
         if not self.center:
             return gram, 0
         centered = gram.centered()
@@ -228,7 +231,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         finite(self.means_)
         return centered, 1
 
-    def _solved(self, view: BaseGram, count: int, dense: bool) -> Eigenpairs:
+    def _solve(self, view: BaseGram, count: int, dense: bool) -> Eigenpairs:
         if dense:
             return dense_eigenpairs(read_matrix(view), count)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -236,15 +239,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if not found.converged:
             warnings.warn(
                 f"Lanczos stopped after {found.passes} products with a residual of {found.residuals.max():.3g}, "
-                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, where tol="
-                f"{self.tol:g} was asked for: raise max_iter or tol, or ask for more components where the last ones "
-                "have about the same eigenvalue",
+                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, above tol="
+                f"{self.tol:g}: raise max_iter or tol, or n_components if the last eigenvalues are nearly equal",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return found
 
-    def _keep(self, found: Eigenpairs, total: float) -> None:
+    def _set_components(self, found: Eigenpairs, total: float) -> None:
         largest = found.values[0]
         if found.values[-1] < -SIGNIFICANT * abs(largest) or found.values.sum() > (1 + SIGNIFICANT) * total:
             raise InputError(
@@ -268,5 +270,5 @@ def _total_variance(view: BaseGram) -> float:
             f"norm {diagonal.min():.6g} in feature space; use a kernel that is, such as Kendall"
         )
     if diagonal.max() <= floor:
-        raise InputError("all samples are one point in feature space: there is no variance to find components of")
+        raise InputError("all samples are one point in feature space: there is no variance, so no component")
     return float(diagonal.sum())

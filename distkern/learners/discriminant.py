@@ -1,4 +1,4 @@
-"""Fisher's discriminant in feature space, from kernel values wherever they lie."""
+"""Kernel Fisher discriminant analysis on a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -13,97 +13,95 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import (
-    BLOCKS_OF_VIEW,
-    labels_and_weights,
-    memory_allowed,
-    memory_at_work,
-    positive,
-    read_matrix,
-    require_memory,
-)
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.registry import saveable
+from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
 
 NOTHING = 1e-12
-"""A discriminant whose share of the between-class scatter is below this fraction of the largest separates nothing."""
+"""A discriminant with less than this fraction of the largest between-class scatter counts as zero."""
 
 VECTORS_OF_CG = 24
-"""Vectors of m numbers that conjugate gradients hold for each class."""
+"""Vectors of length m that conjugate gradients keep in memory for each class."""
 
 
+@saveable
 class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator):
-    r"""Fisher's discriminant: the direction that separates class means most, for the scatter within the classes.
+    r"""Kernel Fisher discriminant: the direction of largest between-class relative to within-class scatter.
 
     .. math::
 
         \alpha = (N + \mu I)^{-1} (M_2 - M_1), \qquad f(x) = \sum_i \alpha_i\, k(x, x_i) + b, \qquad
         N = \sum_c K_c \big(I - \tfrac{1}{m_c} 1 1^\top\big) K_c^\top
 
-    with K_c the columns of the m_c samples of class c, and M_c their mean. Mika, Rätsch, Weston, Schölkopf and Müller,
-    "Fisher discriminant analysis with kernels", NNSP (1999); Jiao and Vert, *The Kendall and Mallows kernels for
-    permutations*, section 6, add μ = 10⁻³ to N, as here, and not to K, as their text has it.
+    where K_c contains the columns of the m_c samples of class c, and M_c is the mean of these columns. Mika, Rätsch,
+    Weston, Schölkopf and Müller, "Fisher discriminant analysis with kernels", NNSP (1999). Jiao and Vert, *The Kendall
+    and Mallows kernels for permutations*, section 6, write that μ = 10⁻³ is added to K; their results are reproduced by
+    adding it to N, as here.
 
-    With C classes N is the scatter within all of them, and a sample x belongs to the class with the largest
-    (k_x − (M_c + M)/2)ᵀ (N + μ I)⁻¹ (M_c − M), M the mean of all and k_x the kernel values of x: linear discriminant
-    analysis, which for two classes is the sign of f. Its C − 1 discriminants are what `transform` gives.
+    With C classes, a sample x is assigned to the class with the largest (k_x − (M_c + M)/2)ᵀ (N + μ I)⁻¹ (M_c − M),
+    where k_x are the kernel values of x and M is the mean of all columns. This is linear discriminant analysis in
+    feature space; for two classes it is the sign of f. `transform` computes its C − 1 discriminants.
 
     Parameters
     ----------
     mu
         μ, positive.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     threshold
-        ``"midpoint"``: b puts the boundary half way between the class means, moved by ``priors`` where given. A number,
-        for two classes only: b = −threshold. The papers' 0 presumes that the kernel is centred on the training samples,
-        as `KernelStandardizer` does: then it is the mean of f over them, nearer to the larger class.
+        ``"midpoint"``: the boundary is half way between the class means, shifted by ``priors`` if given. A number, for
+        two classes only: b = −threshold. The threshold 0 of the papers requires a kernel that is centred on the
+        training samples, see `KernelStandardizer`; it is then the mean of f over them, which is nearer to the larger
+        class.
     priors
-        Probabilities of the classes, in the order of their sorted labels: they add log(π_c) / m to a class's score, as
-        if f were normal with the same variance in each class; equal when not given.
+        Class probabilities π_c, in the order of the sorted labels; equal by default. They add log(π_c) / m to the score
+        of a class, which is correct if f is normal with the same variance in each class.
     solver
-        ``"direct"``: a Cholesky factor of N + μ I, in memory. ``"cg"``: conjugate gradients by products with the matrix
-        only, two a step for all classes together, from memory where it fits. ``"auto"``: direct where that fits.
+        ``"direct"``: Cholesky factorisation of N + μ I, in memory. ``"cg"``: conjugate gradients, two products with the
+        matrix a step for all classes together; the matrix is read into memory if it fits. ``"auto"``: direct if it fits
+        in memory.
     tol
         Largest relative residual at which conjugate gradients stop.
     max_iter
-        Most steps of conjugate gradients, each of which advances all C − 1 systems.
+        Maximum number of steps of conjugate gradients; each step advances all C − 1 systems.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that fitting may take; half of the memory available when not given.
+        Memory that fitting may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
     classes_
         The labels, sorted.
     dual_coef_
-        α, (m,), for two classes; else (N + μ I)⁻¹ (M_c − M) in columns (m, C).
+        α, (m,), for two classes; else the columns (N + μ I)⁻¹ (M_c − M), (m, C).
     intercept_
-        b, a number for two classes, else (C,).
+        b: a number for two classes, else (C,).
     scalings_
         Coefficients of the discriminants, (m, C − 1).
     offset_
-        What the discriminants of the mean are, (C − 1,), which `transform` takes off.
+        Discriminants of the mean of the training samples, (C − 1,); `transform` subtracts them.
     residual_
         Largest relative residual of the systems.
     n_iter_
         Steps of conjugate gradients; 1 for the direct solver.
     n_passes_, bytes_read_
-        How often the matrix was read or multiplied as a whole, and bytes read from storage.
+        Passes over the matrix, and bytes read from storage.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
-    A sample of weight w counts as w equal samples: μ I becomes μ diag(1/w), and the sums are weighted. N + μ I is
-    positive definite whether the kernel is or not.
+    A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ
+    diag(1/w). N + μ I is positive definite for every kernel, also an indefinite one.
 
     Examples
     --------
@@ -138,9 +136,9 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelFisherDiscriminant:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their labels (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and labels (m,).
 
-        A sample of weight 0 counts as absent, and so does its label.
+        A sample of weight 0 is ignored, and so is its label.
 
         Raises
         ------
@@ -148,12 +146,12 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             If the matrix is not square and symmetric, a value is not finite, a label is missing, there is one class, or
             the classes have the same mean in feature space.
         MemoryLimitError
-            If what must be in memory does not fit; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
         ConvergenceWarning
-            If conjugate gradients stop before the residual is small.
+            If conjugate gradients stop before they reach ``tol``.
         """
         self._check_parameters()
         if y is None:
@@ -165,11 +163,11 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         labels, weights, kept = labels_and_weights(y, sample_weight, m)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._check_classes()
-        found = self._solved(gram if len(kept) == m else gram[np.ix_(kept, kept)], codes, weights)
+        found = self._solve(gram if len(kept) == m else gram[np.ix_(kept, kept)], codes, weights)
         self.n_iter_, self.residual_ = max(1, found.iterations), float(found.residuals.max())
         self.bytes_read_ = gram.bytes_read() - before
         totals = np.bincount(codes, weights=weights)
-        self._decide(found, totals, kept, m)
+        self._set_decision(found, totals, kept, m)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -178,8 +176,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         Returns
         -------
         ndarray
-            Two classes: f(x), (samples,), positive for ``classes_[1]``. More: (samples, classes), the largest for the
-            class that x belongs to.
+            Two classes: f(x), (samples,), positive for ``classes_[1]``. More classes: (samples, classes); the predicted
+            class has the largest score.
 
         Raises
         ------
@@ -201,9 +199,10 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def transform(self, X: Any) -> Floats:
-        """Discriminants of samples, (samples, C − 1), the most separating first; 0 for the training samples' mean.
+        """Discriminants of samples, (samples, C − 1), in descending order of separation.
 
-        Each is scaled so that (N + μ I) is 1 along it, and the class whose label sorts last is on its positive side.
+        The mean of the training samples is at 0. Each discriminant a is scaled to aᵀ (N + μ I) a = 1, and its sign is
+        such that the mean of the last class is positive.
 
         Raises
         ------
@@ -233,57 +232,56 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     def _check_classes(self) -> None:
         count = len(self.classes_)
         if self.threshold != "midpoint" and count > 2:
-            raise InputError(f'a threshold tells two classes apart, and there are {count}: leave threshold="midpoint"')
+            raise InputError(f'a threshold separates two classes, and there are {count}: leave threshold="midpoint"')
         if self.priors is None:
             return
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != (count,) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
             raise InputError(f"priors must be {count} positive probabilities that add up to 1; got {self.priors!r}")
 
-    def _solved(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:
+    def _solve(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:
         m, classes = len(codes), len(self.classes_)
-        allowed, at_work = memory_allowed(self.memory_limit), memory_at_work(m, m, BLOCKS_OF_VIEW)
-        needed = 24 * m**2 + at_work  # the matrix, the scatter, a product on its way
+        allowed, temporary = memory_allowed(self.memory_limit), block_bytes(m, m, BLOCKS_OF_VIEW)
+        needed = 24 * m**2 + temporary  # the matrix, the scatter and one product
         if self.solver == "direct":
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")
         if self.solver == "direct" or (self.solver == "auto" and needed <= allowed):
             self.n_passes_ = 1
             return solve_directly(read_matrix(gram), codes, weights, self.mu)
-        beside = 8 * m * VECTORS_OF_CG * classes
-        held = isinstance(gram, ArrayGram)
-        if not held and 8 * m**2 + at_work + beside <= allowed:
-            gram, held = ArrayGram(read_matrix(gram), row_ids=gram.row_ids), True
-            self.n_passes_ = 1
-        elif not held:
-            require_memory(beside, self.memory_limit, f"conjugate gradients for {m:,} samples")
+        vectors = 8 * m * VECTORS_OF_CG * classes
+        in_memory = isinstance(gram, ArrayGram)
+        if not in_memory and 8 * m**2 + temporary + vectors <= allowed:
+            gram, in_memory = ArrayGram(read_matrix(gram), row_ids=gram.row_ids), True
+        elif not in_memory:
+            require_memory(vectors, self.memory_limit, f"conjugate gradients for {m:,} samples")
         found = solve_by_products(gram, codes, weights, self.mu, tol=self.tol, max_iter=self.max_iter)
-        self.n_passes_ = 1 if held else found.passes
+        self.n_passes_ = 1 if in_memory else found.passes
         if not found.converged:
             warnings.warn(
                 f"conjugate gradients stopped after {found.iterations} steps with a relative residual of "
-                f"{found.residuals.max():.3g}, where tol={self.tol:g} was asked for: raise max_iter, tol or mu, or "
+                f"{found.residuals.max():.3g}, above tol={self.tol:g}: raise max_iter, tol or mu, or "
                 "scale the kernel to unit norm",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return found
 
-    def _decide(self, found: FisherDirections, totals: Array, kept: Indices, m: int) -> None:
-        """Scores and discriminants from the directions of the classes against the first."""
+    def _set_decision(self, found: FisherDirections, totals: Array, kept: Indices, m: int) -> None:
+        """Set the fitted attributes from the solutions (N + μ W⁻¹)⁻¹ (M_c − M_1)."""
         fractions = totals / totals.sum()
         against_first = np.hstack([np.zeros((len(kept), 1)), found.directions])
         from_mean = against_first - (against_first @ fractions)[:, None]  # (N + μ W⁻¹)⁻¹ (M_c − M)
         means, mean = found.class_means, found.class_means @ fractions
         apart = means - mean[:, None]
-        self._discriminate(apart, from_mean, fractions, mean, kept, m)
+        self._set_discriminants(apart, from_mean, fractions, mean, kept, m)
         if len(self.classes_) > 2:
-            self.dual_coef_ = _spread(from_mean, kept, m)
+            self.dual_coef_ = _with_zeros(from_mean, kept, m)
             self.intercept_ = -0.5 * ((means + mean[:, None]) * from_mean).sum(axis=0)
             if self.priors is not None:
                 self.intercept_ += np.log(np.asarray(self.priors, dtype=np.float64)) / totals.sum()
             return
         alpha = found.directions[:, 0]
-        self.dual_coef_ = _spread(alpha, kept, m)
+        self.dual_coef_ = _with_zeros(alpha, kept, m)
         if self.threshold != "midpoint":
             self.intercept_ = -float(self.threshold)
             return
@@ -291,10 +289,10 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         if self.priors is not None:
             self.intercept_ += float(np.log(self.priors[1] / self.priors[0]) / totals.sum())
 
-    def _discriminate(
+    def _set_discriminants(
         self, apart: Floats, from_mean: Floats, fractions: Floats, mean: Floats, kept: Indices, m: int
     ) -> None:
-        """Directions that separate all classes most: the between-class scatter has rank C − 1, so C × C numbers do."""
+        """Set the discriminants, from a C × C eigenvalue problem: the between-class scatter has rank C − 1."""
         roots = np.sqrt(fractions)
         between = roots[:, None] * (apart.T @ from_mean) * roots
         values, vectors = np.linalg.eigh((between + between.T) / 2)
@@ -304,12 +302,12 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         scales = np.where(values > NOTHING * values[0], 1 / np.sqrt(np.maximum(values, NOTHING * values[0])), 0.0)
         scalings = (from_mean * roots) @ vectors * scales
         scalings *= np.where(apart[:, -1] @ scalings < 0, -1.0, 1.0)
-        self.scalings_ = _spread(scalings, kept, m)
+        self.scalings_ = _with_zeros(scalings, kept, m)
         self.offset_ = mean @ scalings
 
 
-def _spread(coefficients: Floats, kept: Indices, m: int) -> Floats:
-    """Coefficients of all samples: 0 for those that do not count."""
+def _with_zeros(coefficients: Floats, kept: Indices, m: int) -> Floats:
+    """Coefficients of all m samples: 0 for the samples of weight 0."""
     if len(kept) == m:
         return coefficients
     out = np.zeros((m, *coefficients.shape[1:]))

@@ -1,4 +1,4 @@
-"""Stratified folds of folds, by samples or by groups of them."""
+"""Stratified cross-validation splits, nested, by samples or by groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ Split = tuple[Indices, Indices]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """All splits, made and checked before anything is fitted."""
+    """Nested stratified splits, validated before any model is fitted.
+
+    Parameters
+    ----------
+    labels, groups
+        Label and group of each sample, (m,); no groups if None.
+    inner
+        Number of inner folds; 0 for none.
+    seed
+        Seed of the shuffles.
+    """
 
     labels: Array
     groups: Array | None
@@ -28,7 +38,10 @@ class Folds:
             raise InputError(f"groups has shape {self.groups.shape} for {len(self.labels)} samples: give one for each")
 
     def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
-        """Training and test positions of every outer fold, and its inner folds as positions among the training ones."""
+        """Training and test positions of each outer split, and its inner splits as positions within the training part.
+
+        ``count`` is the number of outer folds.
+        """
         if repeats < 1:
             raise InputError(f"repeats must be 1 or more, not {repeats}")
         every = np.arange(len(self.labels))

@@ -1,7 +1,7 @@
-"""How well scores rank, and how well they keep differences: the measures of the ranking papers.
+"""Metrics for rankers: ranking error and errors of pairwise differences.
 
-Each takes targets and scores as scikit-learn's metrics do, and
-``make_scorer(ranking_error, greater_is_better=False)`` makes a scorer of one.
+The signature is that of scikit-learn's metrics: use ``make_scorer(ranking_error, greater_is_better=False)`` for a
+scorer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from distkern.core.typing import Floats
 
 
 def ranking_error(y_true: Any, y_pred: Any) -> float:
-    r"""Mean over the pairs of how much is lost where the scores turn a pair around.
+    r"""Mean loss over all pairs; a pair in the wrong order loses the difference of its targets.
 
     .. math::
 
@@ -31,17 +31,17 @@ def ranking_error(y_true: Any, y_pred: Any) -> float:
     y_true
         y, (m,).
     y_pred
-        f, (m,); a larger score means ranked higher.
+        f, (m,); a larger score ranks higher.
 
     Returns
     -------
     float
-        In the unit of y; 0 where every pair is in order.
+        Error in the unit of y; 0 if all pairs are in the right order.
 
     Raises
     ------
     InputError
-        If there is no pair of unlike targets, or a value is not finite.
+        If all targets are equal, the shapes differ, or a value is not finite.
 
     Notes
     -----
@@ -49,14 +49,14 @@ def ranking_error(y_true: Any, y_pred: Any) -> float:
 
     Examples
     --------
-    >>> ranking_error([3.0, 2.0, 0.0], [0.2, 0.5, 0.1])  # one pair of three is turned, and 1.0 apart
+    >>> ranking_error([3.0, 2.0, 0.0], [0.2, 0.5, 0.1])  # one of three pairs is wrong, and its targets differ by 1.0
     0.3333333333333333
     """
     y, f = _checked(y_true, y_pred)
     levels = np.unique(y, return_inverse=True)[1].astype(np.intp)
     pairs = ordered_pairs(levels)
     if pairs == 0:
-        raise InputError("all targets are equal: there is no pair that could be ranked wrong")
+        raise InputError("all targets are equal: there is no pair to rank; give targets that differ")
     y = y - y.mean()
     order = np.argsort(-f, kind="stable")
     values, lost = np.column_stack([np.ones(len(y)), y]), np.empty((len(y), 2))
@@ -68,8 +68,8 @@ def ranking_error(y_true: Any, y_pred: Any) -> float:
 
 
 def ordered_pairs(levels: Any) -> int:
-    """Count the pairs of unlike levels."""
-    sizes = np.bincount(levels).astype(object)  # Python's integers do not overflow
+    """Number of pairs with different levels."""
+    sizes = np.bincount(levels).astype(object)  # Python integers do not overflow
     return int((sizes.sum() ** 2 - (sizes**2).sum()) // 2)
 
 
@@ -80,7 +80,7 @@ def mean_squared_difference(y_true: Any, y_pred: Any) -> float:
 
         \frac1{m^2} \sum_{i, j} \bigl((y_i - y_j) - (f_i - f_j)\bigr)^2 = 2 \operatorname{Var}(y - f)
 
-    Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms", ICML (2007), who call it MSD.
+    Called MSD in Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms", ICML (2007).
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def mean_squared_difference(y_true: Any, y_pred: Any) -> float:
     Returns
     -------
     float
-        In the squared unit of y; adding a number to all scores does not change it.
+        Error in the squared unit of y; invariant to a constant added to all scores.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def mean_absolute_difference(y_true: Any, y_pred: Any) -> float:
 
         \frac1{m^2} \sum_{i, j} \bigl|(y_i - y_j) - (f_i - f_j)\bigr|
 
-    Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms", ICML (2007), who call it M1D.
+    Called M1D in Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms", ICML (2007).
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mean_absolute_difference(y_true: Any, y_pred: Any) -> float:
     Returns
     -------
     float
-        In the unit of y; adding a number to all scores does not change it.
+        Error in the unit of y; invariant to a constant added to all scores.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def mean_absolute_difference(y_true: Any, y_pred: Any) -> float:
 
 
 def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
-    """All measures of the ranking papers by name, for a table.
+    """All ranking metrics by name.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
     Returns
     -------
     dict
-        ``error`` (`ranking_error`), ``corr`` (Pearson), ``tau`` (Kendall's tau-b), ``rho`` (Spearman), ``msd`` and
-        ``m1d``; a correlation with constant scores is NaN.
+        ``error`` (`ranking_error`), ``corr`` (Pearson), ``tau`` (Kendall's tau-b), ``rho`` (Spearman), ``msd``
+        (`mean_squared_difference`) and ``m1d`` (`mean_absolute_difference`). A correlation with constant scores is NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mixtures of Mallows' model for total rankings, by expectation and maximisation."""
+"""Mixtures of Mallows models for total rankings, by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
-from distkern.learners.checks import not_negative, sample_weights, validated, whole
-from distkern.learners.cluster import generators_of
 from distkern.learners.consensus import best_order
+from distkern.learners.kmeans import generators_of
+from distkern.learners.registry import saveable
+from distkern.learners.validation import not_negative, sample_weights, validated, whole
 
 EXACT_ITEMS = 14
-"""Up to so many items the consensus of every step is Kemeny's; above, that of a local search that makes none worse."""
+"""Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
 
 LARGEST_DISPERSION = 50.0
-"""θ of a component whose rankings all equal its consensus; e⁻⁵⁰ is the chance of the nearest other ranking."""
+"""Upper bound of θ, reached if all rankings of a component equal its consensus."""
 
 
 def log_partition(dispersion: Floats | float, n: int) -> Floats:
@@ -54,9 +55,7 @@ def mean_distance(dispersion: float, n: int) -> float:
     >>> round(mean_distance(0.0, 4), 6), round(mean_distance(np.log(2), 2), 6)
     (3.0, 0.333333)
     """
-    if (
-        dispersion * n < 1e-5
-    ):  # the difference of large numbers; to first order it is the mean less θ times the variance
+    if dispersion * n < 1e-5:  # the difference below cancels; expand the mean to first order in θ
         return n * (n - 1) / 4 - dispersion * n * (n - 1) * (2 * n + 5) / 72
     j = np.arange(1, n + 1)
     with np.errstate(over="ignore"):
@@ -64,7 +63,7 @@ def mean_distance(dispersion: float, n: int) -> float:
 
 
 def dispersion_of(mean: float, n: int) -> float:
-    """θ ≥ 0 at which the expected number of discordant pairs is the given mean, or comes nearest to it."""
+    """θ in [0, `LARGEST_DISPERSION`] whose expected number of discordant pairs is nearest to ``mean``."""
     if mean >= mean_distance(0.0, n):
         return 0.0
     if mean <= mean_distance(LARGEST_DISPERSION, n):
@@ -74,7 +73,7 @@ def dispersion_of(mean: float, n: int) -> float:
 
 @dataclass(frozen=True)
 class _Components:
-    """Weights π (c,), orders of the consensus rankings, best first (c, n), and dispersions θ (c,)."""
+    """Weights π (c,), consensus orders with the best item first (c, n), and dispersions θ (c,)."""
 
     weights: Floats
     orders: Indices
@@ -83,60 +82,61 @@ class _Components:
 
 @dataclass(frozen=True)
 class _Run:
-    """Where one start of the algorithm ended."""
+    """Result of one start."""
 
     components: _Components
     history: tuple[float, ...]
     converged: bool
 
 
+@saveable
 class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
-    r"""Mixture of Mallows' models on total rankings.
+    r"""Mixture of Mallows models on total rankings.
 
     .. math::
 
         p(x) = \sum_c \pi_c\, \frac{\exp(-\theta_c\, d(x, \sigma_c))}{\psi(\theta_c)}
 
-    with d the number of discordant pairs and ψ in closed form. Fitted by expectation and maximisation, in which a
-    consensus σ_c is Kemeny's of the weighted rankings, exactly for up to 14 items. Murphy and Martin, "Mixtures of
-    distance-based models for ranking data", Computational Statistics & Data Analysis 41 (2003).
+    where d is the number of discordant pairs and ψ is known in closed form. Fitted by expectation-maximisation; the
+    consensus σ_c is the Kemeny consensus of the weighted rankings, exact for up to 14 items. Murphy and Martin,
+    "Mixtures of distance-based models for ranking data", Computational Statistics & Data Analysis 41 (2003).
 
     Parameters
     ----------
     n_components
         Number of components.
     n_init
-        Number of starts, from k-means++ on the number of discordant pairs; the best is kept.
+        Number of starts, by k-means++ on the number of discordant pairs; the best result is kept.
     max_iter
-        Most iterations of a start.
+        Maximum number of iterations of a start.
     tol
-        A start ends when an iteration raises the mean log-likelihood of a ranking by no more than this.
+        A start stops when an iteration increases the mean log-likelihood by at most this.
     random_state
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     weights_
-        π, (components,), the largest first.
+        π, (components,), descending.
     consensus_
-        σ, (components, n): value of each item, larger = preferred, from n for the best to 1.
+        σ, (components, n): value of each item, from n for the best to 1 for the last.
     dispersions_
         θ, (components,).
     labels_
         Most probable component of each training sample, (m,).
     log_likelihood_, objective_
-        Maximised log-likelihood of all training samples, and minus it.
+        Maximised log-likelihood of all training samples, and its negative.
     n_iter_, converged_
-        Iterations of the best start, and whether it ended by ``tol``.
+        Iterations of the best start, and whether it reached ``tol``.
     history_
-        Log-likelihood after each of its iterations, (iterations,); it never decreases.
+        Log-likelihood after each iteration of the best start, (iterations,); it never decreases.
     n_features_in_, feature_names_in_
-        Number of items, and their names where they have some.
+        Number of items, and their names if they have names.
 
     Notes
     -----
-    Samples are rows of different values (m, n), of which only the order counts, larger = preferred; or `Rankings`.
-    Equal samples are counted together, so that time grows with the distinct ones.
+    Samples are `Rankings`, or rows of distinct values (m, n) with larger = preferred, of which only the order is used.
+    Equal samples are merged, so the time grows with the number of distinct samples.
 
     Examples
     --------
@@ -162,22 +162,31 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MallowsMixture:
-        """Fit to rankings (m, n), each of which stands for so many voters, (m,); by default the counts of `Rankings`.
+        """Fit to rankings (m, n).
+
+        Parameters
+        ----------
+        X
+            Rankings.
+        y
+            Ignored.
+        sample_weight
+            Number of voters of each ranking, (m,); by default the counts of `Rankings`, else 1.
 
         Raises
         ------
         InputError
             If there are fewer distinct rankings than components, or a parameter is out of range.
         SampleError
-            If a sample ties items or lacks one; it is named.
+            If a sample has ties or misses an item; the message names it.
         """
         self._check_parameters()
         ranks = self._ranks(X, reset=True)
         if sample_weight is None and isinstance(X, Rankings):
             sample_weight = X.counts
         weights, _ = sample_weights(sample_weight, len(ranks))
-        distinct, place = np.unique(ranks, axis=0, return_inverse=True)
-        counts = np.bincount(place.ravel(), weights).astype(np.float64)
+        distinct, inverse = np.unique(ranks, axis=0, return_inverse=True)
+        counts = np.bincount(inverse.ravel(), weights).astype(np.float64)
         distinct, counts = distinct[counts > 0], counts[counts > 0]
         if len(distinct) < self.n_components:
             raise InputError(
@@ -205,16 +214,16 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Indices:
         """Most probable component of each sample, (samples,)."""
-        return self._joint(self._new(X)).argmax(axis=1)
+        return self._joint(self._validated_ranks(X)).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each component given the sample, (samples, components)."""
-        joint = self._joint(self._new(X))
+        joint = self._joint(self._validated_ranks(X))
         return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
     def score_samples(self, X: Any) -> Floats:
         """Log-likelihood of each sample, (samples,)."""
-        return np.asarray(logsumexp(self._joint(self._new(X)), axis=1), dtype=np.float64)
+        return np.asarray(logsumexp(self._joint(self._validated_ranks(X)), axis=1), dtype=np.float64)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood of the samples."""
@@ -222,15 +231,15 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         return float(np.average(each, weights=self._voters(X, sample_weight, len(each))))
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion, −2 log L + p log m with p = 2 components − 1; the lower the better.
+        """Bayesian information criterion −2 log L + p log m, with p = 2 components − 1; lower is better.
 
-        Weights and dispersions are counted; consensus rankings, which are no real numbers, are not.
+        p counts weights and dispersions, but not the consensus rankings, which are discrete.
         """
         voters = self._voters(X, sample_weight, len(X)).sum()
         return -2 * voters * self.score(X, sample_weight=sample_weight) + (2 * len(self.weights_) - 1) * log(voters)
 
     def sample(self, n_samples: int = 1) -> tuple[Floats, Indices]:
-        """Draw rankings from the mixture: their values (n_samples, n), and the component of each."""
+        """Draw rankings from the mixture: their values (n_samples, n), and the component of each, (n_samples,)."""
         check_is_fitted(self)
         random = generators_of(self.random_state, 1)[0]
         labels = np.sort(random.choice(len(self.weights_), n_samples, p=self.weights_ / self.weights_.sum()))
@@ -242,10 +251,10 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         ]
         return np.concatenate(drawn), labels
 
-    # Expectation and maximisation ------------------------------------------------------------------------------------
+    # Expectation-maximisation ----------------------------------------------------------------------------------------
 
     def _run(self, ranks: Floats, counts: Floats, random: np.random.Generator) -> _Run:
-        """Improve one start until the log-likelihood stays."""
+        """Iterate from one start until the log-likelihood converges."""
         memberships = _nearest_seeds(ranks, counts, self.n_components, random)
         components, history = _maximised(ranks, counts, memberships, None), []
         while True:
@@ -269,17 +278,17 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
             whole(getattr(self, name), name)
         not_negative(self.tol, "tol")
 
-    def _new(self, X: Any) -> Floats:
+    def _validated_ranks(self, X: Any) -> Floats:
         check_is_fitted(self)
         return self._ranks(X, reset=False)
 
     def _ranks(self, X: Any, *, reset: bool) -> Floats:
-        """Check samples, and rank the items of each from 1 to n, (m, n)."""
+        """Validate samples; return the rank of each item from 1, the least preferred, to n, (m, n)."""
         names = X.items if isinstance(X, Rankings) else None
         if names is not None and not reset:
             refuse_other_features(getattr(self, "feature_names_in_", None), names, "X")
         scores = X.scores if isinstance(X, Rankings) else X
-        finite = not isinstance(X, Rankings)  # −infinity there is the last place
+        finite = not isinstance(X, Rankings)  # Rankings use −infinity for items ranked last
         with warnings.catch_warnings():
             if names is not None:
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -293,8 +302,8 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         unfit = np.flatnonzero(np.isnan(ordered[:, -1]) | (ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(unfit):
             raise SampleError(
-                f"sample number {unfit[0]} ties items or lacks one ({len(unfit)} such): Mallows' model is one of total "
-                "rankings without ties; leave such samples out",
+                f"sample number {unfit[0]} has ties or misses an item ({len(unfit)} such): the Mallows model needs "
+                "total rankings without ties; leave such samples out",
                 int(unfit[0]),
             )
         ranks = np.empty(values.shape)
@@ -308,13 +317,13 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
 
 def _distances(ranks: Floats, centres: Floats) -> Floats:
-    """Numbers of discordant pairs between rankings and others, (m, c)."""
+    """Numbers of discordant pairs between rankings and centres, (m, c)."""
     kernel, n = Concordance(), ranks.shape[1]
     return (n * (n - 1) / 2 - kernel.tile(kernel.prepare(ranks), kernel.prepare(centres))) / 2
 
 
 def _values_of(orders: Indices) -> Floats:
-    """Values n, …, 1 of the items, from their orders, best first."""
+    """Values of the items, n for the first of an order to 1 for the last, (c, n)."""
     values = np.empty(orders.shape)
     np.put_along_axis(values, orders, np.arange(orders.shape[1], 0, -1.0)[None, :], axis=1)
     return values
@@ -327,7 +336,7 @@ def _log_joint(components: _Components, ranks: Floats) -> Floats:
 
 
 def _nearest_seeds(ranks: Floats, counts: Floats, n_components: int, random: np.random.Generator) -> Floats:
-    """Membership of each ranking in the nearest of some, drawn by k-means++ on the discordant pairs, (m, c)."""
+    """One-hot memberships (m, c) of the rankings in the nearest of c seeds, drawn by k-means++ on discordant pairs."""
     distances = np.empty((len(ranks), 0))
     chances = counts
     for _ in range(n_components):
@@ -338,9 +347,9 @@ def _nearest_seeds(ranks: Floats, counts: Floats, n_components: int, random: np.
 
 
 def _maximised(ranks: Floats, counts: Floats, memberships: Floats, before: _Components | None) -> _Components:
-    """Components of the highest expected log-likelihood given the memberships; where a search decides, none is worse.
+    """Maximisation step: the components of highest expected log-likelihood for the memberships.
 
-    A component that nothing belongs to stays as it was.
+    A consensus found by local search is never worse than the one before. A component without members is unchanged.
     """
     n = ranks.shape[1]
     shares = counts[:, None] * memberships

@@ -1,4 +1,4 @@
-"""The nearest neighbours of every sample in kernel distance, laid out as scikit-learn and scanpy expect them."""
+"""Nearest neighbours in kernel distance, in the formats of scikit-learn and scanpy."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from scipy.sparse import csr_matrix
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
-from distkern.learners.checks import as_training_gram, memory_at_work, require_memory
+from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.validation import as_training_gram
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
-"""Steps in which the width of a sample's neighbourhood is found, as many as UMAP takes."""
+"""Bisection steps for the width σ of a neighbourhood, as in UMAP."""
 
 LEAST_WIDTH = 1e-3
-"""Least width of a neighbourhood as a fraction of the mean distance, as in UMAP."""
+"""Smallest width σ of a neighbourhood relative to the mean distance, as in UMAP."""
 
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The nearest other samples of each one.
+    """Nearest neighbours of each sample, not counting the sample itself.
 
     Parameters
     ----------
     indices
-        Their positions, (m, n_neighbors), nearest first; of equally near ones the lower position first.
+        Positions of the neighbours, (m, n_neighbors), by ascending distance, then position.
     distances
-        Their distances, (m, n_neighbors).
+        Distances to the neighbours, (m, n_neighbors).
     ids
         Names of the samples.
     """
@@ -43,14 +44,14 @@ class Neighbors:
 
     @property
     def n_neighbors(self) -> int:
-        """Number of neighbours, the sample itself not among them."""
+        """Number of neighbours, not counting the sample itself."""
         return self.indices.shape[1]
 
     @cached_property
     def distance_graph(self) -> csr_matrix:
-        """Sparse distances (m, m), as many in each row: what scikit-learn's ``kneighbors_graph`` makes.
+        """Sparse distances (m, m) with n_neighbors entries a row, as from scikit-learn's ``kneighbors_graph``.
 
-        Estimators with ``metric="precomputed"`` take it, such as DBSCAN. The distance 0 of an equal sample is stored.
+        Input for estimators with ``metric="precomputed"``, such as DBSCAN. The distance 0 of equal samples is stored.
         """
         return _rows(self.indices, self.distances)
 
@@ -63,9 +64,9 @@ class Neighbors:
             p_{ij} = \exp\big(-\max(0, d_{ij} - \rho_i) / \sigma_i\big),\qquad
             \sum_j p_{ij} = \log_2(k + 1),\qquad w_{ij} = p_{ij} + p_{ji} - p_{ij}\, p_{ji}
 
-        with ρ_i the least distance that is not zero. McInnes, Healy and Melville, "UMAP: uniform manifold approximation
-        and projection for dimension reduction", arXiv:1802.03426, section 3.1; k + 1 because UMAP counts the sample
-        itself.
+        where ρ_i is the least nonzero distance of sample i, and k + 1 counts the sample itself, as UMAP does. McInnes,
+        Healy and Melville, "UMAP: uniform manifold approximation and projection for dimension reduction",
+        arXiv:1802.03426, section 3.1.
         """
         directed = _rows(self.indices, _memberships(self.distances))
         both = directed.multiply(directed.T)
@@ -75,25 +76,26 @@ class Neighbors:
 
 
 def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | str | None = None) -> Neighbors:
-    r"""Find the nearest other samples of every sample, in one pass over the matrix.
+    r"""Find the nearest neighbours of every sample, in one pass over the matrix.
 
     .. math:: d(x, y) = \|\varphi(x) - \varphi(y)\| = \sqrt{k(x, x) + k(y, y) - 2 k(x, y)}
 
     Parameters
     ----------
     gram
-        Gram matrix or array of kernel values, (m, m). Only the neighbours are held, 16 m n_neighbors bytes.
+        Gram matrix or array, (m, m). Only the neighbours are kept in memory, 16 m n_neighbors bytes.
     n_neighbors
-        Number of neighbours of each sample, itself not counted. scanpy and UMAP count it: for their 15 ask for 14.
+        Number of neighbours, not counting the sample itself. scanpy and UMAP count it: 14 here is 15 there.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that may be taken; half of the memory available when not given.
+        Memory to use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Raises
     ------
     InputError
-        If there are not so many other samples, or the matrix is not positive semidefinite as far as can be seen.
+        If there are fewer other samples than ``n_neighbors``, or a squared distance is negative, which shows that the
+        matrix is not positive semidefinite.
     MemoryLimitError
-        If the neighbours do not fit the memory allowed; raised before the matrix is read.
+        If the neighbours do not fit in memory; raised before the matrix is read.
 
     Examples
     --------
@@ -108,33 +110,33 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
-    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + memory_at_work(samples, samples, 4)
+    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids)
 
 
 def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None = None, overwrite: bool = False) -> None:
-    """Write neighbours where scanpy looks for them, so that its UMAP, Leiden, PAGA and diffusion maps run on them.
+    """Write neighbours into an AnnData object for scanpy's UMAP, Leiden, PAGA and diffusion maps.
 
-    ``sc.pp.neighbors`` writes the same: distances and connectivities in ``adata.obsp``, and in
-    ``adata.uns["neighbors"]`` their keys and how they were made.
+    The layout is that of ``sc.pp.neighbors``: distances and connectivities in ``adata.obsp``, and their keys and
+    parameters in ``adata.uns["neighbors"]``.
 
     Parameters
     ----------
     adata
-        AnnData with the same samples in the same order.
+        AnnData object with the same samples in the same order.
     neighbors
-        What `kernel_neighbors` found.
+        Result of `kernel_neighbors`.
     key_added
-        As in scanpy: with a key the names become ``<key>``, ``<key>_distances`` and ``<key>_connectivities``.
+        Prefix of the keys, as in scanpy: ``<key>``, ``<key>_distances`` and ``<key>_connectivities``.
     overwrite
-        Replace neighbours that are there.
+        Replace existing neighbours.
 
     Raises
     ------
     InputError
-        If the samples are others, or the places are taken.
+        If the samples differ, or the keys exist and ``overwrite`` is False.
 
     Examples
     --------
@@ -178,22 +180,22 @@ def _refuse_other_samples(adata: Any, neighbors: Neighbors) -> None:
     numbers = list(map(str, range(len(names))))
     if names == known or numbers in (names, known):
         return
-    place = next(k for k, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
+    position = next(k for k, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"sample {place} of the AnnData is {names[place]!r}, not {known[place]!r}: give the samples of the matrix, in "
-        "its order"
+        f"sample {position} of the AnnData is {names[position]!r}, not {known[position]!r}: give the samples "
+        "of the matrix, in its order"
     )
 
 
 def _rows(indices: Indices, values: Floats) -> csr_matrix:
-    """Place as many values in each row of a sparse square, in the order given."""
+    """Sparse square matrix with the given columns and values of each row, in the order given."""
     samples, count = indices.shape
     starts = np.arange(0, samples * count + 1, count)
     return csr_matrix((values.ravel(), indices.ravel(), starts), shape=(samples, samples))
 
 
 def _memberships(distances: Floats) -> Floats:
-    """p_ij of UMAP: how much each neighbour belongs to the neighbourhood of a sample, (m, k)."""
+    """p_ij of UMAP: membership of each neighbour in the neighbourhood of a sample, (m, k)."""
     apart = np.where(distances > 0, distances, np.inf).min(axis=1)
     nearest_apart = np.where(np.isfinite(apart), apart, 0.0)
     beyond = np.maximum(distances - nearest_apart[:, None], 0.0)

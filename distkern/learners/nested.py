@@ -1,8 +1,8 @@
-"""Nested cross-validation of support vector classifiers on one matrix: all folds, values of C and machines together.
+"""Nested cross-validation of support vector classifiers: all folds and values of C in joint passes over one matrix.
 
-Each fold is a view of the matrix, centred and scaled on its own training samples, that no one copies: their means are
-one product with a column for each fold, all dual problems share the matrix in memory or each pass over it, with warm
-starts along C, and the scores of all held-out samples are one product more.
+Each fold is a lazy view of the matrix, centred and scaled on its own training samples. One matrix product, with a
+column for each fold, gives the means of all folds. All dual problems share the matrix in memory, or each pass over it,
+with warm starts along C. One more product gives the scores of all test samples.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from sklearn.utils.class_weight import compute_class_weight
 from distkern.core.errors import MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
-from distkern.learners.checks import memory_allowed, refused_as_ours
 from distkern.learners.folds import Split
-from distkern.learners.machines import Machines
+from distkern.learners.memory import memory_allowed
+from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC, warn_unless_converged
+from distkern.learners.validation import with_own_errors
 from distkern.operators.base import BaseGram, CenteredGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
 from distkern.solvers.working_set import vector_bytes
 
 VECTORS_SHARE = 4
-"""The vectors of the folds that are solved together take a fourth of the memory at most."""
+"""The vectors of the folds that are solved together take at most 1/4 of the memory."""
 
 
-def parts_of(model: Any) -> tuple[KernelStandardizer | None, KernelSVC] | None:
-    """The standardizer, if any, and the classifier of a model that can be evaluated here; None for any other."""
+def standardizer_and_classifier(model: Any) -> tuple[KernelStandardizer | None, KernelSVC] | None:
+    """Parts of a model that `JointEvaluation` can evaluate; None for any other model."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     if not 1 <= len(steps) <= 2 or type(steps[-1]) is not KernelSVC or steps[-1].probability:
         return None
@@ -46,7 +47,19 @@ def parts_of(model: Any) -> tuple[KernelStandardizer | None, KernelSVC] | None:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training and test samples by position, with the mean kernel values and norms of both on the training samples."""
+    """A split with the statistics of its training samples.
+
+    Parameters
+    ----------
+    train, test
+        Positions of the training and test samples.
+    means
+        Mean kernel value of each sample, training samples first, with the training samples.
+    grand
+        Mean kernel value between the training samples.
+    norms
+        Norm of each sample after centring, training samples first.
+    """
 
     train: Indices
     test: Indices
@@ -54,37 +67,39 @@ class Fold:
     grand: float
     norms: Floats
 
-    def problems(self, machines: Machines, codes: Indices, weights: Floats, C: Sequence[float]) -> list[list[Problem]]:
-        """A chain of problems for each machine, ascending in C."""
-        here = len(self.train)
+    def problems(
+        self, binary: BinaryProblems, codes: Indices, weights: Floats, C: Sequence[float]
+    ) -> list[list[Problem]]:
+        """Dual problems: a chain with ascending C for each binary problem."""
+        count = len(self.train)
         chains = []
-        for machine in range(len(machines.sides)):
-            own, unit = machines.problem(machine, codes[self.train], weights, self.train)
-            view = (self.means[:here][own], self.grand, self.norms[:here][own])
+        for problem in range(len(binary.pairs)):
+            own, unit = binary.dual(problem, codes[self.train], weights, self.train)
+            view = (self.means[:count][own], self.grand, self.norms[:count][own])
             chains.append(
                 [Problem(unit.samples, unit.signs, value * unit.bounds, unit.linear, None, *view) for value in C]
             )
         return chains
 
     def scores(self, product: Floats, coefficients: Floats, offsets: Floats) -> Floats:
-        """Scores of the test samples from what the matrix and the scaled coefficients gave at them."""
-        here = len(self.train)
-        total, shift = coefficients.sum(axis=0), self.means[:here] @ coefficients
-        centered = product - np.multiply.outer(self.means[here:], total) - shift + self.grand * total
-        return centered / self.norms[here:, None] - offsets
+        """Scores of the test samples, from the product of their kernel values with the scaled coefficients."""
+        count = len(self.train)
+        total, shift = coefficients.sum(axis=0), self.means[:count] @ coefficients
+        centered = product - np.multiply.outer(self.means[count:], total) - shift + self.grand * total
+        return centered / self.norms[count:, None] - offsets
 
 
-class Together:
-    """Fits a model on many folds of one matrix together.
+class JointEvaluation:
+    """Fits a model on many splits of one matrix in joint passes, and scores the test samples.
 
     Parameters
     ----------
     head, classifier
-        What the model consists of; see `parts_of`.
+        Parts of the model, see `standardizer_and_classifier`.
     gram
         Symmetric Gram matrix (m, m).
     codes, classes
-        Class of each sample by number, and the labels.
+        Class number of each sample, and the labels of the classes.
     """
 
     def __init__(
@@ -92,13 +107,19 @@ class Together:
     ) -> None:
         classifier._check()
         self._head, self._classifier, self._gram, self._codes, self._classes = head, classifier, gram, codes, classes
-        self.machines = Machines(len(classes), classifier.multi_class == "ovr")
+        self.binary = BinaryProblems(len(classes), classifier.multi_class == "ovr")
         self._memory = memory_allowed(classifier.memory_limit)
 
     def folds_at_once(self, models: int) -> int:
-        """How many folds of ``models`` values of C each share the memory."""
+        """Number of folds, with ``models`` values of C each, whose vectors fit in memory together.
+
+        Raises
+        ------
+        MemoryLimitError
+            If a single fold does not fit.
+        """
         m = len(self._gram)
-        of_fold = vector_bytes(m, m, models * len(self.machines.sides))
+        of_fold = vector_bytes(m, m, models * len(self.binary.pairs))
         if of_fold > self._memory:
             raise MemoryLimitError(
                 "evaluating {values} values of C on {samples:,} samples needs {needed:,} bytes of memory at least and "
@@ -112,21 +133,28 @@ class Together:
         return max(1, self._memory // (VECTORS_SHARE * of_fold))
 
     def scores(self, splits: Sequence[Split], C: Sequence[Sequence[float]]) -> list[Floats]:
-        """Scores of the test samples of each split, (values of C, test samples, machines), values ascending."""
+        """Scores of the test samples of each split, (values of C, test samples, binary problems).
+
+        Parameters
+        ----------
+        splits
+            Training and test positions.
+        C
+            Values for each split, ascending.
+        """
         folds = self._folds(splits)
-        chains, places = [], []
+        chains, counts = [], []
         for fold, values in zip(folds, C, strict=True):
             labels = self._classes[self._codes[fold.train]]
-            by_class = refused_as_ours(
+            by_class = with_own_errors(
                 compute_class_weight, self._classifier.class_weight, classes=self._classes, y=labels
             )
-            chains += fold.problems(self.machines, self._codes, by_class[self._codes[fold.train]], values)
-            places.append(len(values))
-        found = self._solved(chains)
-        return self._decided(folds, found, places)
+            chains += fold.problems(self.binary, self._codes, by_class[self._codes[fold.train]], values)
+            counts.append(len(values))
+        return self._test_scores(folds, self._solve(chains), counts)
 
     def _folds(self, splits: Sequence[Split]) -> list[Fold]:
-        """What centring and scaling on the training samples of each split takes, by one product."""
+        """Statistics of the training samples of all splits, by one matrix product."""
         head, gram = self._head, self._gram
         center, unit_norm = (False, False) if head is None else (head.center, head.unit_norm)
         means, grand = np.zeros((len(gram), len(splits))), np.zeros(len(splits))
@@ -147,7 +175,7 @@ class Together:
             folds.append(Fold(train, test, of_both, float(grand[column]), norms))
         return folds
 
-    def _solved(self, chains: list[list[Problem]]) -> list[list[Solution]]:
+    def _solve(self, chains: list[list[Problem]]) -> list[list[Solution]]:
         model = self._classifier
         found = solve(
             self._gram,
@@ -160,23 +188,23 @@ class Together:
         warn_unless_converged([solution for chain in found for solution in chain], model.tol)
         return found
 
-    def _decided(self, folds: Sequence[Fold], found: list[list[Solution]], values: Sequence[int]) -> list[Floats]:
-        """Scores from the solutions, by one product with a column for each machine of each model."""
-        count = len(self.machines.sides)
+    def _test_scores(self, folds: Sequence[Fold], found: list[list[Solution]], values: Sequence[int]) -> list[Floats]:
+        """Scores of the test samples, by one product with a column for each binary problem of each model."""
+        count = len(self.binary.pairs)
         blocks, offsets = [], []
         for number, (fold, models) in enumerate(zip(folds, values, strict=True)):
             chains = found[number * count : (number + 1) * count]
             codes = self._codes[fold.train]
-            owns = [self.machines.members(machine, codes) for machine in range(count)]
+            owns = [self.binary.members(problem, codes) for problem in range(count)]
             of_models = [[chain[model] for chain in chains] for model in range(models)]
-            parts = [self.machines.coefficients(codes, owns, solutions) for solutions in of_models]
+            parts = [self.binary.coefficients(codes, owns, solutions) for solutions in of_models]
             blocks.append(np.concatenate(parts, axis=1) / fold.norms[: len(codes), None])
             offsets.append(np.array([solution.offset for solutions in of_models for solution in solutions]))
-        spread = np.zeros((len(self._gram), sum(block.shape[1] for block in blocks)))
+        operand = np.zeros((len(self._gram), sum(block.shape[1] for block in blocks)))
         ends = np.cumsum([0, *(block.shape[1] for block in blocks)])
         for fold, block, start, stop in zip(folds, blocks, ends, ends[1:], strict=False):
-            spread[fold.train, start:stop] = block
-        product = self._gram.matmat(spread)
+            operand[fold.train, start:stop] = block
+        product = self._gram.matmat(operand)
         out = []
         for number, fold in enumerate(folds):
             part = product[fold.test, ends[number] : ends[number + 1]]
@@ -185,40 +213,40 @@ class Together:
         return out
 
 
-def nested(
-    together: Together,
+def nested_scores(
+    joint: JointEvaluation,
     codes: Indices,
     splits: Sequence[tuple[Indices, Indices, list[Split]]],
     grid: Sequence[float],
     choose: Callable[[Floats], int],
 ) -> Iterator[tuple[Floats, float]]:
-    """Scores of the test samples of each outer split, with the C that its inner splits chose.
+    """Scores of the test samples of each outer split, and the C chosen by its inner splits.
 
     Parameters
     ----------
     codes
-        Class of each sample by number.
+        Class number of each sample.
     splits
-        Training and test positions, and the inner splits as positions among the training samples.
+        Training and test positions of the outer splits, and their inner splits as positions within the training part.
     grid
         Values of C, ascending.
     choose
-        Which row of accuracies, (values of C, inner splits), is best.
+        Function that returns the best row of the accuracies (values of C, inner splits).
     """
     inner = max(1, len(splits[0][2]))
-    at_once = max(1, together.folds_at_once(len(grid)) // inner)
+    at_once = max(1, joint.folds_at_once(len(grid)) // inner)
     for start in range(0, len(splits), at_once):
         part = splits[start : start + at_once]
         within = [(train[a], train[b]) for train, _, folds in part for a, b in folds]
         chosen = [grid[0]] * len(part)
         if within:
-            found = together.scores(within, [grid] * len(within))
-            right = [
-                [np.mean(together.machines.decide(scores) == codes[test]) for scores in of_fold]
+            found = joint.scores(within, [grid] * len(within))
+            accuracies = [
+                [np.mean(joint.binary.decide(scores) == codes[test]) for scores in of_fold]
                 for (_, test), of_fold in zip(within, found, strict=True)
             ]
-            by_outer = np.reshape(right, (len(part), inner, len(grid)))
+            by_outer = np.reshape(accuracies, (len(part), inner, len(grid)))
             chosen = [grid[choose(accuracy.T)] for accuracy in by_outer]
         outer = [(train, test) for train, test, _ in part]
-        for scores, value in zip(together.scores(outer, [[value] for value in chosen]), chosen, strict=True):
+        for scores, value in zip(joint.scores(outer, [[value] for value in chosen]), chosen, strict=True):
             yield scores[0], value

@@ -1,22 +1,26 @@
-"""Fitted models as files without pickle: plain arrays and a JSON header in one ``.npz``.
+"""Saving and loading of fitted models: arrays and a JSON header in one ``.npz`` file, without pickle.
 
-A file holds data only, so one from a stranger cannot run code: classes come from a closed list, and kernels from the
-kernels' own registry.
+A file contains data only, so loading an untrusted file runs no code from it. Estimator classes are found by name in the
+registry of saveable estimators, and kernels in the registry of kernels.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import zipfile
 import zlib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from distkern import learners
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing, written_whole
@@ -26,48 +30,28 @@ from distkern.engine.memory import share_of
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
-from distkern.learners.cluster import KernelKMeans
-from distkern.learners.decomposition import KernelPCA
-from distkern.learners.discriminant import KernelFisherDiscriminant
-from distkern.learners.mixture import MallowsMixture
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
-from distkern.learners.rank_svm import RankSVM, SGDRanker
-from distkern.learners.ranker_search import MLSRRankerCV
-from distkern.learners.ranking import LSRRanker, MLSRRanker
-from distkern.learners.ridge import KernelRidge
-from distkern.learners.standardizer import KernelStandardizer
-from distkern.learners.svm import KernelSVC
-from distkern.learners.svr import KernelSVR
+from distkern.learners.registry import SAVEABLE
 
 FORMAT = 1
-"""Number of the file format; a file with a larger one was written by a later distkern."""
+"""Version of the file format; a file with a larger one was written by a later version of distkern."""
 
 KIND = "distkern model"
 
-ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        KernelFisherDiscriminant,
-        KernelKMeans,
-        KernelPCA,
-        KernelRidge,
-        KernelSVC,
-        KernelSVR,
-        KernelStandardizer,
-        LSRRanker,
-        MLSRRanker,
-        MLSRRankerCV,
-        MallowsMixture,
-        RankSVM,
-        SGDRanker,
-    )
-}
-"""The estimators that a file may hold, besides pipelines of them."""
-
 Arrays = dict[str, Array]
 
-_NOT_OURS = (EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError)
-"""What reading another file, or a damaged one, ends in."""
+_READ_ERRORS = (EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError)
+"""Errors raised by reading a file of another kind or a damaged one."""
+
+
+def estimators() -> dict[str, type[BaseEstimator]]:
+    """All saveable estimator classes by name, after importing every module of this folder.
+
+    Importing is what registers a class, so a new learner needs no entry here.
+    """
+    for module in pkgutil.iter_modules(learners.__path__, f"{learners.__name__}."):
+        import_module(module.name)
+    return dict(sorted(SAVEABLE.items()))
 
 
 def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, overwrite: bool = False) -> Path:
@@ -76,33 +60,35 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Parameters
     ----------
     model
-        A fitted estimator of this package (`KernelFisherDiscriminant`, `KernelKMeans`, `KernelPCA`, `KernelRidge`,
-        `KernelSVC`, `KernelSVR`, `KernelStandardizer`, `LSRRanker`, `MLSRRanker`, `MLSRRankerCV`, `MallowsMixture`,
-        `RankSVM` or `SGDRanker`), a pipeline of them, or a `CohortPredictor`, which brings its own ``gram``.
+        A fitted estimator of this package, such as `KernelSVC`; a pipeline of such estimators; or a `CohortPredictor`,
+        which contains its own ``gram``.
     path
-        The file to write, taken as it is.
+        File to write. No suffix is added.
     gram
-        The matrix that the model was fitted on. With it the file also holds the prepared training samples and their
-        names, so that the loaded model predicts for raw samples anywhere.
+        The matrix that the model was fitted on. If given, the file also contains the prepared training samples and
+        their names, so that the loaded model predicts for raw samples.
     overwrite
-        Replace a file that exists.
+        Replace an existing file.
 
     Returns
     -------
     Path
-        The file.
+        The file written.
 
     Raises
     ------
     InputError
-        If the file exists, the model or the matrix holds what a file cannot, or the columns of the matrix are not the
-        samples that the model was fitted on.
+        If the file exists, the matrix does not know its samples, or its columns are not the samples that the model was
+        fitted on.
+    InputTypeError
+        If the model contains a value that a file cannot.
     NotFittedError
         If the model is not fitted.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from distkern import KernelSVC
     >>> model = KernelSVC().fit(np.eye(2), ["a", "b"])
     >>> with TemporaryDirectory() as folder:
     ...     load_model(save_model(model, f"{folder}/model.npz")).predict(np.eye(2))
@@ -123,18 +109,27 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save_model` wrote.
+    """Load a model file written by `save_model`.
 
     Returns
     -------
     estimator or CohortPredictor
-        The fitted estimator or pipeline; a `CohortPredictor`, which predicts for raw samples, where the file holds the
-        training samples too.
+        The fitted estimator or pipeline. If the file also contains the training samples, a `CohortPredictor`, which
+        predicts for raw samples.
 
     Raises
     ------
     InputError
-        If there is no such file, or it is damaged, of another kind, or of a later distkern.
+        If the file does not exist, is damaged or of another kind, or was written by a later version of distkern.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from distkern import KernelRidge
+    >>> model = KernelRidge().fit(np.eye(2), [1.0, 2.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     load_model(save_model(model, f"{folder}/model.npz")).dual_coef_
+    array([0.5, 1. ])
     """
     path = as_path(path)
     arrays, header = _read(path)
@@ -146,17 +141,17 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         prepared = _decode(columns["prepared"], arrays)
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
         kernel = from_spec(columns["kernel"])
-        if not _is_sound(kernel, prepared, columns.get("n_features")):
+        if not _is_valid(kernel, prepared, columns.get("n_features")):
             raise ValueError(f"the samples in it are nothing that {kernel!r} prepares")
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _is_sound(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
-    """Whether samples are what the kernel prepares: compiled code takes some of their arrays as indices."""
+def _is_valid(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
+    """Whether the kernel can have prepared these samples; compiled code uses some of their arrays as indices."""
     known = set() if n is None else {int(n)}
-    if n is None:  # the columns were made by hand; most kernels keep a number for each feature, or how many there are
+    if n is None:  # number of features unknown: most kernels store one value a feature, or the number itself
         known |= {array.shape[-1] for array in prepared.arrays.values() if array.ndim > 1}
         known |= {int(array[0]) for name, array in prepared.arrays.items() if name.endswith("features")}
     room = share_of(None, 1) // FEATURE_BYTES
@@ -171,7 +166,7 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         kind, number = header["kind"], int(header["format"])
-    except _NOT_OURS as error:  # what NumPy says of such a file is to unpickle it
+    except _READ_ERRORS as error:  # NumPy's own message recommends to unpickle the file
         raise InputError(
             f"{str(path)!r} is not a model that save_model wrote, or it is damaged: get the file again, or save the "
             "model again with save_model"
@@ -197,7 +192,7 @@ def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
             gram=Argument("gram"),
         )
     prepared = gram.prepared_columns()
-    if gram.n_features is None and not _is_sound(gram.kernel, prepared, None):
+    if gram.n_features is None and not _is_valid(gram.kernel, prepared, None):
         raise InputError(
             "these training samples do not tell how many features they have: give PreparedColumns n_features="
         )
@@ -215,7 +210,7 @@ def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
 
 
 def _encode(value: Any, name: str, arrays: Arrays) -> Any:
-    """Turn a value into JSON; arrays go to ``arrays`` under its name. Every kind has a tag of its own."""
+    """Encode a value as JSON with a tag for its kind; arrays are added to ``arrays`` under ``name``."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return {"value": value}
     if isinstance(value, np.generic):
@@ -236,10 +231,10 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         }
     if isinstance(value, Pipeline):
         return {"pipeline": [[step, _encode(part, f"{name}.{step}", arrays)] for step, part in value.steps]}
-    if type(value).__name__ in ESTIMATORS and type(value) is ESTIMATORS[type(value).__name__]:
+    if SAVEABLE.get(type(value).__name__) is type(value):
         return _encode_estimator(value, name, arrays)
     raise InputTypeError(
-        f"{name} is a {type(value).__name__}, which a file cannot hold: save a fitted {', '.join(ESTIMATORS)} or a "
+        f"{name} is a {type(value).__name__}, which a file cannot hold: save a fitted {', '.join(estimators())} or a "
         "pipeline of them (of a finished search, its best_estimator_)"
     )
 
@@ -267,7 +262,7 @@ def _is_fitted_name(name: str) -> bool:
 
 
 def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
-    """Turn what `_encode` made back into the value."""
+    """Decode a value encoded by `_encode`."""
     if "value" in coded:
         return coded["value"]
     if "array" in coded:
@@ -286,10 +281,10 @@ def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
         return {_decode(key, arrays): _decode(item, arrays) for key, item in coded["dict"]}
     if "pipeline" in coded:
         return Pipeline([(str(step), _decode(part, arrays)) for step, part in coded["pipeline"]])
-    name = coded["estimator"]
-    if name not in ESTIMATORS:
-        raise InputError(f"no estimator is called {name!r}; a file may hold {', '.join(ESTIMATORS)}")
-    estimator = ESTIMATORS[name](**{key: _decode(item, arrays) for key, item in coded["params"].items()})
+    name, known = coded["estimator"], estimators()
+    if name not in known:
+        raise InputError(f"no estimator is called {name!r}; a file may hold {', '.join(known)}")
+    estimator = known[name](**{key: _decode(item, arrays) for key, item in coded["params"].items()})
     for key, item in coded["fitted"].items():
         if not _is_fitted_name(key):
             raise InputError(f"{key!r} is no fitted attribute")

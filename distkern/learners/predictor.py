@@ -1,4 +1,4 @@
-"""Predicting for new raw samples with a model that was fitted on a Gram matrix."""
+"""Prediction for raw samples with a model that was fitted on a Gram matrix."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from distkern.core.typing import Array, Floats
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, prepare_source
-from distkern.learners.checks import refuse_other_columns, row_blocks
+from distkern.learners.memory import row_blocks
+from distkern.learners.validation import refuse_other_columns
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
 
 class CohortPredictor:
-    """f(x) for raw samples x: the model's prediction on k(x, x_1), …, k(x, x_m) with its training samples.
+    """f(x) for raw samples x, computed from the kernel values k(x, x_1), …, k(x, x_m) with the training samples.
 
-    A model that was fitted on a Gram matrix takes kernel values; this joins it with the samples behind the columns of
-    that matrix, so that new samples need no kernel values of their own.
+    A model that was fitted on a Gram matrix predicts from kernel values. This class combines it with the training
+    samples, so that it predicts from new samples.
 
     Parameters
     ----------
@@ -33,13 +34,13 @@ class CohortPredictor:
         Fitted estimator or pipeline that takes kernel values, such as ``KernelSVC()`` or
         ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     gram
-        The matrix it was fitted on, (m, m), or another one with the same columns, that knows its samples: one of
-        ``compute_gram``, a slice of it, or `PreparedColumns`.
+        The matrix that it was fitted on, or another matrix with the same columns. It must know its samples: a matrix
+        from ``compute_gram``, a slice of one, or `PreparedColumns`.
 
     Raises
     ------
     InputError
-        If the model takes raw samples itself, or was fitted on other samples, by their number or their names.
+        If the model takes samples itself, or its training samples differ from the columns in number or name.
     NotFittedError
         If the model is not fitted.
 
@@ -71,26 +72,26 @@ class CohortPredictor:
         return self.model.classes_
 
     def predict(self, X: Any) -> Array:
-        """Label, or value, of each raw sample (samples, n): every container of samples that a kernel takes."""
+        """Prediction for each of the samples (samples, n), in any container that `compute_gram` accepts."""
         return np.concatenate([self.model.predict(part) for part in self._cross(X)])
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores of the raw samples (samples, n), as the model's own ``decision_function`` gives them."""
+        """Output of the model's ``decision_function`` for the samples (samples, n)."""
         return np.concatenate([self.model.decision_function(part) for part in self._cross(X)])
 
     def transform(self, X: Any) -> Floats:
-        """Coordinates of the raw samples (samples, n), as the model's own ``transform`` gives them."""
+        """Output of the model's ``transform`` for the samples (samples, n)."""
         return np.concatenate([self.model.transform(part) for part in self._cross(X)])
 
     def score(self, X: Any, y: Any) -> float:
-        """Fraction of raw samples (samples, n) whose label is predicted right."""
+        """Fraction of the samples (samples, n) whose label is predicted correctly."""
         return float(accuracy_score(y, self.predict(X)))
 
     def __repr__(self) -> str:
         return f"CohortPredictor({self.model!r}, {self.gram!r})"
 
     def _cross(self, X: Any) -> Iterator[BaseGram]:
-        """Kernel values of some samples at a time, so that memory stays bounded for any number of them."""
+        """Kernel values of blocks of samples, so that memory is bounded for any number of samples."""
         source = as_source(
             X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X)
         )
@@ -104,30 +105,29 @@ class CohortPredictor:
 
 
 def _training_ids(model: Any) -> Any:
-    """Names of the samples that a model was fitted on; None where it does not know them."""
+    """Names of the training samples of a model; None if it does not know them."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     known = (getattr(step, "training_ids_", None) for step in steps)
     return next((ids for ids in known if ids is not None), None)
 
 
 class PreparedColumns:
-    """The training samples of a model, prepared for their kernel: all that k(x, x_1), …, k(x, x_m) needs.
+    """Prepared training samples x_1, …, x_m of a model, from which k(x, x_1), …, k(x, x_m) can be computed.
 
     Parameters
     ----------
     kernel
-        The kernel, its data-dependent parameters settled.
+        Kernel with all data-dependent parameters fixed.
     prepared
-        The m training samples.
+        The m prepared training samples.
     ids
-        Their names; positions by default.
+        Names of the samples; positions by default.
     features
-        Names of their features; new samples that name theirs must have the same in the same order.
+        Names of the features. New samples with feature names must have the same names in the same order.
     n_features
-        Number of their features; new samples must have as many. Where it is not given, the number of their names.
+        Number of features of a sample; by default the number of feature names.
     dropped
-        Positions of further features, which the samples came with and the kernel did not compare; new samples may still
-        have them.
+        Positions of features that were removed before training. New samples may still have them.
 
     Examples
     --------
@@ -155,22 +155,22 @@ class PreparedColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of training samples, twice."""
+        """(m, m)."""
         return len(self._prepared), len(self._prepared)
 
     def prepared_columns(self) -> Prepared:
-        """Return the training samples."""
+        """Return the prepared training samples."""
         return self._prepared
 
     def cross(self, X: Any) -> ArrayGram:
-        """Kernel between raw samples (samples, n) and the training samples, in memory, with k(x, x) of both.
+        """Kernel between samples (samples, n) and the training samples, in memory, with k(x, x) of both.
 
         Raises
         ------
         SampleError
-            If the kernel refuses a sample; it is named.
+            If the kernel refuses a sample; the message names it.
         InputError
-            If the new samples have other features, or the same in another order.
+            If the new samples have other features, or the same features in another order.
         """
         source = as_source(X)
         known = source.shape[1] if self.n_features is None else self.n_features

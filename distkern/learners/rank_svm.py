@@ -1,4 +1,4 @@
-"""Ranking by losses on pairs: the ranking support vector machine, and stochastic gradients as a baseline."""
+"""Ranking with losses on pairs of samples: ranking support vector machine and stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -11,49 +11,44 @@ from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.learners.checks import (
-    BLOCKS_OF_VIEW,
-    memory_at_work,
-    positive,
-    read_matrix,
-    refused_as_ours,
-    require_memory,
-    whole,
-)
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
-from distkern.solvers.pairwise import Pairs, solve_hinge, solve_squared_hinge
+from distkern.learners.registry import saveable
+from distkern.learners.validation import positive, whole, with_own_errors
+from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
 
 
+@saveable
 class RankSVM(PairRanker):
-    r"""Ranking support vector machine: a margin between the scores of the samples of every pair.
+    r"""Ranking support vector machine: hinge loss on the score difference of each pair of samples.
 
     .. math::
 
         \min_f\ \tfrac12 \lVert f \rVert^2 + \frac{C}{|P|} \sum_{(i,j) \in P} \max\bigl(0, 1 - (f(x_i) - f(x_j))\bigr),
         \qquad f(x) = \sum_i \beta_i\, k(x_i, x)
 
-    with P the pairs of samples of one group with y_i > y_j. Joachims, "Optimizing search engines using clickthrough
-    data", KDD (2002); how much two targets differ does not count, only which is larger.
+    where P contains the pairs of samples in the same group with y_i > y_j. Only the order of the targets matters, not
+    their differences. Joachims, "Optimizing search engines using clickthrough data", KDD (2002).
 
     Parameters
     ----------
     C
-        C > 0, the weight of the mean loss: the smaller, the smoother.
+        C > 0, weight of the mean loss. A smaller value gives a smoother function.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     loss
-        ``"hinge"``, solved by cutting planes, or ``"squared_hinge"``, by Newton's method. Both read the matrix in
-        products only, one a step, and never list the pairs: a step takes O(m log m) beside the product.
+        ``"hinge"``, solved by cutting planes, or ``"squared_hinge"``, solved by Newton's method. Both need one matrix
+        product a step and O(m log m) further operations; the pairs are never listed.
     tol
-        Where to stop: hinge, at this gap to the minimum as a fraction of the objective; squared hinge, at this fraction
-        of the first gradient's norm.
+        Tolerance. Hinge: gap to the minimum, relative to the objective. Squared hinge: norm of the gradient, relative
+        to its norm at the start.
     max_iter
-        Most planes, or Newton steps.
+        Maximum number of cutting planes or Newton steps.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -62,15 +57,15 @@ class RankSVM(PairRanker):
     objective_
         Value of the minimised objective.
     duality_gap_
-        Hinge: bound of how far the objective is above its minimum.
+        Hinge: upper bound of the difference between the objective and its minimum.
     residual_
-        Squared hinge: norm of the gradient, as a fraction of that at 0.
+        Squared hinge: norm of the gradient, relative to its norm at 0.
     n_pairs_
         |P|.
     n_iter_, n_passes_, bytes_read_
-        Planes or Newton steps, passes over the matrix, and bytes read from its store.
+        Cutting planes or Newton steps, passes over the matrix, and bytes read from storage.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
-        As for `LSRRanker`.
+        See `LSRRanker`.
 
     Examples
     --------
@@ -98,14 +93,14 @@ class RankSVM(PairRanker):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> RankSVM:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Parameters
         ----------
         X, y
             Kernel values or samples, and targets.
         groups
-            Group of each sample, such as its query, (m,): only samples of one group make pairs.
+            Group of each sample, such as a query, (m,); only samples of the same group form pairs.
 
         Raises
         ------
@@ -113,7 +108,7 @@ class RankSVM(PairRanker):
             If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a target is
             missing, or there is no pair.
         MemoryLimitError
-            If the memory allowed does not do; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -126,10 +121,10 @@ class RankSVM(PairRanker):
         C, tol = positive(self.C, "C"), positive(self.tol, "tol")
         gram = self._training_gram(X, self.memory_limit)
         targets = ranking_targets(y, gram.shape[0])
-        pairs = Pairs(targets, None if groups is None else _groups(groups, len(targets)))
+        pairs = Pairs(targets, None if groups is None else _validated_groups(groups, len(targets)))
         m, before = len(targets), gram.bytes_read()
-        held = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + memory_at_work(m, m, BLOCKS_OF_VIEW)
-        require_memory(held, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
+        needed = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + block_bytes(m, m, BLOCKS_OF_VIEW)
+        require_memory(needed, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
         found = SOLVERS[self.loss](gram, pairs, C, tol=tol, max_iter=self.max_iter)
         self.dual_coef_, self.objective_, self.n_pairs_ = found.coefficients, found.objective, pairs.count
         setattr(self, "duality_gap_" if self.loss == "hinge" else "residual_", found.gap)
@@ -144,48 +139,49 @@ class RankSVM(PairRanker):
         return self
 
 
+@saveable
 class SGDRanker(PairRanker):
-    r"""Least squares ranking by stochastic gradients on pairs: a baseline that comes near `LSRRanker`.
+    r"""Least squares ranking by stochastic gradient descent on pairs: a baseline that approximates `LSRRanker`.
 
-    Step t draws two training samples and changes
+    Step t draws two training samples i and j and sets
 
     .. math::
 
         f \leftarrow f - \eta_t \bigl[(f(x_i) - f(x_j) - (y_i - y_j))(k(x_i, \cdot) - k(x_j, \cdot)) + \lambda f\bigr],
         \qquad \eta_t = \eta_0\, t^{-\theta}
 
-    from f = 0, over ``epochs`` random pairings of the samples. The rule is that of Chen, Tang, Li, Yuan, Li and Tang,
-    "Error analysis of stochastic gradient descent ranking", IEEE Trans. Cybernetics 43 (2013); Zhou et al. (2016)
-    compare with an SGDRank that they do not describe, whose steps, passes and parameters are unknown.
+    starting from f = 0, over ``epochs`` random pairings of the samples. The update rule is that of Chen, Tang, Li,
+    Yuan, Li and Tang, "Error analysis of stochastic gradient descent ranking", IEEE Trans. Cybernetics 43 (2013). Zhou
+    et al. (2016) compare with an "SGDRank" whose step sizes and number of passes they do not state.
 
     Parameters
     ----------
     lam
         λ > 0.
     kernel
-        As for `LSRRanker`.
+        See `LSRRanker`.
     epochs
-        Random pairings of all samples.
+        Number of random pairings of all samples.
     eta0
-        η₀ > 0; a quarter of 1 / max k(x, x) when not given, at which no step overshoots.
+        η₀ > 0; by default 1 / (4 max k(x, x)), for which no step overshoots.
     power
         θ in [0, 1).
     random_state
-        Of the pairings.
+        Seed of the pairings.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. The
-        matrix is held in memory.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
+        The matrix is read into memory.
 
     Attributes
     ----------
     dual_coef_
         β, (m,).
     objective_
-        That of `LSRRanker`, at the end.
+        Final value of the objective of `LSRRanker`.
     n_iter_
-        Steps.
+        Number of steps.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
-        As for `LSRRanker`.
+        See `LSRRanker`.
 
     Examples
     --------
@@ -214,15 +210,15 @@ class SGDRanker(PairRanker):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any) -> SGDRanker:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Raises
         ------
         InputError
             If the matrix is not square and symmetric, a value is not finite, a target is missing, all targets are
-            equal, or the steps are too long for the matrix.
+            equal, or the iteration diverges because ``eta0`` is too large.
         MemoryLimitError
-            If the matrix does not fit the memory allowed; raised before it is read.
+            If the matrix does not fit in memory; raised before it is read.
         """
         lam = positive(self.lam, "lam")
         if not 0 <= self.power < 1:
@@ -231,7 +227,7 @@ class SGDRanker(PairRanker):
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
         targets = ranking_targets(y, m)
-        require_memory(8 * m**2 + memory_at_work(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
+        require_memory(8 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
         K = read_matrix(gram)
         largest = float(K.diagonal().max())
         eta0 = positive(self.eta0, "eta0") if self.eta0 is not None else 0.25 / largest if largest > 0 else 1.0
@@ -248,14 +244,14 @@ class SGDRanker(PairRanker):
                 beta[j] += change
                 f -= change * (K[i] - K[j])
         if not np.isfinite(f).all():
-            raise InputError(f"the scores grew beyond all bounds: eta0={eta0:.3g} is too large for this matrix")
+            raise InputError(f"the scores diverged: eta0={eta0:.3g} is too large for this matrix; give a smaller eta0=")
         self.dual_coef_, self.n_iter_ = beta, step
         self.objective_ = float(2 * np.var(targets - f) + lam * beta @ f)
         return self
 
 
-def _groups(groups: Any, samples: int) -> Floats:
-    labels = refused_as_ours(np.asarray, groups)
+def _validated_groups(groups: Any, samples: int) -> Floats:
+    labels = with_own_errors(np.asarray, groups)
     if labels.shape != (samples,):
         raise InputError(f"groups has shape {labels.shape} for {samples} samples: give one for each")
     return labels

@@ -1,4 +1,4 @@
-"""Choosing kernels, their weights and λ of a multiscale ranker by cross-validation, without training on folds."""
+"""Model selection for the multiscale ranker by cross-validation with closed-form held-out predictions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian
-from distkern.learners.checks import read_matrix, refused_as_ours, require_memory, whole
+from distkern.learners.memory import read_matrix, require_memory
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
 from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
+from distkern.learners.registry import saveable
+from distkern.learners.validation import whole, with_own_errors
 from distkern.solvers.holdout import HoldOut, holdout_bytes
 
 Measure = Callable[[Floats, Floats], float]
@@ -27,13 +29,13 @@ SCORINGS: dict[str, Measure] = {
     "mean_squared_difference": mean_squared_difference,
     "mean_absolute_difference": mean_absolute_difference,
 }
-"""What a search can minimise, by name."""
+"""Functions to minimise, by name."""
 
 LAMS = tuple(10.0**power for power in range(-5, 2))
-"""λ of the paper."""
+"""Values of λ in the paper."""
 
 WIDTHS = tuple(4.0**power for power in range(-3, 4))
-"""σ of the paper, in exp(−‖x − y‖² / σ): the reading of its kernel that gives the numbers that it prints."""
+"""Values of σ in the paper, for the kernel exp(−‖x − y‖² / σ); this form reproduces its published numbers."""
 
 
 def paper_kernel(width: float) -> Gaussian:
@@ -47,47 +49,48 @@ def paper_kernel(width: float) -> Gaussian:
     return Gaussian(float(np.sqrt(width / 2)))
 
 
+@saveable
 class MLSRRankerCV(BaseEstimator):
-    """Multiscale least squares ranking whose kernels, weights and λ are chosen by cross-validation.
+    """Multiscale least squares ranking, with kernels, weights and λ chosen by cross-validation.
 
-    All sets of up to ``n_kernels`` candidate kernels, all weights and all λ are tried. One eigendecomposition of a
-    centred matrix serves all λ and all folds (see `HoldOut`), and gives the predictions of models that are trained
-    without a fold, each with its own mλ/2, to the last digits.
+    All sets of up to ``n_kernels`` candidate kernels, all weights and all λ are evaluated. For each weighted sum of
+    kernels, one eigendecomposition of the centred matrix gives the held-out predictions for all λ and all folds in
+    closed form (see `HoldOut`). They equal those of models fitted without the fold, each with its own mλ/2.
 
     Parameters
     ----------
     kernels
-        Candidates: kernels of samples; ``"precomputed"``, for a list of their Gram matrices or arrays as X; or the
-        seven Gaussian kernels of the paper, exp(−‖x − y‖² / σ) with σ = 4⁻³, …, 4³, when not given.
+        Candidate kernels, for samples; ``"precomputed"``: X is a list of the Gram matrices or arrays of all candidates;
+        or None, the seven Gaussian kernels of the paper, exp(−‖x − y‖² / σ) with σ = 4⁻³, …, 4³.
     n_kernels
-        Most kernels to sum.
+        Maximum number of kernels in a sum.
     ratios
-        Values of v_t / v_1 for the kernels after the first. Only λ v_t matters, so v_1 is 1.
+        Candidate values of v_t / v_1 for the kernels after the first. Only λ v_t matters, so v_1 = 1.
     lams
-        Values of λ.
+        Candidate values of λ.
     cv
-        Folds, as scikit-learn takes them: a number, a splitter, or splits; every sample is left out at most once, and
-        a model trains on all that is not left out. Each sample alone when not given.
+        Number of folds, splitter or splits, as in scikit-learn. Test sets must not overlap, and a training set must
+        contain all other samples. Leave-one-out by default.
     scoring
-        What to minimise: ``"ranking_error"``, ``"mean_squared_difference"``, ``"mean_absolute_difference"``, or a
-        function of targets and scores. Its mean over the folds counts; where samples are left out alone, its value on
-        all of them.
+        Function to minimise: ``"ranking_error"``, ``"mean_squared_difference"``, ``"mean_absolute_difference"``, or a
+        function of targets and scores. The score is its mean over the folds; for leave-one-out, its value over all
+        held-out predictions.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that the search may take; half of the memory available when not given. It
-        holds the matrices of all candidates, and five more.
+        Memory that the search may use, in bytes or text such as ``"2GiB"``; by default half of the available memory. It
+        needs the matrices of all candidates and five more.
 
     Attributes
     ----------
     best_estimator_
-        `MLSRRanker` with what was chosen, trained on all samples; it predicts.
+        `MLSRRanker` with the chosen parameters, fitted to all samples.
     best_params_
-        ``kernels`` (positions among the candidates), ``weights`` and ``lam`` that were chosen.
+        Chosen ``kernels`` (positions among the candidates), ``weights`` and ``lam``.
     best_score_
-        Their cross-validated value, the smallest; among equals that of fewer kernels and larger λ.
+        Smallest cross-validated score. Ties go to fewer kernels, then to larger λ.
     cv_results_
-        Lists ``kernels``, ``weights``, ``lam`` and ``score`` of all that was tried.
+        Lists ``kernels``, ``weights``, ``lam`` and ``score`` of all combinations.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
 
     Examples
     --------
@@ -121,23 +124,22 @@ class MLSRRankerCV(BaseEstimator):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> MLSRRankerCV:
-        """Choose on the samples (m, n), or on the matrices (m, m) of all candidates, and targets (m,); train the best.
+        """Evaluate all combinations and fit the best one to all samples.
 
         Parameters
         ----------
         X, y
-            Samples or a list of matrices, and targets.
+            Samples (m, n), or the list of the matrices (m, m) of all candidates, and targets (m,).
         groups
-            Passed to the splitter ``cv``.
+            Groups for the splitter ``cv``.
 
         Raises
         ------
         InputError
-            If a parameter is not usable, the folds overlap, a matrix is not square, symmetric and positive
-            semidefinite, a value is not finite, a target is missing, all are equal, or there are fewer than three
-            samples.
+            If a parameter is invalid, the folds overlap, a matrix is not square, symmetric and positive semidefinite, a
+            value is not finite, a target is missing, all targets are equal, or there are fewer than three samples.
         MemoryLimitError
-            If the matrices do not fit the memory allowed; raised before they are computed.
+            If the matrices do not fit in memory; raised before they are computed.
         """
         measure, lams, ratios = self._measure(), _positive(self.lams, "lams"), _positive(self.ratios, "ratios")
         candidates = self._matrices(X, y)
@@ -150,7 +152,7 @@ class MLSRRankerCV(BaseEstimator):
             for lam in lams:
                 alphas = [(m - len(fold)) * lam / 2 for fold in folds]
                 found = spectrum.predictions(targets, folds, alphas)
-                tried.append((chosen, weights, lam, _scored(measure, targets, found, folds)))
+                tried.append((chosen, weights, lam, _score(measure, targets, found, folds)))
         best = min(tried, key=lambda one: (one[3], len(one[0]), -one[2]))
         names = ("kernels", "weights", "lam", "score")
         self.cv_results_ = {name: list(column) for name, column in zip(names, zip(*tried, strict=True), strict=True)}
@@ -168,13 +170,13 @@ class MLSRRankerCV(BaseEstimator):
 
     def predict(self, X: Any) -> Floats:
         """Score of each sample, (samples,), from samples, or from the matrices (samples, m) of all candidates."""
-        parts = self._chosen(X)
-        return self.best_estimator_.predict(parts)
+        selected = self._select_matrices(X)  # raises NotFittedError before the attribute is read
+        return self.best_estimator_.predict(selected)
 
     def score(self, X: Any, y: Any) -> float:
-        """Minus the ranking error, as of `MLSRRanker`."""
-        parts = self._chosen(X)
-        return self.best_estimator_.score(parts, y)
+        """Minus `ranking_error`; see `MLSRRanker`."""
+        selected = self._select_matrices(X)
+        return self.best_estimator_.score(selected, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -183,19 +185,20 @@ class MLSRRankerCV(BaseEstimator):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    # Pieces ----------------------------------------------------------------------------------------------------------
+    # Helpers ---------------------------------------------------------------------------------------------------------
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def _chosen(self, X: Any) -> Any:
+    def _select_matrices(self, X: Any) -> Any:
+        """X for the best estimator: the matrices of its kernels, or the samples unchanged."""
         check_is_fitted(self)
         if not self._is_precomputed():
             return X
         parts = matrices(X)
         count = 1 + max(max(some) for some in self.cv_results_["kernels"])
         if len(parts) != count:
-            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give those of all")
+            raise InputError(f"X holds {len(parts)} matrices and there were {count} candidates: give one for each")
         return [parts[t] for t in self.best_params_["kernels"]]
 
     def _candidates(self) -> list[Kernel]:
@@ -205,7 +208,7 @@ class MLSRRankerCV(BaseEstimator):
         return list(kernels)
 
     def _matrices(self, X: Any, y: Any) -> list[Floats]:
-        """Matrices of all candidates, in memory."""
+        """Gram matrices of all candidates as arrays."""
         if self._is_precomputed():
             parts: Sequence[Any] = matrices(X)
             self._require_memory(len(parts), len(parts[0]))
@@ -232,16 +235,18 @@ class MLSRRankerCV(BaseEstimator):
         return SCORINGS[self.scoring]
 
     def _folds(self, samples: int, y: Any, groups: Any) -> list[Indices]:
-        """Samples that are left out together."""
+        """Positions of the held-out samples of each fold."""
         if samples < 3:
             raise InputError(f"got {samples} samples: to leave one out and rank a pair, a search needs three or more")
         if self.cv is None:
             return [np.array([i], dtype=np.intp) for i in range(samples)]
-        splits = refused_as_ours(lambda: list(check_cv(self.cv).split(np.zeros(samples), y, groups)))
+        splits = with_own_errors(lambda: list(check_cv(self.cv).split(np.zeros(samples), y, groups)))
         folds = []
         for train, test in splits:
             if len(train) + len(test) != samples or len(np.union1d(train, test)) != samples:
-                raise InputError("a split of cv leaves samples out of both sides: a search trains on all but the fold")
+                raise InputError(
+                    "a split of cv leaves samples out of both its training and its test set: each sample must be in one"
+                )
             folds.append(np.asarray(test, dtype=np.intp))
         if len(np.unique(np.concatenate(folds))) < sum(map(len, folds)):
             raise InputError("the test sets of cv overlap: a search leaves every sample out at most once")
@@ -265,7 +270,7 @@ def _positive(values: Any, name: str) -> list[float]:
     return numbers
 
 
-def _scored(measure: Measure, targets: Floats, found: Floats, folds: list[Indices]) -> float:
+def _score(measure: Measure, targets: Floats, found: Floats, folds: list[Indices]) -> float:
     if all(len(fold) == 1 for fold in folds):
         where = np.concatenate(folds)
         return measure(targets[where], found[where])

@@ -1,4 +1,4 @@
-"""Ranking by least squares on the differences of pairs, with one kernel or several."""
+"""Least squares ranking on differences of targets, with one kernel or several."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import as_training_gram, positive, targets_and_weights
+from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.metrics import ranking_error
-from distkern.learners.systems import SystemLearner
+from distkern.learners.registry import saveable
+from distkern.learners.validation import as_training_gram, positive, targets_and_weights
 from distkern.operators.base import BaseGram
 from distkern.operators.sums import SumGram
 
 
 class PairRanker(KernelEstimator):
-    """A learner of scores: ``predict`` gives them, and ``score`` says how well they rank."""
+    """Base class of the rankers: ``predict`` returns a score for each sample, ``score`` minus the ranking error."""
 
     dual_coef_: Floats
 
     def predict(self, X: Any) -> Floats:
-        """Score of each sample, (samples,): the larger, the higher it is ranked. Only differences mean anything.
+        """Score of each sample, (samples,); a larger score ranks higher. Only differences of scores are meaningful.
 
         Raises
         ------
@@ -36,7 +37,7 @@ class PairRanker(KernelEstimator):
         return self._expansion(X, self.dual_coef_)
 
     def score(self, X: Any, y: Any) -> float:
-        """Minus the ranking error, in the unit of y: 0 where every pair is in order, and negative where not."""
+        """Minus `ranking_error`, in the unit of y: 0 if all pairs are in the right order, else negative."""
         return -ranking_error(y, self.predict(X))
 
     def __sklearn_tags__(self) -> Any:
@@ -46,12 +47,12 @@ class PairRanker(KernelEstimator):
 
 
 def ranking_targets(y: Any, samples: int) -> Floats:
-    """Check targets to rank by: a number for each sample, and two of them unlike.
+    """Validate targets for ranking: a number for each sample, not all equal.
 
     Raises
     ------
     InputError
-        If a target is missing, there is no pair of samples, or all targets are equal.
+        If a target is missing, all targets are equal, or there are fewer than two samples.
     """
     targets, _, _ = targets_and_weights(y, None, samples)
     if targets.ndim != 1:
@@ -63,54 +64,56 @@ def ranking_targets(y: Any, samples: int) -> Floats:
     return targets
 
 
-class LSRRanker(PairRanker, SystemLearner):
-    r"""Least squares ranking: a function whose differences are those of the targets.
+@saveable
+class LSRRanker(PairRanker, LinearSystemEstimator):
+    r"""Least squares ranking: differences of f approximate differences of the targets.
 
     .. math::
 
         \min_f\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2 + \lambda \lVert f \rVert^2,
         \qquad f(x) = \sum_i \beta_i\, k(x_i, x)
 
-    With H = I − 11ᵀ/m the coefficients solve (H K H + (mλ/2) I) β = H y: ridge regression with α = mλ/2 and an
-    intercept that is not penalised, and left out. LSRRank in Zhou, Chen, Lan and Pan, "Generalization performance of
-    regularized ranking with multiscale kernels", IEEE TNNLS 27 (2016), lemma 1, whose system this is, made symmetric;
-    MPRank in Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms", ICML (2007).
+    With H = I − 11ᵀ/m, the coefficients solve (H K H + (mλ/2) I) β = H y. This is ridge regression with α = mλ/2 and an
+    unpenalised intercept, which ranking does not need. The method is LSRRank in Zhou, Chen, Lan and Pan,
+    "Generalization performance of regularized ranking with multiscale kernels", IEEE TNNLS 27 (2016), lemma 1, with a
+    symmetric form of its system, and MPRank in Cortes, Mohri and Rastogi, "Magnitude-preserving ranking algorithms",
+    ICML (2007).
 
     Parameters
     ----------
     lam
         λ > 0.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     solver
-        ``"direct"``: the matrix in memory and a Cholesky factor in its place. ``"cg"``: preconditioned conjugate
-        gradients, a pass over the matrix each iteration. ``"auto"``: direct where it fits the memory.
+        ``"direct"``: Cholesky factorisation in memory, in place. ``"cg"``: preconditioned conjugate gradients, one pass
+        over the matrix an iteration. ``"auto"``: direct if the matrix fits in memory.
     tol
         Relative residual at which conjugate gradients stop.
     max_iter
-        Most iterations of conjugate gradients.
+        Maximum number of iterations of conjugate gradients.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
     dual_coef_
-        β, (m,), whose sum is 0.
+        β, (m,), with sum 0.
     objective_
         Value of the minimised objective.
     residual_
-        Relative residual of the linear system, measured.
+        Relative residual of the linear system, computed from the solution.
     n_iter_, n_passes_, bytes_read_
-        Iterations of conjugate gradients (1 where direct), passes over the matrix, and bytes read from its store.
+        Iterations of conjugate gradients (1 if direct), passes over the matrix, and bytes read from storage.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -138,15 +141,15 @@ class LSRRanker(PairRanker, SystemLearner):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, or with λ not positive definite, a value is not finite, a target
-            is missing, all targets are equal, or there is one sample.
+            If the matrix is not square and symmetric, the system is not positive definite, a value is not finite, a
+            target is missing, all targets are equal, or there is only one sample.
         MemoryLimitError
-            If the memory allowed does not do; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -158,39 +161,40 @@ class LSRRanker(PairRanker, SystemLearner):
         targets = ranking_targets(y, gram.shape[0])
         centred = targets - targets.mean()
         shift = len(targets) * lam / 2
-        found = self._solved(gram.centered(), centred[:, None], np.array([shift]))
+        found = self._solve_system(gram.centered(), centred[:, None], np.array([shift]))
         beta = found.coefficients[:, 0] - found.coefficients.mean()
-        self.n_passes_ += 1  # for the means
+        self.n_passes_ += 1  # the pass that computed the means
         self.dual_coef_ = beta
-        fitted = found.products[:, 0]  # H K H β: the centred values of f
+        fitted = found.products[:, 0]  # H K H β, the centred values of f
         self.objective_ = float(2 * np.mean((centred - fitted) ** 2) + lam * (beta @ fitted))
         return self
 
 
+@saveable
 class MLSRRanker(LSRRanker):
-    r"""Multiscale least squares ranking: a sum of functions, one of each kernel.
+    r"""Multiscale least squares ranking: f is a sum of functions, one for each kernel.
 
     .. math::
 
         \min_{f_1, \dots, f_l}\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2
         + \lambda \sum_t v_t \lVert f_t \rVert_t^2, \qquad f = \sum_t f_t,\quad f_t(x) = \sum_i \alpha^t_i\, k_t(x_i, x)
 
-    The lm equations of the paper are m: α^t = β / v_t, where β solves the system of `LSRRanker` with the kernel
-    Σ_t k_t / v_t. MLSRRank in Zhou, Chen, Lan and Pan, "Generalization performance of regularized ranking with
-    multiscale kernels", IEEE TNNLS 27 (2016), theorem 1.
+    The lm equations of the paper reduce to m: α^t = β / v_t, where β solves the system of `LSRRanker` with the kernel
+    Σ_t k_t / v_t. The method is MLSRRank in Zhou, Chen, Lan and Pan, "Generalization performance of regularized ranking
+    with multiscale kernels", IEEE TNNLS 27 (2016), theorem 1.
 
     Parameters
     ----------
     kernels
-        Kernels k_t of samples, one or more; or ``"precomputed"``: X holds kernel values, a list of Gram matrices or
-        arrays K_t, or one that is a sum already, such as a `SumGram`.
+        Kernels k_t, for samples; or ``"precomputed"``: X contains kernel values, a list of Gram matrices or arrays K_t,
+        or one matrix that is already a sum, such as a `SumGram`.
     weights
-        v_t > 0, one for each kernel; ones when not given. Multiplying them all by a number does what multiplying λ by
-        it does; the paper lets the smallest be 1.
+        v_t > 0, one for each kernel; ones by default. Scaling all weights is equivalent to scaling λ; in the paper the
+        smallest weight is 1.
     lam
         λ > 0.
     solver, tol, max_iter, memory_limit
-        As for `LSRRanker`.
+        See `LSRRanker`.
 
     Attributes
     ----------
@@ -199,9 +203,9 @@ class MLSRRanker(LSRRanker):
     kernel_coef_
         α^t, (kernels, m).
     objective_, residual_, n_iter_, n_passes_, bytes_read_
-        As for `LSRRanker`.
+        See `LSRRanker`.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
-        As for `LSRRanker`; the kernel is the weighted sum.
+        See `LSRRanker`; the kernel is the weighted sum.
 
     Examples
     --------
@@ -251,14 +255,14 @@ class MLSRRanker(LSRRanker):
         return total
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Train on the matrices (m, m) of the training samples, or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrices (m, m), or the training samples (m, n), and targets (m,).
 
         Raises
         ------
         InputError
-            As for `LSRRanker`, and if there is not one positive weight for each kernel.
+            See `LSRRanker`; also if the number of weights is wrong or a weight is not positive.
         MemoryLimitError
-            If the memory allowed does not do; raised before a matrix is read.
+            If the solver does not fit in memory; raised before a matrix is read.
 
         Warns
         -----
@@ -268,7 +272,7 @@ class MLSRRanker(LSRRanker):
         if self._takes_samples():
             self.n_kernels_ = len(self.kernels)
         else:
-            X = self._summed(X)
+            X = self._weighted_sum(X)
         super().fit(X, y)
         self.kernel_coef_ = np.multiply.outer(self._factors(self.n_kernels_), self.dual_coef_)
         return self
@@ -279,8 +283,7 @@ class MLSRRanker(LSRRanker):
         Raises
         ------
         InputError
-            If there are not as many matrices as in training, one has another number of columns than the training
-            matrix, or values are not finite.
+            If the number of matrices or of their columns differs from training, or a value is not finite.
         """
         check_is_fitted(self)
         if self._takes_samples():
@@ -301,8 +304,8 @@ class MLSRRanker(LSRRanker):
             )
         return 1 / weights
 
-    def _summed(self, X: Any) -> Any:
-        """Σ_t K_t / v_t of the training samples; a single matrix stays as it is."""
+    def _weighted_sum(self, X: Any) -> Any:
+        """Σ_t K_t / v_t of the training matrices; a single matrix of weight 1 is returned unchanged."""
         parts = matrices(X)
         self.n_kernels_ = len(parts)
         factors = self._factors(len(parts))
@@ -312,6 +315,6 @@ class MLSRRanker(LSRRanker):
 
 
 def matrices(X: Any) -> list[Any]:
-    """The matrices of a list of them, or the one that X is."""
+    """X as a list of matrices: X itself if it is a list or tuple of matrices, else ``[X]``."""
     several = isinstance(X, (list, tuple)) and any(isinstance(part, BaseGram) or np.ndim(part) == 2 for part in X)
     return list(X) if several else [X]

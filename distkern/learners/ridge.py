@@ -1,4 +1,4 @@
-"""Kernel ridge regression, wherever the kernel values lie."""
+"""Kernel ridge regression on a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -10,38 +10,40 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
-from distkern.learners.checks import targets_and_weights
-from distkern.learners.systems import SystemLearner
+from distkern.learners.linear_system import LinearSystemEstimator
+from distkern.learners.registry import saveable
+from distkern.learners.validation import targets_and_weights
 
 
-class KernelRidge(RegressorMixin, SystemLearner):
-    r"""Kernel ridge regression: least squares with a penalty on the norm of the function.
+@saveable
+class KernelRidge(RegressorMixin, LinearSystemEstimator):
+    r"""Kernel ridge regression: least squares with a penalty on the squared norm of the function.
 
     .. math::
 
         \min_f\ \sum_i w_i (y_i - f(x_i))^2 + \alpha \lVert f \rVert^2, \qquad
         f(x) = \sum_i c_i\, k(x_i, x),\quad (K + \alpha W^{-1})\, c = y
 
-    without an intercept, as scikit-learn's KernelRidge, whose numbers it gives. Saunders, Gammerman and Vovk, "Ridge
-    regression learning algorithm in dual variables", ICML (1998).
+    where w are the sample weights and W = diag(w). There is no intercept, as in scikit-learn's KernelRidge, and results
+    are equal. Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual variables", ICML (1998).
 
     Parameters
     ----------
     alpha
-        α ≥ 0, a number or one for each target.
+        α ≥ 0: one number, or one for each target.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     solver
-        ``"direct"``: the matrix in memory and a Cholesky factor in its place, one for each value of alpha. ``"cg"``:
-        preconditioned conjugate gradients on all targets at once, a pass over the matrix each iteration. ``"auto"``:
-        direct where it fits the memory.
+        ``"direct"``: Cholesky factorisation in memory, in place, once for each distinct alpha. ``"cg"``: preconditioned
+        conjugate gradients for all targets together, one pass over the matrix an iteration. ``"auto"``: direct if the
+        matrix fits in memory.
     tol
         Relative residual at which conjugate gradients stop.
     max_iter
-        Most iterations of conjugate gradients.
+        Maximum number of iterations of conjugate gradients.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
     Attributes
     ----------
@@ -50,17 +52,17 @@ class KernelRidge(RegressorMixin, SystemLearner):
     objective_
         Value of the minimised objective, summed over the targets.
     residual_
-        Largest relative residual of a target's linear system, measured.
+        Largest relative residual of the linear systems, computed from the solution.
     n_iter_, n_passes_, bytes_read_
-        Iterations of conjugate gradients (1 where direct), passes over the matrix, and bytes read from its store.
+        Iterations of conjugate gradients (1 if direct), passes over the matrix, and bytes read from storage.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -90,17 +92,17 @@ class KernelRidge(RegressorMixin, SystemLearner):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and targets (m,) or (m, k).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,) or (m, k).
 
-        A sample of weight 0 counts as absent, and so does its target.
+        A sample of weight 0 is ignored, and so is its target.
 
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, or with α not positive definite, a value is not finite, a target
-            is missing, or there is not one α for each target.
+            If the matrix is not square and symmetric, K + α W⁻¹ is not positive definite, a value is not finite, a
+            target is missing, or the number of alphas is wrong.
         MemoryLimitError
-            If the memory allowed does not do; raised before the matrix is read.
+            If the solver does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
@@ -112,7 +114,7 @@ class KernelRidge(RegressorMixin, SystemLearner):
         alphas = self._alphas(1 if targets.ndim == 1 else targets.shape[1])
         part = gram if len(kept) == gram.shape[0] else gram[np.ix_(kept, kept)]
         roots, columns = np.sqrt(weights)[:, None], targets.reshape(len(targets), -1)
-        found = self._solved(part, roots * columns, alphas, None if (weights == 1).all() else roots[:, 0])
+        found = self._solve_system(part, roots * columns, alphas, None if (weights == 1).all() else roots[:, 0])
         dual = np.zeros((gram.shape[0], columns.shape[1]))
         dual[kept] = roots * found.coefficients
         self.dual_coef_ = dual[:, 0] if targets.ndim == 1 else dual

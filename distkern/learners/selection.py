@@ -1,4 +1,4 @@
-"""Repeated nested cross-validation on a Gram matrix, as in the papers' comparisons of classifiers."""
+"""Repeated nested cross-validation on a Gram matrix."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats
-from distkern.learners.checks import as_training_gram, labels_and_weights, memory_allowed, read_matrix
 from distkern.learners.folds import Folds, Split
-from distkern.learners.nested import Together, nested, parts_of
+from distkern.learners.memory import memory_allowed, read_matrix
+from distkern.learners.nested import JointEvaluation, nested_scores, standardizer_and_classifier
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.validation import as_training_gram, labels_and_weights
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
 METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
-"""Scores of an evaluation, and how people call them in a few letters."""
+"""Scores of an evaluation, and their short names for display."""
 
 GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
-"""Values of C to choose from where none are given."""
+"""Default values of C."""
 
 TIE = 1e-12
-"""Mean inner accuracies closer than this are equal: what differs is the rounding of the mean."""
+"""Mean inner accuracies that differ by less than this are equal up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +41,22 @@ class Evaluation:
     Parameters
     ----------
     repeat, fold, n_test
-        Which repeat, which of its folds, and how many samples were tested; (folds,) each.
+        Number of the repeat, number of the fold within it, and number of test samples, (folds,) each.
     accuracy
-        Fraction of the tested samples whose label was predicted right.
+        Fraction of correctly predicted test samples.
     balanced_accuracy
-        The same within each class that was tested, averaged over those classes.
+        Mean over the classes of the accuracy within a class; only classes with test samples count.
     auc
-        Area under the ROC curve of the decision scores; for more than two classes the average over the classes of each
-        one against the rest. NaN where a fold tested one class only, which groups can bring about.
+        Area under the ROC curve of the decision scores; for more than two classes, the mean of the one-vs-rest areas.
+        NaN if all test samples of a fold have one class, which is possible with ``groups``.
     C
-        The value that the inner cross-validation chose; NaN where nothing was chosen.
+        Value chosen by the inner cross-validation; NaN if none was chosen.
     classes
         The labels, sorted.
     settings
-        What was asked for.
+        Arguments of the evaluation.
     seconds
-        Time it took.
+        Duration.
 
     Examples
     --------
@@ -76,13 +77,13 @@ class Evaluation:
     seconds: float
 
     def mean(self, metric: str = "accuracy") -> float:
-        """Mean over the repeats of each repeat's mean over its folds; folds with an undefined value do not count."""
+        """Mean over the repeats of `repeat_means`."""
         return _mean(self.repeat_means(metric))
 
     def std(self, metric: str = "accuracy", over: str = "repeats") -> float:
-        """Sample standard deviation (n − 1) of the repeats' means, or with ``over="folds"`` of all folds.
+        """Sample standard deviation (n − 1) of the means of the repeats, or of all folds if ``over="folds"``.
 
-        Neither is a standard error: folds and repeats share samples. NaN where there is only one value.
+        Neither is a standard error, because folds and repeats share samples. NaN if there is only one value.
         """
         if over not in ("repeats", "folds"):
             raise InputError(f'over must be "repeats" or "folds", not {over!r}')
@@ -102,7 +103,7 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Evaluation:
-        """Build the evaluation back from `to_dict`.
+        """Restore an evaluation from the output of `to_dict`.
 
         Raises
         ------
@@ -122,7 +123,7 @@ class Evaluation:
         return getattr(self, metric)
 
     def repeat_means(self, metric: str = "accuracy") -> Floats:
-        """Mean over the folds of each repeat, folds with an undefined value aside; NaN where all of them are undefined.
+        """Mean over the folds of each repeat, ignoring NaN; NaN if all folds of a repeat are NaN.
 
         Examples
         --------
@@ -148,43 +149,45 @@ def cross_validate_gram(
     max_bytes: int | str | None = None,
     on_event: Listener = silent,
 ) -> Evaluation:
-    """Estimate accuracy by repeated nested cross-validation: folds of folds choose C, which the outer folds never see.
+    """Estimate the accuracy of a classifier by repeated nested cross-validation.
 
-    The protocol of Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 6:
-    ``repeats`` times ``outer`` stratified folds; on each training part ``inner`` stratified folds choose C by mean
-    accuracy, the smallest among equals; everything, centring included, is fitted on training samples only.
+    The protocol of Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 6. The samples are split
+    ``repeats`` times into ``outer`` stratified folds. On each training part, ``inner`` stratified folds choose the C of
+    highest mean accuracy; ties go to the smallest. All steps, including centring, are fitted on training samples only.
 
-    A `KernelSVC`, alone or behind a `KernelStandardizer`, is fitted on all inner folds, values of C and pairs of
-    classes together: they share the matrix in memory, on all cores, or each pass over one that does not fit. Any other
-    estimator is fitted fold by fold.
+    A `KernelSVC`, alone or after a `KernelStandardizer`, is fitted for all folds, values of C and pairs of classes
+    jointly: on all cores if the matrix fits in memory, otherwise in shared passes over it. Any other estimator is
+    fitted fold by fold.
 
     Parameters
     ----------
     estimator
-        Classifier that takes kernel values and has ``decision_function``, or a pipeline that ends in one; None for
+        Classifier of kernel values with a ``decision_function``, or a pipeline that ends in one. None stands for
         ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     gram
-        Symmetric Gram matrix (m, m), or an array of its values.
+        Symmetric Gram matrix or array, (m, m).
     y
-        Labels (m,).
+        Labels, (m,).
     C
-        Values of the (last) estimator's parameter C to choose from; None leaves the estimator as it is.
+        Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
         Number of outer folds, of inner folds, and of repetitions of the outer ones.
     groups
-        A group for each sample, such as the patient, (m,). Samples of one group never fall on both sides of a split.
+        Group of each sample, such as the patient, (m,). Training and test part of a split have no group in common.
     seed
-        Shuffles the folds: the same seed gives the same folds.
+        Seed of the shuffled folds.
     max_bytes
-        A matrix up to this size, in bytes or text such as ``"2GiB"``, is read into memory once; a quarter of the memory
-        available when not given, for the folds need as much again. A larger one is read piece by piece for every fit.
+        Largest matrix that is read into memory, in bytes or text such as ``"2GiB"``; by default a quarter of the
+        available memory, because the folds need as much again. A larger matrix is read block by block for every fit.
     on_event
-        Is told about every finished outer fold.
+        Called with a `Progress` event after every outer fold.
 
     Raises
     ------
     InputError
-        If a class has fewer samples (or groups) than folds; it is named.
+        If a class has fewer samples (or groups) than folds; the message names the class.
+    InputTypeError
+        If the estimator has no ``decision_function``.
 
     Examples
     --------
@@ -204,7 +207,7 @@ def cross_validate_gram(
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
-    evaluated = _together(model, matrix, labels, splits, grid) or _one_by_one(
+    evaluated = _jointly(model, matrix, labels, splits, grid) or _fold_by_fold(
         model, matrix, labels, splits, grid, in_memory
     )
     rows = []
@@ -233,7 +236,7 @@ def cross_validate_gram(
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What a fitted model says of the test samples of an outer fold."""
+    """Predictions and scores of a fitted model for the test samples of an outer fold."""
 
     classes: Array
     predicted: Array
@@ -254,32 +257,32 @@ class _Outcome:
         return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
 
 
-def _together(
+def _jointly(
     model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float]
 ) -> Iterator[tuple[_Outcome, float]] | None:
-    """Evaluate all outer folds on the one matrix; None for a model that `nested` does not know."""
-    parts = parts_of(model)
+    """Evaluate all outer folds by a `JointEvaluation`; None if it does not support the model."""
+    parts = standardizer_and_classifier(model)
     if parts is None:
         return None
     head, classifier = parts
     classes, codes = np.unique(labels, return_inverse=True)
-    together = Together(head, classifier, gram, codes, classes)
+    joint = JointEvaluation(head, classifier, gram, codes, classes)
     values = [float(classifier.C)] if np.isnan(grid[0]) else grid
-    found = nested(together, codes, splits, values, _best)
-    machines = together.machines
+    found = nested_scores(joint, codes, splits, values, _best)
+    binary = joint.binary
     return (
         (
-            _Outcome(classes, classes[machines.decide(scores)], machines.by_class(scores)),
+            _Outcome(classes, classes[binary.decide(scores)], binary.by_class(scores)),
             chosen if values is grid else np.nan,
         )
         for scores, chosen in found
     )
 
 
-def _one_by_one(
+def _fold_by_fold(
     model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float], in_memory: bool
 ) -> Iterator[tuple[_Outcome, float]]:
-    """Evaluate the outer folds one after the other, each on its part of the matrix."""
+    """Evaluate the outer folds one after the other, each on a slice of the matrix."""
     for train, test, inner_splits in splits:
         part, known = gram[np.ix_(train, train)], labels[train]
         chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
@@ -288,7 +291,7 @@ def _one_by_one(
 
 
 def _best(accuracy: Floats) -> int:
-    """First of the values whose mean accuracy over the splits, (values, splits), is best."""
+    """Position of the first value with the highest mean accuracy over the splits; ``accuracy`` is (values, splits)."""
     means = accuracy.mean(axis=1)
     return int(np.argmax(means >= means.max() - TIE))
 
@@ -296,9 +299,9 @@ def _best(accuracy: Floats) -> int:
 def best_C(
     estimator: Any, gram: BaseGram, y: Array, grid: Sequence[float], splits: Sequence[Split], *, in_memory: bool = True
 ) -> float:
-    """Choose C by mean accuracy over the splits, the smallest among equals, as GridSearchCV does on an ascending grid.
+    """Choose the C of highest mean accuracy over the splits; ties go to the smallest, as in `GridSearchCV`.
 
-    What comes before the classifier in a pipeline does not depend on C: it is fitted once for each split.
+    The steps of a pipeline before the classifier do not depend on C, so they are fitted once for each split.
 
     Parameters
     ----------
@@ -313,7 +316,7 @@ def best_C(
     splits
         Training and test positions.
     in_memory
-        Bring each split's transformed blocks into memory once; else the classifier gets lazy views.
+        Read the transformed matrices of each split into memory once; otherwise the classifier gets lazy views.
 
     Examples
     --------
@@ -337,7 +340,7 @@ def best_C(
     return float(grid[_best(accuracy)])
 
 
-# Pieces ------------------------------------------------------------------------------------------------------------
+# Helpers -------------------------------------------------------------------------------------------------------------
 
 
 def _grid(estimator: Any, C: Sequence[float] | None) -> list[float]:

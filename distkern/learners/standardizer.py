@@ -1,4 +1,4 @@
-"""Centring on the training samples and scaling to unit norm, in feature space and without reading the matrix twice."""
+"""Centring and scaling to unit norm in feature space, as lazy views of a Gram matrix."""
 
 from __future__ import annotations
 
@@ -13,62 +13,65 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import read_matrix
+from distkern.learners.memory import read_matrix
+from distkern.learners.registry import saveable
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
 
 
+@saveable
 class KernelStandardizer(TransformerMixin, KernelEstimator):
-    r"""Centre kernel values on the training samples, then scale every sample to norm 1.
+    r"""Centre kernel values on the training samples, then scale each sample to norm 1.
 
     .. math::
 
         k_c(x, y) &= k(x, y) - \tfrac1m\sum_t k(x, t) - \tfrac1m\sum_t k(t, y) + \tfrac1{m^2}\sum_{t,u} k(t, u) \\
         k_s(x, y) &= k_c(x, y) \big/ \sqrt{k_c(x, x)\, k_c(y, y)}
 
-    with t and u over the m training samples, as in the experiments of Jiao & Vert, *The Kendall and Mallows kernels
-    for permutations*, section 6.
+    where t and u run over the m training samples. Jiao & Vert, *The Kendall and Mallows kernels for permutations*,
+    section 6.
 
     Parameters
     ----------
     center
         Subtract the means.
     unit_norm
-        Scale to norm 1, after centring where both are on.
+        Scale to norm 1, after centring if both are set.
     diagonal
-        k(x, x) of the samples that ``transform`` gets, where X is a bare array of kernel values between them (rows) and
-        the training samples (columns), which does not hold them. A number where it is the same for every sample, such
-        as 1.0 for Gaussian, Mallows and Kendall's tau-b kernels; else an array with a value for each row. The argument
-        ``diagonal`` of ``transform`` goes first. Gram matrices and raw samples need none.
+        k(x, x) of the samples passed to ``transform``. Required if X is an array of kernel values between new samples
+        (rows) and training samples (columns), because such an array does not contain k(x, x). A number if it is the
+        same for all samples, such as 1.0 for the Gaussian, Mallows and tau-b Kendall kernels, or an array with one
+        value for each row. The argument ``diagonal`` of ``transform`` has precedence. Not needed for Gram matrices and
+        samples.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that the kernel values of raw samples may take; half of the memory available
-        when not given.
+        Memory for the kernel values of samples, in bytes or text such as ``"2GiB"``; by default half of the available
+        memory.
 
     Attributes
     ----------
     diagonal_
         k(x, x) of the training samples, (m,).
     means_
-        Mean kernel value of each training sample with all of them, (m,); with ``center`` only.
+        Row means of the training matrix, (m,); only with ``center``.
     grand_mean_
-        Mean of the training matrix; with ``center`` only.
+        Mean of the training matrix; only with ``center``.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared training samples; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
-    A Gram matrix comes back as a lazy view of itself: fitting reads it once for the means, and ``transform`` once more.
-    An array comes back as a new array. The caller's matrix is never written to.
+    The transform of a Gram matrix is a lazy view; ``fit`` reads the matrix once for the means, ``transform`` once more.
+    The transform of an array is a new array.
 
     Examples
     --------
@@ -93,19 +96,19 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any = None) -> KernelStandardizer:
-        """Learn the means of the training matrix (m, m), or of the samples (m, n).
+        """Compute the means of the training matrix (m, m), or of the samples (m, n).
 
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, holds values that are not finite, or a sample has norm zero.
+            If the matrix is not square and symmetric, has values that are not finite, or a sample has norm zero.
         """
-        self._learn(X)
+        self._fit_view(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and standardise the training matrix: a lazy view of a Gram matrix, else a new array."""
-        view = self._learn(X)
+        """Fit, and return the standardised training matrix: a lazy view of a Gram matrix, else a new array."""
+        view = self._fit_view(X)
         return view if isinstance(X, BaseGram) else read_matrix(view)
 
     def transform(self, X: Any, diagonal: float | Array | None = None) -> Any:
@@ -114,28 +117,29 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         Parameters
         ----------
         X
-            Gram matrix or array, (samples, m); or raw samples where the estimator has a kernel.
+            Gram matrix or array, (samples, m); or raw samples if the estimator has a kernel.
         diagonal
-            k(x, x) of the rows; see the parameter of the same name.
+            k(x, x) of the rows; see the class parameter of this name.
 
         Returns
         -------
         Gram or ndarray
-            Of shape (samples, m): a lazy view of a Gram matrix, else a new array.
+            Standardised kernel values (samples, m): a lazy view of a Gram matrix, else a new array.
 
         Raises
         ------
         InputError
-            If X has another number of columns than training samples, if k(x, x) of the rows is needed and unknown, or
-            if a sample has norm zero.
+            If X has another number of columns than training samples, if k(x, x) of the rows is required and not given,
+            or if a sample has norm zero.
         """
         check_is_fitted(self)
-        view = self._standardized(self._against_training(X, diagonal))
+        view = self._standardized(self._cross_matrix(X, diagonal))
         return view if isinstance(X, BaseGram) else read_matrix(view)
 
     # Training ------------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: Any) -> BaseGram:
+    def _fit_view(self, X: Any) -> BaseGram:
+        """Set the fitted attributes; return the standardised view of the training matrix."""
         gram = self._training_gram(X, self.memory_limit)
         if self.unit_norm and self.center and gram.shape[0] == 1:
             raise InputError("got 1 sample: it equals the mean, so it has norm zero after centring; give more samples")
@@ -148,10 +152,10 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
 
     # New samples ---------------------------------------------------------------------------------------------------
 
-    def _against_training(self, X: Any, diagonal: float | Array | None) -> BaseGram:
-        """Kernel values between the samples and the training samples, with what is known of k(x, x)."""
+    def _cross_matrix(self, X: Any, diagonal: float | Array | None) -> BaseGram:
+        """Kernel values between new samples and training samples, with k(x, x) of both as far as it is known."""
         if self._takes_samples():
-            return self._cross(self._samples(X, reset=False))
+            return self._computed(self._samples(X, reset=False))
         X = self._matrix(X, reset=False)
         if isinstance(X, BaseGram):
             if X.is_symmetric and len(X) == len(self.diagonal_):
@@ -168,8 +172,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             )
         return _Rectangle(ArrayGram(X), rows, self.diagonal_)
 
-    def _cross(self, source: Source) -> BaseGram:
-        """Kernel between raw samples and the training samples; the training samples themselves are recognised."""
+    def _computed(self, source: Source) -> BaseGram:
+        """Compute the kernel between samples and training samples; a symmetric matrix if both are the same samples."""
         self._require_memory(len(source), len(self.prepared_), self.memory_limit)
         prepared = self.kernel_.prepare(check_source(self.kernel_, source))
         if _same_arrays(prepared, self.prepared_):
@@ -207,7 +211,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             return False
         return is_symmetric(X)
 
-    # Both ----------------------------------------------------------------------------------------------------------
+    # Training and new samples ----------------------------------------------------------------------------------------
 
     def _standardized(self, gram: BaseGram) -> BaseGram:
         if self.center:
@@ -221,7 +225,7 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
 
 
 class _Rectangle(View):
-    """Kernel values between new samples and the training samples, with what is known of k(x, x) of both."""
+    """Kernel values between new samples and training samples, with k(x, x) of both as far as it is known."""
 
     def __init__(self, parent: BaseGram, row_diag: Floats | None, col_diag: Floats) -> None:
         super().__init__(parent)
@@ -232,7 +236,7 @@ class _Rectangle(View):
         return False
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
-        """Keep the values as they are."""
+        """Return the values unchanged."""
         return values
 
     def _product(self, V: Floats, rows: Indices | None = None, cols: Indices | None = None) -> Floats:

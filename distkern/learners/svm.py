@@ -1,4 +1,4 @@
-"""The support vector classifier on kernel values, wherever they lie."""
+"""Support vector classifier on a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -18,58 +18,61 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import labels_and_weights, memory_allowed, positive, refused_as_ours
-from distkern.learners.machines import Machines, sigmoid
+from distkern.learners.memory import memory_allowed
+from distkern.learners.multiclass import BinaryProblems, sigmoid
+from distkern.learners.registry import saveable
+from distkern.learners.validation import labels_and_weights, positive, with_own_errors
 from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
 
 FOLDS = 5
-"""Folds whose held-out scores calibrate probabilities."""
+"""Number of folds for the calibration of probabilities."""
 
 
+@saveable
 class KernelSVC(ClassifierMixin, KernelEstimator):
-    r"""Support vector classifier: the dual problem on kernel values.
+    r"""Support vector classifier, solved in its dual form.
 
     .. math::
 
         \min_\alpha\ \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j) - \sum_i \alpha_i
         \quad\text{subject to}\quad 0 \le \alpha_i \le C\, w_i,\ \sum_i y_i \alpha_i = 0
 
-    with y = ±1 and w_i the product of the sample's and its class's weight; f(x) = Σ_i y_i α_i k(x_i, x) + b. Three
-    classes or more are decided by the votes of all pairs of classes, or by machines of each class against the rest.
-    Cortes and Vapnik, "Support-vector networks", Machine Learning 20 (1995). The solver chooses pairs of coefficients
-    as LIBSVM does (Chang and Lin, ACM TIST 2, 2011, section 4), in blocks; a matrix that does not fit in memory is read
-    in passes, each of which brings all machines on.
+    where y = ±1, w_i is the product of the weights of sample i and of its class, and f(x) = Σ_i y_i α_i k(x_i, x) + b.
+    Three or more classes are split into binary problems, one-vs-one with voting or one-vs-rest. Cortes and Vapnik,
+    "Support-vector networks", Machine Learning 20 (1995). The solver selects pairs of coefficients as LIBSVM does
+    (Chang and Lin, ACM TIST 2, 2011, section 4), in blocks. A matrix that does not fit in memory is read in passes, and
+    each pass advances all binary problems.
 
     Parameters
     ----------
     C
-        Bound of the dual coefficients: the smaller, the smoother.
+        Upper bound of the dual coefficients. A smaller value gives a smoother decision function.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     class_weight
-        Weights of the classes: a dict from label to weight, ``"balanced"`` for weights inverse to the class sizes, or
-        all equal when not given.
+        Weights of the classes: a dict from label to weight; ``"balanced"``, inversely proportional to the class sizes;
+        or None, all equal.
     multi_class
-        ``"ovo"``: a machine for each pair of classes; ``"ovr"``: one for each class against the rest.
+        ``"ovo"``: one binary problem for each pair of classes. ``"ovr"``: one for each class against the rest.
     decision_function_shape
-        What `decision_function` gives where the machines are pairs of three classes or more: ``"ovr"``, a score for
-        each class; ``"ovo"``, that of each pair, positive for the first of the two.
+        Output of `decision_function` for three or more classes with ``multi_class="ovo"``. ``"ovr"``: a score for each
+        class. ``"ovo"``: a score for each pair of classes, positive for the first of the two.
     probability
-        Calibrate probabilities for `predict_proba`, from the scores of five folds of held-out samples. The folds share
-        the passes over the matrix with the machines.
+        Calibrate probabilities for `predict_proba`, by 5-fold cross-validation. The folds share the passes over the
+        matrix with the binary problems.
     tol
         Largest violation of the optimality conditions at which the solver stops.
     max_iter
-        Most pairs of coefficients that the solver changes in each machine; −1 for no limit.
+        Maximum number of changed pairs of coefficients for each binary problem; −1 for no limit.
     max_passes
-        Passes over a matrix that does not fit in memory, after which the solver stops.
+        Maximum number of passes over a matrix that does not fit in memory.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. A
-        quarter is for tiles on their way. A matrix that fits in the rest is read once, in double precision or else in
-        single precision; of one that does not, that much is held at a time. An array is used where it is.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
+        A quarter is reserved for tiles being read. A matrix that fits in the rest is read once, in double precision if
+        possible, else in single precision. Otherwise, a working set of that size is kept. An array is not copied.
 
     Attributes
     ----------
@@ -80,31 +83,30 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
     n_support_
         Number of support vectors of each class.
     dual_coef_
-        y α of the support vectors, (classes − 1, support vectors), laid out as in scikit-learn's SVC; of machines
-        against the rest, (classes, support vectors).
+        y α of the support vectors: (classes − 1, support vectors) in the layout of scikit-learn's SVC, or
+        (classes, support vectors) for one-vs-rest.
     intercept_
-        b of each machine, (machines,).
+        b of each binary problem, (problems,).
     objective_, duality_gap_
-        Value of the minimised dual objective, and the difference to its primal: numbers for two classes, else arrays
-        with one for each machine.
+        Value of the minimised dual objective, and the duality gap; numbers for two classes, else (problems,).
     n_passes_, bytes_read_
-        Passes over the matrix, one where it fits in memory, and bytes read from storage.
+        Passes over the matrix, 1 if it fits in memory, and bytes read from storage.
     class_weight_, n_iter_, fit_status_
-        Weights of the classes, pairs of coefficients changed in each machine, and 0 where the solver converged.
+        Weights of the classes, changed pairs of coefficients of each binary problem, and 0 if the solver converged.
     probA_, probB_
-        A and B of each machine's 1 / (1 + exp(A f + B)); with ``probability`` only.
+        A and B of the probability 1 / (1 + exp(A f + B)) of each binary problem; only with ``probability``.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared support vectors; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared support vectors; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
-    Predicting reads only the columns of the support vectors, in blocks of bounded size.
+    Prediction reads only the columns of the support vectors, in blocks of bounded size.
 
     Examples
     --------
@@ -143,21 +145,21 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelSVC:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their labels (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and labels (m,).
 
-        A sample of weight 0 counts as absent, and so does its label.
+        A sample of weight 0 is ignored, and so is its label.
 
         Raises
         ------
         InputError
             If the matrix is not square and symmetric, a value is not finite, a label is missing or there is one class.
         MemoryLimitError
-            If not even a small working set fits the memory allowed; raised before the matrix is read or computed.
+            If the smallest working set does not fit in memory; raised before the matrix is read or computed.
 
         Warns
         -----
         ConvergenceWarning
-            If the solver stopped before it had converged.
+            If the solver stopped before it converged.
         """
         self._check()
         if y is None:
@@ -165,24 +167,24 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
                 "KernelSVC requires y to be passed, but the target y is None: give a label for every sample"
             )
         if getattr(X, "shape", ()):
-            labels_and_weights(y, sample_weight, X.shape[0])  # before kernel values are computed, or read for a check
+            labels_and_weights(y, sample_weight, X.shape[0])  # fails before kernel values are computed
         gram = self._training_gram(X, self.memory_limit)
         labels, weights, kept = labels_and_weights(y, sample_weight, gram.shape[0])
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        self.class_weight_ = refused_as_ours(compute_class_weight, self.class_weight, classes=self.classes_, y=labels)
+        self.class_weight_ = with_own_errors(compute_class_weight, self.class_weight, classes=self.classes_, y=labels)
         bounds = self.C * weights * self.class_weight_[codes]
         folds = self._folds(codes) if self.probability else []
-        machines = self._machines()
+        binary = self._binary()
         parts = [np.arange(len(codes)), *(train for train, _ in folds)]
         asked = [
-            machines.problem(machine, codes[part], bounds[part], kept[part])
+            binary.dual(problem, codes[part], bounds[part], kept[part])
             for part in parts
-            for machine in range(len(machines.sides))
+            for problem in range(len(binary.pairs))
         ]
-        found = self._solved(gram, [problem for _, problem in asked])
-        count = len(machines.sides)
-        coefficients = machines.coefficients(codes, [own for own, _ in asked[:count]], found[:count])
-        self._keep(machines, codes, kept, coefficients, found[:count])
+        found = self._solve(gram, [problem for _, problem in asked])
+        count = len(binary.pairs)
+        coefficients = binary.coefficients(codes, [own for own, _ in asked[:count]], found[:count])
+        self._set_solution(binary, codes, kept, coefficients, found[:count])
         if folds:
             held_out = [found[start : start + count] for start in range(count, len(found), count)]
             owns = [[own for own, _ in asked[start : start + count]] for start in range(count, len(found), count)]
@@ -196,21 +198,23 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         Returns
         -------
         ndarray
-            Two classes: f(x), (samples,), positive for ``classes_[1]``. More: (samples, classes), the score of each
-            class against the rest, or of pairs the votes of each class plus c / (3 (|c| + 1)), where c sums the scores
-            of the pairs the class is in, as in scikit-learn; or (samples, pairs), see ``decision_function_shape``.
+            Two classes: f(x), (samples,), positive for ``classes_[1]``. One-vs-rest: the score of each class,
+            (samples, classes). One-vs-one: the votes of each class plus c / (3 (|c| + 1)), where c is the sum of the
+            scores of its pairs, as in scikit-learn; or (samples, pairs), see ``decision_function_shape``.
 
         Raises
         ------
         InputError
             If X has another number of columns than the training matrix, or values that are not finite.
         """
-        scores, machines = self._scores(X), self._machines()
-        pairs = self.decision_function_shape == "ovo" and not machines.against_rest and machines.classes > 2
-        return scores if pairs else machines.by_class(scores)
+        scores, binary = self._scores(X), self._binary()
+        pairs = self.decision_function_shape == "ovo" and not binary.one_vs_rest and binary.classes > 2
+        return scores if pairs else binary.by_class(scores)
 
     def predict(self, X: Any) -> Array:
-        """Label of each sample: the sign of f(x), the most votes, or the largest score; among equals the first class.
+        """Label of each sample, (samples,): by the sign of f(x), the most votes or the largest score.
+
+        Ties go to the first class.
 
         Raises
         ------
@@ -218,14 +222,14 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             If X has another number of columns than the training matrix, or values that are not finite.
         """
         scores = self._scores(X)
-        return self.classes_[self._machines().decide(scores)]
+        return self.classes_[self._binary().decide(scores)]
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, (samples, classes), in the order of ``classes_``.
 
-        Platt's sigmoid of each machine's score; pairs are coupled as in Wu, Lin and Weng (2004), and machines against
-        the rest scaled to the sum 1. The most probable class may differ from what `predict` says.
+        Platt's sigmoid of the score of each binary problem. One-vs-one probabilities are coupled as in Wu, Lin and Weng
+        (2004); one-vs-rest probabilities are scaled to sum 1. The most probable class may differ from `predict`.
 
         Raises
         ------
@@ -233,7 +237,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             If X has another number of columns than the training matrix, or values that are not finite.
         """
         scores = self._scores(X)
-        return self._machines().probabilities(scores, self.probA_, self.probB_)
+        return self._binary().probabilities(scores, self.probA_, self.probB_)
 
     # Training ------------------------------------------------------------------------------------------------------
 
@@ -243,9 +247,9 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
             if getattr(self, name) not in ("ovo", "ovr"):
                 raise InputError(f'{name} must be "ovo" or "ovr"; got {getattr(self, name)!r}')
 
-    def _machines(self) -> Machines:
+    def _binary(self) -> BinaryProblems:
         check_is_fitted(self, "classes_")
-        return Machines(len(self.classes_), self.multi_class == "ovr")
+        return BinaryProblems(len(self.classes_), self.multi_class == "ovr")
 
     def _folds(self, codes: Indices) -> list[tuple[Indices, Indices]]:
         smallest = int(np.bincount(codes).min())
@@ -257,7 +261,7 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
         return list(folds.split(codes, codes))
 
-    def _solved(self, gram: BaseGram, problems: Sequence[Problem]) -> list[Solution]:
+    def _solve(self, gram: BaseGram, problems: Sequence[Problem]) -> list[Solution]:
         found = solve(
             gram,
             [[problem] for problem in problems],
@@ -270,19 +274,19 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         warn_unless_converged(solutions, self.tol)
         return solutions
 
-    def _keep(
-        self, machines: Machines, codes: Indices, kept: Indices, coefficients: Floats, found: Sequence[Solution]
+    def _set_solution(
+        self, binary: BinaryProblems, codes: Indices, kept: Indices, coefficients: Floats, found: Sequence[Solution]
     ) -> None:
-        """Keep what was found as scikit-learn's SVC does."""
+        """Set the fitted attributes, in the layout of scikit-learn's SVC."""
         support = np.flatnonzero(coefficients.any(axis=1))
         support = support[np.argsort(codes[support], kind="stable")]
         own = codes[support]
         self.support_ = kept[support]
-        self.n_support_ = np.bincount(own, minlength=machines.classes).astype(np.int32)
+        self.n_support_ = np.bincount(own, minlength=binary.classes).astype(np.int32)
         rows = coefficients[support].T
-        if machines.classes > 2 and not machines.against_rest:
-            rows = np.zeros((machines.classes - 1, len(support)))
-            for pair, (first, second) in enumerate(combinations(range(machines.classes), 2)):
+        if binary.classes > 2 and not binary.one_vs_rest:
+            rows = np.zeros((binary.classes - 1, len(support)))
+            for pair, (first, second) in enumerate(combinations(range(binary.classes), 2)):
                 rows[second - 1, own == first] = coefficients[support[own == first], pair]
                 rows[first, own == second] = coefficients[support[own == second], pair]
         self.dual_coef_ = rows
@@ -305,47 +309,48 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         owns: Sequence[Sequence[Indices]],
         found: Sequence[Sequence[Solution]],
     ) -> None:
-        """Fit a sigmoid to each machine's scores of the samples that its folds held out."""
-        machines = self._machines()
-        columns = np.zeros((len(gram), len(folds), len(machines.sides)))
+        """Fit a sigmoid for each binary problem to its scores of the held-out samples of all folds."""
+        binary = self._binary()
+        columns = np.zeros((len(gram), len(folds), len(binary.pairs)))
         for fold, (train, _) in enumerate(folds):
-            columns[kept[train], fold] = machines.coefficients(codes[train], owns[fold], found[fold])
+            columns[kept[train], fold] = binary.coefficients(codes[train], owns[fold], found[fold])
         product = gram.matmat(columns.reshape(len(gram), -1)).reshape(columns.shape)
-        scores = np.empty((len(codes), len(machines.sides)))
+        scores = np.empty((len(codes), len(binary.pairs)))
         for fold, (_, test) in enumerate(folds):
             scores[test] = product[kept[test], fold] - [solution.offset for solution in found[fold]]
         fits = []
-        for machine, (above, _) in enumerate(machines.sides):
-            own = machines.members(machine, codes)
-            fits.append(sigmoid(scores[own, machine], codes[own] == above, weights[own]))
+        for problem, (positive_class, _) in enumerate(binary.pairs):
+            own = binary.members(problem, codes)
+            fits.append(sigmoid(scores[own, problem], codes[own] == positive_class, weights[own]))
         self.probA_, self.probB_ = (np.array(values) for values in zip(*fits, strict=True))
 
     # Prediction ----------------------------------------------------------------------------------------------------
 
     def _support_coefficients(self) -> Floats:
-        """Coefficients (support vectors, machines) of each machine's decision."""
-        machines = self._machines()
-        if machines.classes == 2 or machines.against_rest:
+        """Coefficients of the decision function of each binary problem, (support vectors, problems)."""
+        binary = self._binary()
+        if binary.classes == 2 or binary.one_vs_rest:
             return self.dual_coef_.T
-        owner = np.repeat(np.arange(machines.classes), self.n_support_)
+        owner = np.repeat(np.arange(binary.classes), self.n_support_)
         weights = np.zeros((len(owner), len(self.intercept_)))
-        for pair, (first, second) in enumerate(combinations(range(machines.classes), 2)):
+        for pair, (first, second) in enumerate(combinations(range(binary.classes), 2)):
             weights[owner == first, pair] = self.dual_coef_[second - 1, owner == first]
             weights[owner == second, pair] = self.dual_coef_[first, owner == second]
         return weights
 
     def _scores(self, X: Any) -> Floats:
-        """Return f of each machine, (samples, machines); positive for its positive side."""
+        """Score f of each binary problem, (samples, problems); positive for its positive class."""
         check_is_fitted(self)
         return self._expansion(X, self._support_coefficients(), self.support_) + self.intercept_
 
 
 def warn_unless_converged(found: Sequence[Solution], tol: float) -> None:
-    """Warn of the largest violation among the problems that were stopped early."""
+    """Warn if a problem was stopped early, and state the largest violation."""
     stopped = [solution.violation for solution in found if not solution.converged]
     if stopped:
         warnings.warn(
-            f"the solver stopped early: conditions are violated by up to {max(stopped):.3g}, more than tol={tol:g}; "
+            f"the solver stopped early: optimality conditions are violated by up to {max(stopped):.3g}, more than "
+            f"tol={tol:g}; "
             "raise max_iter or max_passes, or scale the kernel (KernelStandardizer)",
             ConvergenceWarning,
             stacklevel=4,

@@ -1,4 +1,4 @@
-"""Support vector regression on kernel values, wherever they lie."""
+"""Support vector regression on a Gram matrix or samples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.checks import memory_allowed, not_negative, positive, targets_and_weights
+from distkern.learners.memory import memory_allowed
+from distkern.learners.registry import saveable
 from distkern.learners.svm import warn_unless_converged
+from distkern.learners.validation import not_negative, positive, targets_and_weights
 from distkern.solvers.dual import Problem
 from distkern.solvers.smo import solve
 
 
+@saveable
 class KernelSVR(RegressorMixin, KernelEstimator):
-    r"""Support vector regression: errors up to ε cost nothing, larger ones what they exceed it by.
+    r"""Support vector regression with the ε-insensitive loss max(0, |z − f(x)| − ε), solved in its dual form.
 
     .. math::
 
@@ -26,28 +29,28 @@ class KernelSVR(RegressorMixin, KernelEstimator):
         + \varepsilon \sum_i (\alpha_i + \alpha_i^*) - \sum_i z_i (\alpha_i - \alpha_i^*)
         \quad\text{subject to}\quad 0 \le \alpha_i, \alpha_i^* \le C\, w_i,\ \sum_i (\alpha_i - \alpha_i^*) = 0
 
-    with z the targets and w the weights of the samples; f(x) = Σ_i (α_i − α*_i) k(x_i, x) + b. Drucker, Burges,
-    Kaufman, Smola and Vapnik, "Support vector regression machines", NIPS 9 (1997). The solver is that of `KernelSVC`.
+    where z are the targets and w the sample weights; f(x) = Σ_i (α_i − α*_i) k(x_i, x) + b. Drucker, Burges, Kaufman,
+    Smola and Vapnik, "Support vector regression machines", NIPS 9 (1997). The solver is that of `KernelSVC`.
 
     Parameters
     ----------
     C
-        Bound of the dual coefficients: the smaller, the smoother.
+        Upper bound of the dual coefficients. A smaller value gives a smoother function.
     epsilon
-        Errors up to this cost nothing, in units of the targets.
+        ε: errors up to this size have no loss, in units of the targets.
     kernel
-        ``"precomputed"``: X holds kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X holds
-        samples, and their kernel values are computed in this process.
+        ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
+        contains samples, and the kernel values are computed in this process.
     tol
         Largest violation of the optimality conditions at which the solver stops, in units of the targets.
     max_iter
-        Most pairs of coefficients that the solver changes; −1 for no limit.
+        Maximum number of changed pairs of coefficients; −1 for no limit.
     max_passes
-        Passes over a matrix that does not fit in memory, after which the solver stops.
+        Maximum number of passes over a matrix that does not fit in memory.
     memory_limit
-        Bytes, or text such as ``"2GiB"``, that training may take; half of the memory available when not given. A
-        quarter is for tiles on their way. A matrix that fits in the rest is read once, in double precision or else in
-        single precision; of one that does not, that much is held at a time. An array is used where it is.
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
+        A quarter is reserved for tiles being read. A matrix that fits in the rest is read once, in double precision if
+        possible, else in single precision. Otherwise, a working set of that size is kept. An array is not copied.
 
     Attributes
     ----------
@@ -58,19 +61,19 @@ class KernelSVR(RegressorMixin, KernelEstimator):
     intercept_
         b, (1,).
     objective_, duality_gap_
-        Value of the minimised dual objective, and the difference to its primal.
+        Value of the minimised dual objective, and the duality gap.
     n_passes_, bytes_read_
-        Passes over the matrix, one where it fits in memory, and bytes read from storage.
+        Passes over the matrix, 1 if it fits in memory, and bytes read from storage.
     n_iter_, fit_status_
-        Pairs of coefficients changed, and 0 where the solver converged.
+        Changed pairs of coefficients, and 0 if the solver converged.
     kernel_, prepared_
-        The kernel with its data-dependent parameters settled, and the prepared support vectors; with raw samples only.
+        Kernel with all data-dependent parameters fixed, and the prepared support vectors; only if X contains samples.
     n_features_in_
-        Columns that X must have.
+        Number of columns of X.
     training_ids_
-        Names of the training samples, with a Gram matrix only; another one must have the same columns.
+        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
     feature_names_in_
-        Names of the features, with raw samples that name theirs; others must have the same in the same order.
+        Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Examples
     --------
@@ -102,25 +105,25 @@ class KernelSVR(RegressorMixin, KernelEstimator):
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelSVR:
-        """Train on the matrix of the training samples (m, m), or on the samples (m, n), and their targets (m,).
+        """Fit to the training matrix (m, m), or the training samples (m, n), and targets (m,).
 
-        A sample of weight 0 counts as absent, and so does its target.
+        A sample of weight 0 is ignored, and so is its target.
 
         Raises
         ------
         InputError
             If the matrix is not square and symmetric, a value is not finite, or a target is missing.
         MemoryLimitError
-            If not even a small working set fits the memory allowed; raised before the matrix is read.
+            If the smallest working set does not fit in memory; raised before the matrix is read.
 
         Warns
         -----
         ConvergenceWarning
-            If the solver stopped before it had converged.
+            If the solver stopped before it converged.
         """
         positive(self.C, "C"), positive(self.tol, "tol"), not_negative(self.epsilon, "epsilon")
         if getattr(X, "shape", ()):
-            _targets(y, sample_weight, X.shape[0])  # before kernel values are computed, or read for a check
+            _targets(y, sample_weight, X.shape[0])  # fails before kernel values are computed
         gram = self._training_gram(X, self.memory_limit)
         targets, weights, kept = _targets(y, sample_weight, gram.shape[0])
         m, bounds = len(kept), self.C * weights

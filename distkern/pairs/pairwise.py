@@ -14,9 +14,10 @@ from distkern.compiled.pairwise import pairwise_tile, rank_observed
 from distkern.compiled.significance import Alternative, Method, p_values
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.events import Listener
-from distkern.core.typing import Array, Executor, Floats
+from distkern.core.typing import Array, Floats
 from distkern.core.units import readable_bytes
 from distkern.core.validation import Names, name_of
+from distkern.engine.base import Executor
 from distkern.engine.memory import largest
 from distkern.engine.run import run
 from distkern.store.grid import Grid

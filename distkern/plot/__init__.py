@@ -1,1 +1,34 @@
-"""One function a figure, drawn on matplotlib axes."""
+"""Figures: each function draws one on matplotlib axes; they need ``pip install 'distkern[report]'``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from distkern.core.errors import MissingExtraError
+
+_HOME_OF = {
+    "plot_accuracy": "distkern.plot.accuracy",
+    "plot_chosen_C": "distkern.plot.chosen_C",
+    "plot_cluster_numbers": "distkern.plot.cluster_numbers",
+    "plot_gram": "distkern.plot.gram",
+    "plot_kernel_pca": "distkern.plot.kernel_pca",
+    "plot_silhouettes": "distkern.plot.silhouettes",
+}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        try:
+            return getattr(import_module(_HOME_OF[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != "matplotlib":
+                raise
+            raise MissingExtraError.of("A figure", "report") from error
+    raise AttributeError(f"module 'distkern.plot' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,4 +1,4 @@
-"""What the figures share: axes, legends, and colours that colour-blind readers tell apart."""
+"""Axes, legends and colours that all figures share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
-"""Colours for classes that colour-blind readers tell apart (Okabe & Ito)."""
+"""Colours of classes that colour-blind readers can distinguish (Okabe & Ito)."""
 
 SIZE = (4.8, 4.2)
-"""Inches of a new figure."""
+"""Width and height of a new figure in inches."""
+
+NAMED_CLASSES = 20
+"""Most classes that a legend names."""
 
 LONGEST_NAME = 20
-"""Letters of a class name that a figure shows."""
+"""Most letters of a class name in a figure."""
 
 
 def new_or_given(ax: Axes | None) -> Axes:
-    """Return the axes, or new ones where there are none.
+    """Return the given axes, or those of a new figure.
 
-    Where the user works with pyplot, or in IPython, the new ones are pyplot's, so that they show themselves.
+    The new figure is one of pyplot if the user has imported pyplot or works in IPython, so that it is displayed.
     """
     if ax is not None:
         return ax
@@ -38,32 +41,32 @@ def new_or_given(ax: Axes | None) -> Axes:
 
 
 def ink() -> str:
-    """Colour of text and of lines that mean no class, as the user or the report set it."""
+    """Return the colour of text and of lines without a class: that of the user's settings or of the report."""
     return mpl.rcParams["text.color"]
 
 
 def open_frame(ax: Axes) -> None:
-    """Leave the left and lower edge of the frame only."""
+    """Show only the left and the lower edge of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def plain_legend(ax: Axes, handles: list[Any], names: list[str], **place: Any) -> None:
-    """Add a legend whose names are set as they are: no mathematics, no meaning in a leading underscore."""
-    legend = ax.legend(handles, ["."] * len(names), frameon=False, borderaxespad=0.2, handlelength=1.4, **place)
+def plain_legend(ax: Axes, handles: list[Any], names: list[str], **position: Any) -> None:
+    """Add a legend of literal names: neither dollar signs nor a leading underscore have a meaning."""
+    legend = ax.legend(handles, ["."] * len(names), frameon=False, borderaxespad=0.2, handlelength=1.4, **position)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
 
 
 def class_colours(count: int) -> list[Any]:
-    """Colours for some classes: the Okabe–Ito ones, or as many as are needed along a perceptually even map."""
+    """Return colours of classes: those of Okabe and Ito, or for more classes those of a perceptually uniform map."""
     if count <= len(OKABE_ITO):
         return list(OKABE_ITO[:count])
     return [tuple(colour) for colour in mpl.colormaps["viridis"](np.linspace(0, 0.95, count))]
 
 
 def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Cut a name that is too long for a figure.
+    """Shorten a name that is too long for a figure.
 
     Examples
     --------
@@ -71,3 +74,16 @@ def shorten(name: str, longest: int = LONGEST_NAME) -> str:
     'medulloblastoma…'
     """
     return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"
+
+
+def class_legend(ax: Axes, handles: list[Any], names: list[str], *, below: float, bigger: float = 1) -> None:
+    """Add a legend of classes at a distance below the axes; ``bigger`` scales its markers."""
+    plain_legend(
+        ax,
+        handles,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -below),
+        ncols=min(3, len(names)),
+        markerscale=bigger,
+    )

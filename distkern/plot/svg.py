@@ -1,4 +1,4 @@
-"""Figures as text inside a page: they scale, follow its colours in light and dark, and need no file beside it."""
+"""Figures as SVG elements of an HTML page, which scale and follow the colours of the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, MUTED, PAPER, BLUE = "#010203", "#040506", "#070809", "#0072b2"
-"""Colours in whose place the page puts its own: three that no figure uses, and a blue that is too dark for the dark."""
+"""Colours that the page replaces by its own: three that no figure uses, and a blue too dark for dark mode."""
 
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -46,22 +46,22 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def picture(draw: Callable[[Axes], Any], *, name: str, alt: str, size: tuple[float, float] = (4.8, 4.2)) -> Markup:
-    """Draw a figure and write it as an SVG element.
+    """Draw a figure as an SVG element.
 
     Parameters
     ----------
     draw
-        Draws on the axes that it is given.
+        Draws on given axes.
     name
-        Distinguishes the ids inside from those of the page's other pictures.
+        Prefix of the ids in the picture, unique on the page.
     alt
-        What the picture shows, for those who do not see it.
+        Description of the picture for screen readers.
     size
-        Width and height in inches; only their ratio and the size of the text beside them matter.
+        Width and height in inches, which set the aspect ratio and the relative size of text.
     """
     out = StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the browser has the letters
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the browser has the glyphs
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         figure = Figure(figsize=size, layout="constrained")
@@ -71,13 +71,13 @@ def picture(draw: Callable[[Axes], Any], *, name: str, alt: str, size: tuple[flo
 
 
 def _adapted(svg: str, name: str, alt: str) -> str:
-    """Leave only the element, let it scale, name it, and make its ids and colours the page's."""
+    """Keep only the SVG element, make it scale, describe it, and adapt its ids and colours to the page."""
     head, body = svg[svg.index("<svg") :].split(">", 1)
     view = re.search(r'viewBox="[^"]*"', head)
     assert view is not None
     body = re.sub(
         r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL
-    )  # a style would be the page's
+    )  # a style would apply to the whole page
     body = re.sub(r"<[^>]*>", lambda tag: _adapted_tag(tag.group(), name), body)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" class="picture" role="img" '
@@ -86,12 +86,12 @@ def _adapted(svg: str, name: str, alt: str) -> str:
 
 
 def _adapted_tag(tag: str, name: str) -> str:
-    """One tag; the text between tags, such as the names of classes, stays as it is."""
+    """Adapt one tag; text between tags, such as names of classes, is not changed."""
     tag = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', tag)
     tag = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', tag)
     tag = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", tag)
     tag = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1; font-family: var(--sans)", tag)
     tag = re.sub(r"font-family: [^;\"]*", "font-family: var(--sans)", tag)
-    for colour, mine in ((INK, "--ink"), (MUTED, "--muted"), (PAPER, "--paper"), (BLUE, "--blue")):
-        tag = tag.replace(colour, f"var({mine})")
+    for colour, variable in ((INK, "--ink"), (MUTED, "--muted"), (PAPER, "--paper"), (BLUE, "--blue")):
+        tag = tag.replace(colour, f"var({variable})")
     return tag

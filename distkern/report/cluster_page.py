@@ -1,4 +1,4 @@
-"""One HTML page of a clustering: how many clusters, how clear they are, and what each of them is like."""
+"""The self-contained HTML page of a clustering."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from distkern.gram.base import StoredGram
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.operators.base import BaseGram
-from distkern.plot.ordering import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
+from distkern.plot.sample_order import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
 from distkern.report import content
 from distkern.report.layout import order_note, render, require_extras, write_page
 from distkern.report.words import KernelWords, describe
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from distkern.learners.consensus import Consensus
 
 LISTED_SAMPLES = 1000
-"""The table lists so many samples at most, evenly spaced by cluster and silhouette."""
+"""Most samples in the table; they are evenly spaced by cluster and silhouette."""
 
 LISTED_ITEMS = 12
-"""Items of a ranking that the page names."""
+"""Most items of a ranking that the page names."""
 
 
 def write_cluster_report(
@@ -45,26 +45,26 @@ def write_cluster_report(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write one self-contained HTML page of what `distkern.cluster_numbers` found.
+    """Write a self-contained HTML page of the result of `distkern.cluster_numbers`.
 
-    It shows the silhouette of every sample, the matrix ordered by cluster, its principal components, what speaks for
-    each number of clusters where several were tried, and sizes, medoids and consensus rankings. Like all pages it needs
-    no network, no script and no file beside it.
+    The page shows the silhouettes of all samples, the matrix ordered by cluster, its principal components, the measures
+    of quality of all numbers of clusters that were tried, and sizes, medoids and consensus rankings of the clusters. It
+    loads no script and no other file.
 
     Parameters
     ----------
     path
-        File to write, such as ``"clusters.html"``; folders above it are made.
+        File to write, such as ``"clusters.html"``; parent folders are created.
     X, kernel, sample_weight
-        What `cluster_numbers` was given. Of a matrix, or of samples, only those that are drawn are read once more.
+        The arguments of `cluster_numbers`. Only the samples that are drawn are read again.
     numbers
-        What it returned.
+        Its result.
     n_clusters
-        The number of clusters that the page is of: by default the one with the highest mean silhouette.
+        The number of clusters on the page; by default the one with the highest mean silhouette.
     rankings
-        A consensus ranking of each cluster by its label, from `distkern.cluster_consensus`.
+        Consensus rankings by label of the cluster, from `distkern.cluster_consensus`.
     cohort
-        The samples of a matrix, which say what ranking a medoid is; used with ``rankings`` only.
+        The samples of a matrix, from which the rankings of medoids are read; used with ``rankings`` only.
     title
         Title of the page; by default the kernel and the numbers of clusters and samples.
     overwrite
@@ -78,7 +78,7 @@ def write_cluster_report(
     Raises
     ------
     InputError
-        If the file exists and ``overwrite`` is false, or what is given does not belong together.
+        If the file exists and ``overwrite`` is false, or the arguments are of different samples.
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
 
@@ -94,26 +94,26 @@ def write_cluster_report(
     True
     """
     require_extras()
-    place = as_path(path)
-    refuse_existing(place, overwrite)
+    file = as_path(path)
+    refuse_existing(file, overwrite)
     row = _row(numbers, n_clusters)
     labels = numbers.labels[row]
     subject = _subject(X, kernel, labels)
     weights = _weights(sample_weight, len(labels))
     if cohort is None and subject.gram is None:
         cohort = X
-    said = _said(subject, numbers, row, weights, sample_weight is not None, title)
-    said["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject.ids)
-    page = render("clusters.html.j2", said | {"pictures": _pictures(subject, numbers, row, weights)})
-    return write_page(place, page, overwrite=overwrite)
+    values = _values(subject, numbers, row, weights, sample_weight is not None, title)
+    values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject.ids)
+    page = render("clusters.html.j2", values | {"pictures": _pictures(subject, numbers, row, weights)})
+    return write_page(file, page, overwrite=overwrite)
 
 
-# What the page is of -------------------------------------------------------------------------------------------------
+# The clustered samples ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What was clustered, as far as the page needs it: ``gram`` is None where samples came with a kernel."""
+    """The clustered samples; ``gram`` is None if samples and a kernel were given instead of a matrix."""
 
     gram: BaseGram | None
     ids: tuple[str, ...]
@@ -141,15 +141,17 @@ def _subject(X: Any, kernel: Any, labels: Indices) -> Subject:
 
 def _refuse_other_samples(samples: int, labels: Indices) -> None:
     if samples != len(labels):
-        raise InputError(f"the clusters are of {len(labels)} samples and X has {samples}: give those that belong")
+        raise InputError(
+            f"the clusters are of {len(labels)} samples and X has {samples}: give the samples that were clustered"
+        )
 
 
 def _row(numbers: Any, n_clusters: int | None) -> int:
-    """Which of the numbers of clusters the page is of."""
-    from distkern.learners.cluster_numbers import ClusterNumbers  # scikit-learn comes with it
+    """Return the row of the results for the number of clusters on the page."""
+    from distkern.learners.cluster_numbers import ClusterNumbers  # imports scikit-learn
 
     if not isinstance(numbers, ClusterNumbers):
-        raise InputTypeError(f"numbers is what distkern.cluster_numbers returns, not {type(numbers).__name__}")
+        raise InputTypeError(f"numbers must be a result of distkern.cluster_numbers, not {type(numbers).__name__}")
     tried = numbers.n_clusters.tolist()
     if n_clusters is None:
         n_clusters = tried[0] if len(tried) == 1 else numbers.by_silhouette
@@ -165,10 +167,10 @@ def _weights(sample_weight: Any, samples: int) -> Floats:
     return weights
 
 
-# What it says --------------------------------------------------------------------------------------------------------
+# Texts and numbers ---------------------------------------------------------------------------------------------------
 
 
-def _said(
+def _values(
     subject: Subject, numbers: ClusterNumbers, row: int, weights: Floats, weighted: bool, title: str | None
 ) -> Spec:
     labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
@@ -200,7 +202,7 @@ def _said(
 
 
 def _tried(numbers: ClusterNumbers, k: int) -> str:
-    """What speaks for the number of clusters."""
+    """Return which numbers of clusters were tried, and which of them the measures choose."""
     if len(numbers.n_clusters) == 1:
         return "the only number that was tried"
     first, last = numbers.n_clusters[[0, -1]]
@@ -212,7 +214,7 @@ def _tried(numbers: ClusterNumbers, k: int) -> str:
 def _cluster_rows(
     labels: Indices, silhouettes: Floats, weights: Floats, weighted: bool, medoids: Indices, ids: tuple[str, ...]
 ) -> list[list[str]]:
-    """Per cluster: its number, samples, what they stand for, share, silhouettes, and medoid."""
+    """Return per cluster: number, samples, weight, share, mean and range of silhouettes, negative ones, medoid."""
     rows = []
     for cluster, medoid in enumerate(medoids):
         own = np.flatnonzero(labels == cluster)
@@ -239,7 +241,7 @@ def _signed(value: float) -> str:
 
 
 def _number_rows(numbers: ClusterNumbers) -> list[list[str]]:
-    """Per number of clusters: inertia, mean silhouette, and gap."""
+    """Return per number of clusters: inertia, mean silhouette, and gap."""
     return [
         [
             f"{row['n_clusters']}",
@@ -254,22 +256,22 @@ def _number_rows(numbers: ClusterNumbers) -> list[list[str]]:
 def _sample_rows(
     labels: Indices, silhouettes: Floats, weights: Floats, weighted: bool, ids: tuple[str, ...]
 ) -> list[list[str]]:
-    """Per sample: its name, cluster, silhouette, and what it stands for; of very many every k-th."""
+    """Return per sample: name, cluster, silhouette and weight; only every k-th of more than `LISTED_SAMPLES`."""
     order = np.lexsort((-np.nan_to_num(silhouettes), labels))
     order = order[:: max(1, -(-len(order) // LISTED_SAMPLES))]
     return [
         [
-            ids[place],
-            str(labels[place]),
-            "–" if np.isnan(silhouettes[place]) else _signed(silhouettes[place]),
-            *([f"{weights[place]:,.12g}"] if weighted else []),
+            ids[sample],
+            str(labels[sample]),
+            "–" if np.isnan(silhouettes[sample]) else _signed(silhouettes[sample]),
+            *([f"{weights[sample]:,.12g}"] if weighted else []),
         ]
-        for place in order
+        for sample in order
     ]
 
 
 def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any, ids: tuple[str, ...]) -> content.Rows:
-    """Per cluster its consensus ranking and, where the samples are known, the ranking that its medoid is."""
+    """Return per cluster its consensus ranking and, if the samples are known, the ranking of its medoid."""
     source = as_source(cohort) if rankings and cohort is not None else None
     rows = []
     for cluster, medoid in enumerate(medoids):
@@ -281,22 +283,22 @@ def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any,
         rows.append((f"Cluster {cluster}, consensus ({ranking.method})", f"{_shortened(list(ranking.items))}; {apart}"))
         if source is not None and medoid >= 0:
             names = source.features or tuple(map(str, range(source.shape[1])))
-            said = ranking_words(source.read(np.array([medoid]))[0], names)
-            rows.append((f"Cluster {cluster}, medoid {ids[medoid]}", said))
+            ranking_text = ranking_words(source.read(np.array([medoid]))[0], names)
+            rows.append((f"Cluster {cluster}, medoid {ids[medoid]}", ranking_text))
     return rows
 
 
 def ranking_words(scores: Floats, names: tuple[str, ...]) -> str:
-    """Put the scores of items, larger = preferred, into words; ties stand together, and NaN has no place.
+    """Write the scores of items, larger = preferred, as a ranking with ties; items with NaN are left out.
 
     Examples
     --------
     >>> ranking_words(np.array([2.0, 3.0, 2.0, np.nan]), ("a", "b", "c", "d"))
     'b > a = c'
     """
-    placed = np.flatnonzero(~np.isnan(scores))
-    values = np.unique(scores[placed])[::-1]
-    return _shortened([" = ".join(names[item] for item in placed[scores[placed] == value]) for value in values])
+    ranked = np.flatnonzero(~np.isnan(scores))
+    values = np.unique(scores[ranked])[::-1]
+    return _shortened([" = ".join(names[item] for item in ranked[scores[ranked] == value]) for value in values])
 
 
 def _shortened(items: list[str]) -> str:
@@ -305,7 +307,7 @@ def _shortened(items: list[str]) -> str:
 
 
 def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) -> str:
-    """Python that computes the same again."""
+    """Return Python code that computes the same clustering."""
     tried, settings = numbers.n_clusters.tolist(), numbers.settings
     asked = [f"{name}={value!r}" for name, value in settings.items() if name == "random_state" or value]
     lines = []
@@ -317,19 +319,21 @@ def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) 
         lines += content.loading_lines(subject.gram, subject.words, None)
         lines.append(content.gram_line(subject.gram, subject.words))
     if weighted:
-        lines.append("weights = ...  # how many samples each one stands for")
+        lines.append("weights = ...  # number of samples that each sample represents")
         asked.insert(0, "sample_weight=weights")
     given = "X" if subject.gram is None else "gram"
     lines += ["numbers = dk.cluster_numbers(", f"    {given}, {tried}, {', '.join(asked)}", ")"]
     return "\n".join([*lines, f"labels = numbers.labels[{tried.index(k)}]"])
 
 
-# What it shows -------------------------------------------------------------------------------------------------------
+# Pictures ------------------------------------------------------------------------------------------------------------
 
 
 def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floats) -> Spec:
-    from distkern.plot import clusters as cluster_figures
-    from distkern.plot import matrix as figures
+    from distkern.plot.cluster_numbers import MEASURES, plot_cluster_numbers
+    from distkern.plot.gram import draw_gram
+    from distkern.plot.kernel_pca import draw_kernel_pca
+    from distkern.plot.silhouettes import draw_silhouettes
     from distkern.plot.svg import picture
 
     labels, silhouettes, k = numbers.labels[row], numbers.silhouettes[row], int(numbers.n_clusters[row])
@@ -337,20 +341,20 @@ def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floa
     drawn, classes = subject.drawn, Classes(names, labels)
     pictures: Spec = {
         "gram": picture(
-            lambda ax: figures.draw_gram(ax, drawn, classes),
+            lambda ax: draw_gram(ax, drawn, classes),
             name="gram",
             alt=f"Heat map of the kernel values between {len(drawn.samples):,} samples, ordered by cluster.",
         )
     }
     if not np.isnan(silhouettes).all():
         pictures["silhouettes"] = picture(
-            lambda ax: cluster_figures.draw_silhouettes(ax, silhouettes, classes, weights),
+            lambda ax: draw_silhouettes(ax, silhouettes, classes, weights),
             name="silhouettes",
             alt=f"Silhouettes of the samples, cluster by cluster; their mean is {numbers.silhouette[row]:.3f}.",
         )
     if len(drawn.samples) >= 3:
         pictures["pca"] = picture(
-            lambda ax: figures.draw_kernel_pca(ax, drawn, classes),
+            lambda ax: draw_kernel_pca(ax, drawn, classes),
             name="pca",
             alt="Scatter of the samples on the first two kernel principal components, coloured by cluster.",
         )
@@ -362,9 +366,9 @@ def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floa
                 if not np.isnan(value)
             )
             pictures[measure] = picture(
-                lambda ax, measure=measure: cluster_figures.plot_cluster_numbers(numbers, measure, ax=ax),  # type: ignore[misc]
+                lambda ax, measure=measure: plot_cluster_numbers(numbers, measure, ax=ax),  # type: ignore[misc]
                 name=measure,
-                alt=f"{cluster_figures.MEASURES[measure].capitalize()} by number of clusters. {listed}.",
+                alt=f"{MEASURES[measure].capitalize()} by number of clusters. {listed}.",
                 size=(4.8, 3.4),
             )
     return pictures

@@ -1,4 +1,4 @@
-"""What the page says, as plain values that its template lays out."""
+"""Texts and numbers of a page, as plain values for its template."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from distkern.core.typing import Floats, Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
-from distkern.plot.ordering import Classes, Drawn
-from distkern.plot.summary import METRIC_NAMES, as_percent, chosen_C
+from distkern.plot.evaluation import METRIC_NAMES, as_percent, chosen_C
+from distkern.plot.sample_order import Classes, Drawn
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "dask", "zarr", "matplotlib")
-"""Packages whose versions the page states."""
+"""Packages whose versions are on the page."""
 
 PERCENT = ("accuracy", "balanced_accuracy")
-"""Metrics written in per cent; the area under the curve is written as a number up to 1."""
+"""Metrics in per cent; the area under the curve is a number up to 1."""
 
 Rows = list[tuple[str, str]]
 
 
 def title_of(gram: BaseGram, words: KernelWords | None) -> str:
-    """Title for a page that was given none."""
+    """Return the default title of a page."""
     return f"{words.name if words else 'Gram matrix'} on {len(gram):,} samples"
 
 
 def kernel_words(gram: BaseGram) -> KernelWords | None:
-    """The kernel of a stored matrix in words; a bare matrix of values does not know its kernel."""
+    """Describe the kernel of a stored matrix; None for an array of values, whose kernel is unknown."""
     return describe(gram.kernel) if isinstance(gram, StoredGram) else None
 
 
 def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, labelled: bool) -> None:
-    """Refuse an evaluation of other samples or classes than those of the page.
+    """Refuse an evaluation of other samples or classes.
 
     Raises
     ------
     InputError
-        If their numbers or names differ.
+        If the numbers of samples or the names of classes differ.
     """
     if len(evaluation.accuracy) == 0:
         raise InputError("the evaluation has no fold")
     samples = evaluation.settings.get("samples", len(gram))
     if samples != len(gram):
         raise InputError(
-            f"the evaluation is of {samples} samples and the matrix of {len(gram)}: give those that belong"
+            f"the evaluation is of {samples} samples and the matrix of {len(gram)}: give the matrix that was evaluated"
         )
     names = tuple(map(str, evaluation.classes))
     if labelled and set(names) != set(classes.names):
@@ -72,10 +72,10 @@ def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, l
 def headline(
     evaluation: Evaluation, classes: Classes, labelled: bool, reference: float | None, reference_label: str | None
 ) -> Spec:
-    """The mean accuracy, its spread, the number to compare with, and what always giving one answer would score."""
+    """Return the mean accuracy, its standard deviation, the published score, and the share of the largest class."""
     mean, spread = 100 * evaluation.mean(), 100 * evaluation.std()
     repeats = len(np.unique(evaluation.repeat))
-    said: Spec = {
+    values: Spec = {
         "mean": f"{mean:.1f} %",
         "spread": "" if np.isnan(spread) else f"± {spread:.1f}",
         "spread_of": "" if np.isnan(spread) else f"standard deviation over {repeats} repeats",
@@ -87,23 +87,23 @@ def headline(
     if reference is not None:
         percent = as_percent(reference)
         difference = round(mean, 1) - percent
-        side = "above" if difference > 0 else "below"
-        said["reference"] = {
+        direction = "above" if difference > 0 else "below"
+        values["reference"] = {
             "value": f"{percent:g} %",
             "label": reference_label or "for comparison",
             "difference": "the same to one decimal"
             if abs(difference) < 0.05
-            else f"{abs(difference):.1f} points {side}",
+            else f"{abs(difference):.1f} points {direction}",
         }
     if labelled:
         largest = int(np.argmax(classes.counts))
         share = 100 * classes.counts[largest] / sum(classes.counts)
-        said["baseline"] = {"value": f"{share:.1f} %", "label": f"always answering “{classes.names[largest]}”"}
-    return said
+        values["baseline"] = {"value": f"{share:.1f} %", "label": f"always answering “{classes.names[largest]}”"}
+    return values
 
 
 def protocol(evaluation: Evaluation) -> str:
-    """How the scores were made, in a few words.
+    """Describe the cross-validation briefly.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def protocol(evaluation: Evaluation) -> str:
 
 
 def score_rows(evaluation: Evaluation) -> list[list[str]]:
-    """Per metric: its name, mean, standard deviation over repeats and over folds, least and greatest fold."""
+    """Return per metric: name, mean, standard deviations over repeats and folds, lowest and highest fold."""
     rows = []
     for metric, name in METRIC_NAMES.items():
         folds = np.asarray(getattr(evaluation, metric), dtype=np.float64)
@@ -130,7 +130,7 @@ def score_rows(evaluation: Evaluation) -> list[list[str]]:
 
 
 def repeat_rows(evaluation: Evaluation) -> list[list[str]]:
-    """Per repeat: its number, the mean of each metric over its folds, and the values of C chosen in them."""
+    """Return per repeat: number, mean of each metric over its folds, and the chosen values of C."""
     numbers = np.unique(evaluation.repeat)
     means = {metric: evaluation.repeat_means(metric) for metric in METRIC_NAMES}
     return [
@@ -150,7 +150,7 @@ def _score(metric: str, value: float) -> str:
 
 
 def protocol_rows(evaluation: Evaluation) -> Rows:
-    """The settings of the evaluation, in words."""
+    """Describe the settings of the evaluation."""
     settings, counts = evaluation.settings, chosen_C(evaluation)
     rows = [("Outer folds", f"{protocol(evaluation)}, {_span(evaluation.n_test)} samples tested in each")]
     if settings.get("C"):
@@ -177,7 +177,7 @@ def _span(counts: Iterable[int]) -> str:
 
 
 def matrix_rows(samples: int, diagonal: Floats, drawn: Drawn) -> Rows:
-    """Size and range of the matrix between some samples, from k(x, x) of all or of those that are drawn."""
+    """Return the size of the matrix and the range of its values, off and on the diagonal."""
     where = " among the samples drawn" if drawn.is_part else ""
     low, high = off_diagonal_range(drawn.values)
     least, greatest = float(diagonal.min()), float(diagonal.max())
@@ -194,7 +194,7 @@ def _signed(value: float) -> str:
 
 
 def off_diagonal_range(values: Floats) -> tuple[float, float]:
-    """Least and greatest value between two different samples.
+    """Return the lowest and the highest value off the diagonal.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def off_diagonal_range(values: Floats) -> tuple[float, float]:
 
 
 def cohort_rows(gram: BaseGram) -> Rows:
-    """Where the samples came from, as far as the matrix knows."""
+    """Return the source of the samples as far as the matrix records it."""
     if not isinstance(gram, StoredGram):
         return [("Samples", f"{len(gram):,}")]
     info = gram.info()
@@ -218,7 +218,7 @@ def cohort_rows(gram: BaseGram) -> Rows:
 
 
 def class_rows(classes: Classes) -> list[list[str]]:
-    """Per class: its name, number of samples and share of them."""
+    """Return per class: name, number of samples and their share."""
     total = sum(classes.counts)
     pairs = zip(classes.names, classes.counts, strict=True)
     return [[name, f"{count:,}", f"{100 * count / total:.1f} %"] for name, count in pairs]
@@ -228,7 +228,7 @@ def class_rows(classes: Classes) -> list[list[str]]:
 
 
 def store_rows(info: Spec) -> Rows:
-    """How the matrix is stored."""
+    """Describe how the matrix is stored."""
     tiles = f"{info['tiles_done']:,} of {info['tiles']:,} tiles of {info['tile']:,} × {info['tile']:,} samples"
     half = ", upper triangle" if info["symmetric"] else ""
     return [
@@ -240,7 +240,7 @@ def store_rows(info: Spec) -> Rows:
 
 
 def run_rows(info: Spec) -> list[list[str]]:
-    """Per run that computed something: when, on what, how long, how much, by whom, and peak resident memory."""
+    """Return per run with workers: start, executor, seconds, seconds of tasks, tiles, workers and peak memory."""
     return [
         [
             datetime.fromisoformat(run["started"]).strftime("%Y-%m-%d %H:%M UTC"),
@@ -257,7 +257,7 @@ def run_rows(info: Spec) -> list[list[str]]:
 
 
 def version_rows(gram: BaseGram | None) -> Rows:
-    """Versions of what made the matrix and the page."""
+    """Return the versions of the software that made the matrix and the page."""
     rows = [("distkern", __version__)]
     if isinstance(gram, StoredGram) and gram.info()["version"] != __version__:
         rows.append(("distkern that made the store", str(gram.info()["version"])))
@@ -280,7 +280,7 @@ def snippet(
     labelled: bool,
     loading: str | None,
 ) -> str:
-    """Python that computes the same again."""
+    """Return Python code that computes the same result."""
     labels = (
         []
         if loading is not None or not (labelled or evaluation is not None)
@@ -293,7 +293,7 @@ def snippet(
 
 
 def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None) -> list[str]:
-    """Python that loads what the matrix is computed from, as far as it is known."""
+    """Return Python code that loads the samples, as far as their source is known."""
     lines = ["import distkern as dk", ""]
     if loading is not None:
         return [*lines, *loading.strip().splitlines(), ""]
@@ -303,7 +303,7 @@ def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None
 
 
 def gram_line(gram: BaseGram, words: KernelWords | None) -> str:
-    """Python that computes the matrix."""
+    """Return Python code that computes the matrix."""
     if words is None:
         return "gram = dk.ArrayGram(K)"
     info = gram.info()  # type: ignore[attr-defined]
@@ -343,5 +343,5 @@ def _default_estimator() -> str:
 
 
 def today() -> str:
-    """The time now, for the foot of the page."""
+    """Return the current time for the footer of the page."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

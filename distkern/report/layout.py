@@ -1,4 +1,4 @@
-"""How a page comes to be: its template is filled, and written where it may be."""
+"""Render the template of a page, and write the page to a file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import write_text
 from distkern.core.typing import Spec
-from distkern.plot.ordering import Drawn
+from distkern.plot.sample_order import Drawn
 
 
 def require_extras() -> None:
-    """Refuse to begin a page without what draws and fills it.
+    """Check that the packages that draw and render a page are installed.
 
     Raises
     ------
@@ -24,8 +24,8 @@ def require_extras() -> None:
         raise MissingExtraError.of("The report", "report")
 
 
-def render(template: str, said: Spec) -> str:
-    """Fill a template of this package."""
+def render(template: str, values: Spec) -> str:
+    """Render a template of this package with values."""
     import jinja2
     import markupsafe
 
@@ -37,11 +37,11 @@ def render(template: str, said: Spec) -> str:
         lstrip_blocks=True,
     )
     environment.filters["formula"] = lambda text: markupsafe.Markup(_subscripts(str(markupsafe.escape(text))))
-    return environment.get_template(template).render(**said)
+    return environment.get_template(template).render(**values)
 
 
 def write_page(path: Path, page: str, *, overwrite: bool) -> Path:
-    """Write a page; folders above it are made.
+    """Write a page; parent folders are created.
 
     Raises
     ------
@@ -57,17 +57,17 @@ def write_page(path: Path, page: str, *, overwrite: bool) -> Path:
 
 
 def order_note(drawn: Drawn, group: str | None = None) -> str:
-    """Say how the samples in a heat map are ordered and chosen; ``group`` is what they are ordered by first."""
+    """Return the text that states the order and the choice of the samples of a heat map, ordered by ``group`` first."""
     order = f"Samples are ordered by {group} and, within a {group}," if group else "Samples are ordered"
     some = ""
     if drawn.is_part:
         within = f" within each {group or 'class'}"
         some = f" {len(drawn.samples):,} of the {drawn.total:,} samples are drawn, evenly spaced{within}."
-    return f"{order} by the leading eigenvector of the centred values, so that alike samples lie side by side.{some}"
+    return f"{order} by the leading eigenvector of the centred values, so that similar samples are side by side.{some}"
 
 
 def _subscripts(text: str) -> str:
-    """Set n_c as n with a low c, and x^d as x with a high d, in text that is escaped already.
+    """Replace n_c and x^d by subscripts and superscripts, in text that is escaped already.
 
     Examples
     --------

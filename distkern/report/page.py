@@ -1,4 +1,4 @@
-"""One HTML page that states a result, what it was computed from and how; it needs no network and no script."""
+"""The self-contained HTML page of a Gram matrix and an evaluation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from distkern.core.sentences import Argument
 from distkern.core.typing import Spec
 from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
-from distkern.plot.ordering import Classes, Drawn, as_classes, as_symmetric, draw_samples
-from distkern.plot.summary import as_percent, chosen_C
+from distkern.plot.evaluation import as_percent, chosen_C
+from distkern.plot.sample_order import Classes, Drawn, as_classes, as_symmetric, draw_samples
 from distkern.report import content
 from distkern.report.layout import order_note, render, require_extras, write_page
 
@@ -33,30 +33,30 @@ def write_report(
     loading: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write one self-contained HTML page of a Gram matrix and, where there is one, of an evaluation on it.
+    """Write a self-contained HTML page of a Gram matrix and, if given, of an evaluation.
 
-    The page needs no network, no script and no file beside it; it can be sent by mail, printed, and read on a phone, in
-    light or dark. Of the store's path it shows the last part only.
+    The page loads no script and no other file, and can be sent by mail, printed, and read on a phone, in light and dark
+    mode. It shows only the last part of the path of the store.
 
     Parameters
     ----------
     path
-        File to write, such as ``"report.html"``; folders above it are made.
+        File to write, such as ``"report.html"``; parent folders are created.
     gram
-        Symmetric Gram matrix, or an array of its values, (m, m). What `compute_gram` returned knows its kernel, its
-        samples and its runs, and the page then states them.
+        Symmetric Gram matrix, or an array of its values, (m, m). For a matrix from `compute_gram` the page also states
+        kernel, samples and runs.
     labels
         Class of each sample, (m,).
     evaluation
-        What `distkern.cross_validate_gram` returned.
+        Result of `distkern.cross_validate_gram`.
     reference
-        Accuracy to compare with, in per cent as papers print it (85.78); a number up to 1 is taken as a fraction.
+        A published accuracy for comparison, in per cent (85.78); a number up to 1 is taken as a fraction.
     reference_label
-        What that number is, such as ``"SVMkdtALL in table 2 of Jiao & Vert (2015)"``.
+        Description of the published accuracy, such as ``"SVMkdtALL in table 2 of Jiao & Vert (2015)"``.
     title
         Title of the page; by default the kernel and the number of samples.
     loading
-        Lines of Python that load the samples as X and the labels as y, for the code that reproduces the result.
+        Lines of Python that load the samples as X and the labels as y, for the code on the page.
     overwrite
         Whether an existing file is replaced.
 
@@ -68,8 +68,8 @@ def write_report(
     Raises
     ------
     InputError
-        If the file exists and ``overwrite`` is false, if matrix, labels and evaluation do not belong together, or if
-        there is a reference and no evaluation to compare it with.
+        If the file exists and ``overwrite`` is false, if matrix, labels and evaluation are of different samples, or if
+        there is a reference but no evaluation.
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
 
@@ -82,15 +82,15 @@ def write_report(
     ('report.html', True)
     """
     require_extras()
-    place = as_path(path)
-    refuse_existing(place, overwrite)
+    file = as_path(path)
+    refuse_existing(file, overwrite)
     matrix = as_symmetric(gram)
     classes = as_classes(labels, matrix.ids)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)
-    said = _said(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
-    page = _rendered(said, drawn, classes, evaluation, reference, reference_label)
-    return write_page(place, page, overwrite=overwrite)
+    values = _values(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
+    page = _rendered(values, drawn, classes, evaluation, reference, reference_label)
+    return write_page(file, page, overwrite=overwrite)
 
 
 def _check(
@@ -99,11 +99,11 @@ def _check(
     if evaluation is None:
         if reference is not None:
             raise InputError(
-                "there is a reference and no evaluation to compare it with: pass {evaluation}",
+                "there is a reference, but no evaluation to compare it with: pass {evaluation}",
                 evaluation=Argument("evaluation"),
             )
         return
-    from distkern.learners.selection import Evaluation  # scikit-learn is needed for pages of an evaluation only
+    from distkern.learners.selection import Evaluation  # imports scikit-learn, which only pages of an evaluation need
 
     if not isinstance(evaluation, Evaluation):
         raise InputTypeError(
@@ -114,7 +114,7 @@ def _check(
     content.check_evaluation(evaluation, matrix, classes, labelled)
 
 
-def _said(
+def _values(
     matrix: BaseGram,
     drawn: Drawn,
     classes: Classes,
@@ -125,10 +125,10 @@ def _said(
     title: str | None,
     loading: str | None,
 ) -> Spec:
-    """Everything that the page says in words and numbers."""
+    """Collect all texts and numbers of the page."""
     words = content.kernel_words(matrix)
     info = matrix.info() if isinstance(matrix, StoredGram) else None
-    said: Spec = {
+    values: Spec = {
         "title": title or content.title_of(matrix, words),
         "kernel": words,
         "matrix": content.matrix_rows(len(matrix), matrix.diag(), drawn),
@@ -143,57 +143,59 @@ def _said(
         "result": None,
     }
     if evaluation is not None:
-        said["result"] = content.headline(evaluation, classes, labelled, reference, reference_label)
-        said["scores"] = content.score_rows(evaluation)
-        said["repeats"] = content.repeat_rows(evaluation)
-        said["protocol"] = content.protocol_rows(evaluation)
-    return said
+        values["result"] = content.headline(evaluation, classes, labelled, reference, reference_label)
+        values["scores"] = content.score_rows(evaluation)
+        values["repeats"] = content.repeat_rows(evaluation)
+        values["protocol"] = content.protocol_rows(evaluation)
+    return values
 
 
 def _rendered(
-    said: Spec,
+    values: Spec,
     drawn: Drawn,
     classes: Classes,
     evaluation: Evaluation | None,
     reference: float | None,
     reference_label: str | None,
 ) -> str:
-    """Draw the pictures and lay everything out."""
-    from distkern.plot import matrix as figures
-    from distkern.plot import scores
+    """Draw the pictures and render the page."""
+    from distkern.plot.accuracy import plot_accuracy
+    from distkern.plot.chosen_C import plot_chosen_C
+    from distkern.plot.gram import draw_gram
+    from distkern.plot.kernel_pca import draw_kernel_pca
     from distkern.plot.svg import picture
 
     several = len(classes.names) > 1
     order = f", ordered by class ({', '.join(classes.names[:8])})" if several else ""
     pictures = {
         "gram": picture(
-            lambda ax: figures.draw_gram(ax, drawn, classes),
+            lambda ax: draw_gram(ax, drawn, classes),
             name="gram",
             alt=f"Heat map of the kernel values between {len(drawn.samples):,} samples{order}.",
         )
     }
     if len(drawn.samples) >= 3:
         pictures["pca"] = picture(
-            lambda ax: figures.draw_kernel_pca(ax, drawn, classes),
+            lambda ax: draw_kernel_pca(ax, drawn, classes),
             name="pca",
             alt="Scatter of the samples on the first two kernel principal components"
             + (", coloured by class." if several else "."),
         )
-    if evaluation is not None and said["result"]:
-        compared = f"; {said['result']['reference']['label']}: {reference:g}" if reference is not None else ""
+    if evaluation is not None and values["result"]:
+        compared = f"; {values['result']['reference']['label']}: {reference:g}" if reference is not None else ""
         pictures["accuracy"] = picture(
-            lambda ax: scores.plot_accuracy(evaluation, reference=reference, reference_label=reference_label, ax=ax),
+            lambda ax: plot_accuracy(evaluation, reference=reference, reference_label=reference_label, ax=ax),
             name="accuracy",
-            alt=f"Accuracy of every fold, repeat by repeat; mean {said['result']['mean']}{compared}.",
+            alt=f"Accuracy of every fold, repeat by repeat; mean {values['result']['mean']}{compared}.",
         )
         counts = chosen_C(evaluation)
         if counts:
             listed = ", ".join(f"{value:g} in {count}" for value, count in counts.items())
             pictures["C"] = picture(
-                lambda ax: scores.plot_chosen_C(evaluation, ax=ax),
+                lambda ax: plot_chosen_C(evaluation, ax=ax),
                 name="C",
                 alt=f"How many outer folds chose each C: {listed}.",
                 size=(4.8, 3.6),
             )
     note = order_note(drawn, "class") if several else order_note(drawn)
-    return render("report.html.j2", said | {"pictures": pictures, "note": note})
+    return render("report.html.j2", values | {"pictures": pictures, "note": note})

@@ -1,4 +1,4 @@
-"""The papers' tables: protocol, data, published numbers beside ours."""
+"""Tables and figures of papers, computed again: published numbers beside ours."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Suquan slides, "Application: clustering": silhouette by number of clusters of the 5,738 full ballots of the APA.
+"""Suquan slides, "Application: clustering": silhouettes of the 5,738 full ballots of the APA by number of clusters.
 
-Kernel k-means with the Kendall and the Mallows kernel, against k-means in S₅, whose centres have to be rankings
-themselves (Kemeny's or Borda's), and mixtures of Mallows' models. The silhouette counts discordant pairs of candidates
-as the distance for every method, and every voter, as the authors' analysis does (github.com/YunlongJiao/kendallkernel,
-APA/analysis.md). ``distkern reproduce apa-clusters --out FILE`` writes the points of the figure.
+Kernel k-means with the Kendall and the Mallows kernel is compared with k-means in S₅, whose centres are rankings (of
+Kemeny or Borda), and with mixtures of Mallows models. As in the authors' analysis
+(github.com/YunlongJiao/kendallkernel, APA/analysis.md), the distance of the silhouette is the number of discordant
+pairs of candidates for every method, and every voter counts. ``distkern reproduce apa-clusters --out FILE`` writes the
+points of the figure.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NUMBERS = range(2, 11)
 """Numbers of clusters, as in the authors' script."""
 
 STARTS = 50
-"""Starts of every method, as in the authors' script; the one with the best objective counts."""
+"""Starts of every method, as in the authors' script; the start with the best objective is used."""
 
 LAMBDAS = (0.1, 1.0)
 """λ of the Mallows kernels."""
@@ -53,8 +54,8 @@ class Point:
     silhouette
         Mean over the voters, with discordant pairs as the distance.
     objective
-        What the method minimises: squared distances in its feature space, discordant pairs from the centres, or minus
-        the log-likelihood.
+        The minimised objective: squared distances in feature space, discordant pairs to the centres, or the negative
+        log-likelihood.
     """
 
     method: str
@@ -66,7 +67,9 @@ class Point:
 def permutation_kmeans(
     ranks: Floats, counts: Floats, n_clusters: int, centres: Method, generators: Iterable[np.random.Generator]
 ) -> tuple[Indices, float]:
-    """k-means in the rankings themselves: the nearest of k rankings by discordant pairs, each the consensus of its own.
+    """Cluster rankings by k-means: minimise Σ_i c_i min_k d(x_i, z_k), d the number of discordant pairs.
+
+    The centres z_k are consensus rankings.
 
     Parameters
     ----------
@@ -77,13 +80,13 @@ def permutation_kmeans(
     n_clusters
         Number of centres.
     centres
-        ``"kemeny"`` minimises the objective over rankings, ``"borda"`` need not.
+        ``"kemeny"`` centres minimise the objective, ``"borda"`` centres approximately.
     generators
-        One for each start; its seeds are drawn by k-means++.
+        Random generator of each start, which draws its seeds by k-means++.
 
     Returns
     -------
-    Labels and summed discordant pairs of the best start.
+    Labels and total of discordant pairs of the best start.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def _lloyd(ranks: Floats, counts: Floats, centres: Floats, method: Method) -> tu
         best = labels, total
         counted = preferences(ranks, counts[:, None] * (labels[:, None] == np.arange(len(centres))))
         centres = centres.copy()
-        for c in np.unique(labels):  # a centre that is nearest to none stays
+        for c in np.unique(labels):  # a centre of no sample is kept
             centres[c, best_order(counted[c], method)] = np.arange(ranks.shape[1], 0, -1)
 
 
@@ -120,7 +123,7 @@ def _seeds(ranks: Floats, counts: Floats, n_clusters: int, random: np.random.Gen
 
 
 def discordant_pairs(ranks: Floats, others: Floats) -> Floats:
-    """Numbers of pairs of items that two total rankings order the other way round, (m, k).
+    """Count the pairs of items that two total rankings order differently, (m, k).
 
     Examples
     --------
@@ -134,7 +137,7 @@ def discordant_pairs(ranks: Floats, others: Floats) -> Floats:
 def figure(
     votes: Rankings, numbers: Sequence[int] = NUMBERS, *, starts: int = STARTS, seed: int = 0
 ) -> Iterator[Point]:
-    """Compute all points: each method for every number of clusters.
+    """Compute all points of the figure: each method for every number of clusters.
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ def figure(
     starts
         Starts of every method.
     seed
-        Draws them.
+        Seed of the starts.
 
     Examples
     --------
@@ -178,12 +181,12 @@ def figure(
 
 
 def rows(*, repeats: int = STARTS, seed: int = 0) -> Iterator[Row]:
-    """Rows of the figure; ``repeats`` is the number of starts of every method."""
+    """Yield the rows of the figure; ``repeats`` is the number of starts of every method."""
     yield from (asdict(point) for point in figure(load_apa(), starts=repeats, seed=seed))
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """Read the points of a table that ``distkern reproduce apa-clusters --out`` wrote."""
+    """Read the points from a file of ``distkern reproduce apa-clusters --out``."""
     return [
         Point(row["method"], int(row["n_clusters"]), float(row["silhouette"]), float(row["objective"]))
         for row in read_rows(Path(path))

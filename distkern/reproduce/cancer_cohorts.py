@@ -1,14 +1,14 @@
-"""Table 2 and figure 2 of Jiao & Vert on the cohorts at hand: two classifiers with four kernels, and C by C.
+"""Table 2 and figure 2 of Jiao & Vert on the available cohorts: two classifiers with four kernels, and all values of C.
 
 Each kernel is centred on the training samples and scaled to unit norm; C of the support vector machine is chosen from
-10⁻², …, 10³ by 5 inner folds; Fisher's discriminant adds 10⁻³ to the scatter within the classes and cuts at 0. Accuracy
-is averaged over 5 folds repeated 10 times, or measured on the test set that comes with the data. The Gram matrices of a
+10⁻², …, 10³ by 5 inner folds; Fisher's discriminant adds 10⁻³ to the scatter within the classes and has the threshold
+0. Accuracy is averaged over 5 folds repeated 10 times, or measured on the test set of the data. The Gram matrices of a
 cohort are computed once, into stores.
 
-The folds are ours, stratified by class, and so are the inner folds where there is a test set. What other folds can
-change is known from the repetitions: of r ours with standard deviation s and the paper's 10, the means differ with a
-standard deviation of s √(1/r + 1/10); on a test set, where the paper has one choice of C, of s √(1/r + 1). A difference
-within the central 99 % of Student's t with r − 1 degrees of freedom, or of one sample of a test set, may be chance.
+The folds of the paper are not known; ours are stratified by class. The repetitions tell how much other folds change the
+accuracy: the means of r repetitions with standard deviation s and of the 10 of the paper differ with a standard
+deviation of s √(1/r + 1/10), and on a test set, where the paper chose C once, of s √(1/r + 1). A difference within the
+central 99 % of Student's t with r − 1 degrees of freedom, or of one sample of a test set, may be due to chance.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ REPEATS = 10
 """Repetitions of the outer folds in the paper."""
 
 FOLDS = 5
-"""Outer folds, and inner ones."""
+"""Number of outer and of inner folds."""
 
 CENTRAL = 0.99
-"""Share of the differences by chance that count as such."""
+"""Probability of the central interval of differences that are attributed to chance."""
 
 SHIPPED = {"CT": load_colon, "MB": load_medulloblastoma}
 """Cohorts that come with the package."""
@@ -61,7 +61,7 @@ FILES = {
     "OC": "ovarian_petricoin.npz",
     "PC1": "prostate_singh.npz",
 }
-"""Names of the files of other cohorts in the folder of the data; of those that are not here, such as ``BC2.npz``."""
+"""File names of other cohorts in the data folder; the file of a cohort without an entry is ``BC2.npz``, for example."""
 
 KERNELS: dict[str, Kernel] = {
     "kdt": Kendall(ties="b"),
@@ -69,7 +69,7 @@ KERNELS: dict[str, Kernel] = {
     "poly": Polynomial(degree=2, coef0=0.0),
     "rbf": Gaussian("median"),
 }
-"""The kernels, by their names in table 2; `settled` makes a bandwidth of the median."""
+"""The kernels, by their names in table 2; `settled` sets the bandwidth of the Gaussian one."""
 
 CLASSIFIERS = {
     "SVM": make_pipeline(KernelStandardizer(), KernelSVC()),
@@ -87,7 +87,7 @@ class Samples:
     X, y
         All samples (m, n) and their classes (m,).
     test
-        Positions of the test set; none where the cohort is cross-validated.
+        Positions of the test set; empty if the cohort is cross-validated.
     """
 
     X: Array
@@ -96,7 +96,7 @@ class Samples:
 
     @property
     def train(self) -> Indices:
-        """Positions of the training samples; all where there is no test set."""
+        """Positions of the training samples; all samples without a test set."""
         return np.setdiff1d(np.arange(len(self.y)), self.test)
 
 
@@ -111,12 +111,12 @@ def load(cohort: str, data: str | Path | None = None) -> Samples:
     cohort
         A key of `COHORTS`.
     data
-        Folder of ``.npz`` files, with arrays X and y, and X_test and y_test where the cohort has a test set.
+        Folder of ``.npz`` files with arrays X and y, and if the cohort has a test set X_test and y_test.
 
     Raises
     ------
     InputError
-        If there is no such cohort or file, or it has other numbers of samples or features than table 1.
+        If there is no such cohort or file, or its numbers of samples or features are not those of table 1.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def load(cohort: str, data: str | Path | None = None) -> Samples:
 
 
 def at_hand(data: str | Path | None) -> tuple[str, ...]:
-    """Cohorts whose data ship, or lie in the folder, in the order of table 1."""
+    """Return the cohorts that ship with the package or are in the folder, in the order of table 1."""
     return tuple(name for name in COHORTS if name in SHIPPED or ((path := _file(name, data)) and path.is_file()))
 
 
@@ -152,7 +152,7 @@ def _file(cohort: str, data: str | Path | None) -> Path | None:
 
 
 def _scaled(X: Floats) -> Floats:
-    """Each feature from 0 to 1 over all samples, as the copy of the ovarian spectra that the paper used has it."""
+    """Scale each feature to [0, 1] over all samples, as in the copy of the ovarian spectra that the paper used."""
     low, span = X.min(axis=0), np.ptp(X, axis=0)
     return (X - low) / np.where(span > 0, span, 1.0)
 
@@ -171,10 +171,10 @@ def _checked(name: str, samples: Samples) -> Samples:
 
 
 def settled(kernel: Kernel, training: Array) -> Kernel:
-    """The kernel with its bandwidth: exp(−‖x − y‖² / M²), M the median distance between training samples.
+    """Set the bandwidth of the Gaussian kernel: exp(−‖x − y‖² / M²), M the median distance between training samples.
 
-    The paper says "median trick" and no more. With M² in the place of 2 σ², Fisher's discriminant, which has nothing to
-    choose, agrees with the paper on every cohort; with σ = M it does not on OC.
+    The paper names the "median trick" without a formula. With 2 σ² = M², Fisher's discriminant, which has no parameter
+    to choose, agrees with the paper on every cohort; with σ = M it does not on OC.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def settled(kernel: Kernel, training: Array) -> Kernel:
 
 @contextmanager
 def _grams(samples: Samples) -> Iterator[dict[str, BaseGram]]:
-    """Gram matrix of each kernel, in stores that are gone afterwards."""
+    """Compute the Gram matrices of all kernels, in temporary stores."""
     with TemporaryDirectory(prefix="distkern-") as folder:
         yield {
             name: compute_gram(
@@ -216,21 +216,22 @@ def accuracies(
     Parameters
     ----------
     data
-        Folder of the cohorts that do not ship; see `load`.
+        Folder of the cohorts that do not ship with the package; see `load`.
     cohorts
-        Only these; all that are at hand by default.
+        Cohorts to compute; by default all that are available.
     repeats
         Repetitions of the folds.
     seed
-        Of the folds.
+        Seed of the folds.
     on_event
-        Is told about every finished fold.
+        Called with an event for every finished fold.
 
     Yields
     ------
     dict
-        A row: accuracy in per cent, ``paper`` and ``ours``, the ``difference``, what ``chance`` may bring about,
-        whether it is ``within``, the standard deviation ``std`` of the repetitions, and each of them.
+        A row: accuracy in per cent of ``paper`` and ``ours``, their ``difference``, the largest difference due to
+        ``chance``, whether the difference is ``within`` it, and the standard deviation ``std`` and all values of the
+        repetitions.
     """
     for cohort, kernel, samples, gram in _each(data, cohorts):
         for classifier, model in CLASSIFIERS.items():
@@ -247,17 +248,18 @@ def sensitivities(
     seed: int = 0,
     on_event: Listener = silent,
 ) -> Iterator[Row]:
-    """Compute figure 2, middle: accuracy of the support vector machine at every C; the paper draws it for BC1.
+    """Compute figure 2, middle: accuracy of the support vector machine for every C, in the paper on BC1.
 
     Parameters
     ----------
     data, cohorts, repeats, seed, on_event
-        As those of `accuracies`.
+        As in `accuracies`.
 
     Yields
     ------
     dict
-        A row: cohort, kernel, C, ``accuracy`` in per cent, ``std`` of the repetitions, and each of them.
+        A row: cohort, kernel, C, ``accuracy`` in per cent, and standard deviation ``std`` and all values of the
+        repetitions.
     """
     for cohort, kernel, samples, gram in _each(data, cohorts):
         for C in GRID:
@@ -282,13 +284,13 @@ def _measured(
     seed: int,
     on_event: Listener,
 ) -> Floats:
-    """Accuracy of each repetition, in per cent."""
+    """Return the accuracy of each repetition, in per cent."""
     if not len(samples.test):
         found = cross_validate_gram(
             model, gram, samples.y, C=grid, outer=FOLDS, inner=FOLDS, repeats=repeats, seed=seed, on_event=on_event
         )
         return 100 * found.repeat_means("accuracy")
-    times = repeats if grid is not None and len(grid) > 1 else 1  # nothing else is random
+    times = repeats if grid is not None and len(grid) > 1 else 1  # only the choice of C is random
     values = []
     for number in range(times):
         values.append(_tested(model, gram, samples, grid, seed + number))
@@ -297,7 +299,7 @@ def _measured(
 
 
 def _tested(model: Any, gram: BaseGram, samples: Samples, grid: Sequence[float] | None, seed: int) -> float:
-    """Accuracy on the test set, in per cent; C from inner folds of the training set."""
+    """Return the accuracy on the test set, in per cent; inner folds of the training set choose C."""
     train, test, y = samples.train, samples.test, samples.y
     part = gram[np.ix_(train, train)]
     fitted = clone(model)
@@ -309,12 +311,12 @@ def _tested(model: Any, gram: BaseGram, samples: Samples, grid: Sequence[float] 
 
 
 def _beside(cohort: str, method: str, values: Floats) -> Row:
-    """The row of a cell: ours beside the paper's, and whether chance can have made the difference."""
+    """Make the row of a cell: our accuracy, the published one, and whether their difference may be due to chance."""
     paper, ours, known = published(cohort, method), float(values.mean()), COHORTS[cohort]
     std = _std(values)
     theirs, least = (REPEATS, 0.0) if known.cross_validated else (1, 100 / known.test_samples)
     chance = _quantile(len(values)) * std * float(np.sqrt(1 / len(values) + 1 / theirs))
-    chance = np.fmax(chance, least) if least else chance  # one repetition tells nothing
+    chance = np.fmax(chance, least) if least else chance  # the deviation of one repetition is undefined
     difference, unknown = round(ours - paper, 2), np.isnan(chance)
     return {
         "cohort": cohort,
@@ -330,7 +332,7 @@ def _beside(cohort: str, method: str, values: Floats) -> Row:
 
 
 def _quantile(repeats: int) -> float:
-    """Standard deviations that chance stays within, the deviation itself being known from so many repetitions."""
+    """Return the quantile of Student's t for a standard deviation estimated from so many repetitions."""
     return float(student.ppf((1 + CENTRAL) / 2, repeats - 1)) if repeats > 1 else float("nan")
 
 

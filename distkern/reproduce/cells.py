@@ -1,4 +1,4 @@
-"""A cell of a paper's table: what is printed there, and what comes out here."""
+"""A cell of a published table: the printed number and ours."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from distkern.reproduce.tables import Row
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a paper beside ours.
+    """A published number beside ours.
 
     Parameters
     ----------
     table
-        Which table or figure.
+        Name of the table or figure.
     method
-        The row or column that is named for a method.
+        Name of the method.
     parameters
-        Where the parameters of ours come from.
+        How the parameters of ours were chosen.
     measure
-        What is measured.
+        Name of the measure.
     published
-        The number that the paper prints; NaN where it prints none.
+        The published number; NaN if there is none.
     ours
-        What comes out here.
+        The computed number.
     std
         Standard deviation of ours over repetitions; NaN for a single number.
 
@@ -43,5 +43,5 @@ class Cell:
     std: float = float("nan")
 
     def row(self) -> Row:
-        """The number as a row of a table."""
+        """Return the cell as a row of a table."""
         return asdict(self)

@@ -1,8 +1,8 @@
-"""The published comparison of classifiers on ten cancer cohorts: tables 1 and 2 of Jiao & Vert, as data.
+"""Tables 1 and 2 of Jiao & Vert: the published accuracies of classifiers on ten cancer cohorts.
 
-The protocol behind the numbers: every kernel centred on the training samples and scaled to unit norm; C of the support
-vector machines from 10⁻², …, 10³ by an inner 5-fold cross-validation; accuracy averaged over 5 folds repeated 10 times,
-or, for BC1, LC2 and PC1, measured once on a test set given with the data.
+The protocol of the paper: every kernel is centred on the training samples and scaled to unit norm; an inner 5-fold
+cross-validation chooses C of the support vector machines from 10⁻², …, 10³; the accuracy is averaged over 5 folds
+repeated 10 times, or for BC1, LC2 and PC1 measured once on a test set of the data.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Cohort:
     Parameters
     ----------
     title
-        What the samples are.
+        Name of the data set.
     features
         Number of features, before any preprocessing.
     classes
-        Both classes, each with its number of training samples and of test samples; where no test set was given the
-        latter is 0 and the numbers were cross-validated.
+        Both classes, each with its numbers of training and test samples. Without a test set the latter is 0, and the
+        published accuracies were cross-validated.
     """
 
     title: str
@@ -35,12 +35,12 @@ class Cohort:
 
     @property
     def cross_validated(self) -> bool:
-        """Whether the accuracy is a mean over 50 folds; else it is that of one test set."""
+        """Whether the published accuracy is a mean over 50 folds, and not that of one test set."""
         return not any(test for _, _, test in self.classes)
 
     @property
     def test_samples(self) -> int:
-        """Samples in the test set given with the data; 0 where there is none."""
+        """Number of samples of the test set; 0 without a test set."""
         return sum(test for _, _, test in self.classes)
 
 
@@ -56,7 +56,7 @@ COHORTS = {
     "PC1": Cohort("Prostate cancer 1", 12600, (("normal", 50, 9), ("tumour", 52, 25))),
     "PC2": Cohort("Prostate cancer 2", 12600, (("non-relapse", 13, 0), ("relapse", 8, 0))),
 }
-"""Table 1, by the abbreviations that table 2 uses."""
+"""Table 1, by the abbreviations of table 2."""
 
 DATASETS = tuple(COHORTS)
 """Columns of table 2."""
@@ -86,7 +86,7 @@ degree 2; rbf: Gaussian with the median bandwidth), the end the features: all, o
 
 
 def published(dataset: str, method: str) -> float:
-    """Look an accuracy up in table 2, in per cent.
+    """Return a published accuracy of table 2, in per cent.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def published(dataset: str, method: str) -> float:
 
 
 def published_average(method: str) -> float:
-    """Look the average over the ten data sets up, in per cent, as the table prints it.
+    """Return the published average over the ten data sets, in per cent.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def published_average(method: str) -> float:
 
 
 def citation(method: str) -> str:
-    """Say in a few words where a number of table 2 comes from, for the line beside our own.
+    """Return the source of a number of table 2.
 
     Raises
     ------

@@ -1,12 +1,12 @@
-"""Tables I and II and figure 1 of Zhou et al.: ranking compounds by their activity, published numbers beside ours.
+"""Tables I and II and figure 1 of Zhou et al.: ranking compounds by their activity.
 
-The split is that of the compounds' authors. The paper leaves open how its σ enters the Gaussian kernel and over which
-compounds a descriptor is scaled to (0, 1). Of seven kernels and five scalings that it could mean we take those whose
-numbers, with its own parameters, come nearest to the ones that it prints: exp(−‖x − y‖² / σ), and training and test
-compounds scaled by the range of each set. Table II comes out within 0.001, table I within 0.016 (0.007 but for
-Spearman's rho). What was not picked agrees: leaving each training compound of DHFR out chooses, of 490 settings, the
-very parameters that the paper prints. ``scaling="train"`` scales by the training range alone, as one would for
-compounds that come one by one.
+The split is that of the authors of the compounds. The paper does not state how σ enters the Gaussian kernel, and over
+which compounds a descriptor is scaled to (0, 1). Among seven kernels and five scalings we use those whose numbers, with
+the published parameters, are closest to the published numbers: exp(−‖x − y‖² / σ), and training and test compounds
+scaled by the range of each set. Table II then agrees within 0.001 and table I within 0.016 (0.007 without Spearman's
+rho). An independent check agrees too: leave-one-out on the training compounds of DHFR chooses, among 490 settings, the
+published parameters. ``scaling="train"`` scales by the range of the training set alone, as is needed for single new
+compounds.
 
     distkern reproduce mlsrrank --out tables.csv
 """
@@ -34,10 +34,10 @@ from distkern.reproduce.cells import Cell
 from distkern.reproduce.tables import Row
 
 DATASETS = {"I": "dhfr", "II": "cox2"}
-"""Tables, and what they are of."""
+"""Data sets by table."""
 
 MEASURES = ("error", "corr", "tau", "rho")
-"""Rows of the tables: ranking error, Pearson, Kendall and Spearman."""
+"""Rows of the tables: ranking error, and the correlations of Pearson, Kendall and Spearman."""
 
 _TABLES = {
     "I": """
@@ -61,7 +61,7 @@ PUBLISHED = {
     for table, text in _TABLES.items()
     for line in text.strip().splitlines()
 }
-"""What the tables print, by table and method. SVR and RankSVM are copied there from Agarwal et al. (2010)."""
+"""Published numbers by table and method; those of SVR and RankSVM are copied from Agarwal et al. (2010)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Chosen:
     lam: float
 
     def ranker(self) -> MLSRRanker:
-        """The untrained ranker."""
+        """Return the ranker, not fitted."""
         return MLSRRanker([paper_kernel(width) for width in self.widths], list(self.weights), self.lam)
 
 
@@ -81,22 +81,22 @@ CHOSEN = {
     "I": Chosen((16.0, 64.0), (1.0, 0.5), 0.001),
     "II": Chosen((64.0, 64.0), (2.0, 2.0), 0.01),
 }
-"""Parameters of MLSRRank that the paper prints. Those of table II are two equal kernels, so one kernel of weight 1."""
+"""Published parameters of MLSRRank; the two equal kernels of table II are one kernel of weight 1."""
 
 FIGURE_STEP, FIGURE_REPEATS = 10, 30
-"""Figure 1: training compounds added at a time, and repetitions."""
+"""Figure 1: step of the number of training compounds, and repetitions."""
 
 
 def scaled(compounds: Compounds, scaling: str = "each") -> tuple[Floats, Floats]:
-    """Descriptors of the training and of the test compounds, scaled to (0, 1).
+    """Scale the descriptors of the training and the test compounds to (0, 1).
 
     Parameters
     ----------
     compounds
         The compounds.
     scaling
-        ``"each"``: each set by its own range, which gives the paper's numbers; ``"train"``: both by that of the
-        training set. A descriptor that does not vary becomes 0.
+        ``"each"``: each set by its own range, which gives the published numbers; ``"train"``: both by the range of the
+        training set. A constant descriptor becomes 0.
 
     Raises
     ------
@@ -115,9 +115,10 @@ def _to_range(X: Floats, reference: Floats) -> Floats:
 
 
 def baselines(seed: int = 0) -> dict[str, GridSearchCV]:
-    """The other columns of the tables, each choosing by five folds among the widths of the paper and its own values.
+    """Return the other methods of the tables, which choose parameters by 5-fold cross-validation.
 
-    SVR is scikit-learn's. The grids are ours, for the paper copies two of the columns and describes none of them.
+    SVR is that of scikit-learn. The grids are ours, since the paper does not describe these methods. Widths are those
+    of the paper.
     """
     widths = {"kernel": [paper_kernel(width) for width in WIDTHS]}
     models = {
@@ -140,16 +141,16 @@ def run(table: str, *, scaling: str = "each", search: bool = True, others: bool 
     table
         ``"I"`` (DHFR) or ``"II"`` (COX2).
     scaling
-        As of `scaled`.
+        As in `scaled`.
     search
-        Choose parameters too, by leaving each training compound out, from the grid of the paper; some seconds.
+        Also choose parameters from the grid of the paper by leave-one-out; takes seconds.
     others
-        Compute the other columns as well, see `baselines`; some minutes.
+        Also compute the other methods, see `baselines`; takes minutes.
 
     Returns
     -------
     list of Cell
-        One for each method, choice of parameters and measure, with what the paper prints.
+        A cell for each method, choice of parameters and measure, with the published number.
 
     Raises
     ------
@@ -198,7 +199,7 @@ def _parameter(name: str, value: Any) -> str:
 def learning_curve(
     table: str, *, repeats: int = FIGURE_REPEATS, seed: int = 0, scaling: str = "each"
 ) -> Iterator[tuple[int, dict[str, Floats]]]:
-    """Compute figure 1: MLSRRank with the published parameters on more and more training compounds, drawn at random.
+    """Compute figure 1: MLSRRank with the published parameters by the number of training compounds, drawn at random.
 
     Parameters
     ----------
@@ -207,13 +208,13 @@ def learning_curve(
     repeats
         Random orders of the training compounds.
     seed
-        Of the orders.
+        Seed of the orders.
     scaling
-        As of `scaled`.
+        As in `scaled`.
 
     Yields
     ------
-    Number of training compounds, 10, 20, … and all of them at last, and each measure on the test set, (repeats,).
+    Number of training compounds, 10, 20, … up to all of them, and the measures on the test set, (repeats,) each.
 
     Examples
     --------
@@ -236,13 +237,13 @@ def learning_curve(
 
 
 def rows(*, quick: bool = False) -> Iterator[Row]:
-    """Rows of tables I and II; with ``quick`` those of the published parameters alone, without the other methods."""
+    """Yield the rows of tables I and II; with ``quick`` only those of MLSRRank with the published parameters."""
     for table in DATASETS:
         yield from (cell.row() for cell in run(table, search=not quick, others=not quick))
 
 
 def curve_rows(*, repeats: int = FIGURE_REPEATS, seed: int = 0) -> Iterator[Row]:
-    """Points of figure 1, of both sets of compounds; the paper prints no numbers for them."""
+    """Yield the points of figure 1 for both sets of compounds; the paper prints no numbers for them."""
     for table in DATASETS:
         for size, measures in learning_curve(table, repeats=repeats, seed=seed):
             for name, values in measures.items():

@@ -1,14 +1,15 @@
-"""Table III of Zhou et al. on Jester: how well one reader's ratings of jokes keep their differences, MSD and M1D.
+"""Table III of Zhou et al. on Jester: mean squared and absolute errors of differences between ratings of one reader.
 
-As in the paper: a joke is the vector of its ratings by 300 reference reviewers, drawn from those who rated 20 to 40, 40
-to 60 or 60 to 80 jokes; 300 test reviewers are drawn from those who rated 50 or more; half of a reviewer's jokes, at
-random, train a ranker, the others test it; all of it ten times. As in Cortes et al. (2007), whose setup it is, a rating
-that a reference reviewer did not give is his median. The paper does not say how ratings are scaled; here they are, from
-(−10, 10) to (0, 1), for else no two jokes would be alike at any of its widths. Its parameters are those of the best
-value on the test jokes, which flatters; the same with parameters that the training jokes choose stands beside it.
+As in the paper, a joke is the vector of its ratings by 300 reference reviewers, drawn from those who rated 20 to 40, 40
+to 60 or 60 to 80 jokes. 300 test reviewers are drawn from those who rated 50 or more jokes. A random half of the jokes
+of a test reviewer trains a ranker, the other half tests it. All of this is repeated ten times. A missing rating of a
+reference reviewer is replaced by the median of that reviewer, as in Cortes et al. (2007), who defined this setup. The
+paper does not state how ratings are scaled; we scale them from (−10, 10) to (0, 1), since otherwise all kernel values
+between different jokes would be near 0 at its widths. The paper chooses parameters on the test jokes, which is
+optimistic; results with parameters chosen on the training jokes are given too.
 
-The paper drew from the 73,421 readers of Jester; the file at hand, Jester5k of recommenderlab, is a sample of 5,000 of
-whom nobody rated less than 36, so that its readers of 20 to 40 jokes are those of 36 to 40.
+The paper used the 73,421 readers of Jester. Our file, Jester5k of recommenderlab, is a sample of 5,000 readers with 36
+or more ratings, so that the group of 20 to 40 ratings contains readers with 36 to 40.
 
     distkern reproduce jester --data FOLDER --out jester.csv
 """
@@ -32,13 +33,13 @@ from distkern.reproduce.tables import Row
 from distkern.solvers.holdout import HoldOut
 
 GROUPS = {"20-40": (20, 40), "40-60": (40, 60), "60-80": (60, 80)}
-"""Ratings of the reference reviewers, from and to."""
+"""Least and most ratings of a reference reviewer."""
 
 REVIEWERS, REPEATS, TEST_RATINGS = 300, 10, 50
-"""Reference reviewers and test reviewers, repetitions, and the fewest ratings of a test reviewer."""
+"""Numbers of reference and of test reviewers, repetitions, and the least number of ratings of a test reviewer."""
 
 RATIOS = (0.5, 1.0, 2.0)
-"""v₂ / v₁ that are tried."""
+"""Values of v₂ / v₁ that are tried."""
 
 PUBLISHED = {
     ("msd", "LSRRank"): (41.39, 41.24, 41.29),
@@ -46,31 +47,31 @@ PUBLISHED = {
     ("m1d", "LSRRank"): (4.76, 4.76, 4.75),
     ("m1d", "MLSRRank"): (4.63, 4.73, 4.71),
 }
-"""Means that the table prints for the groups. Those of MLSRRank for 20-40 and 40-60 are the same there, ±1.61 too."""
+"""Published means by group; the paper prints the same number for MLSRRank on 20-40 and 40-60."""
 
 MEASURES = {"msd": mean_squared_difference, "m1d": mean_absolute_difference}
 
 
 def load_ratings(path: str | os.PathLike[str]) -> Floats:
-    """Read ratings (readers, jokes) between −10 and 10, NaN where there is none, from ``ratings`` of an ``.npz`` file.
+    """Read the array ``ratings`` of an ``.npz`` file: (readers, jokes), between −10 and 10, NaN for missing ratings.
 
     Raises
     ------
     InputError
-        If the file holds no such array.
+        If the file has no such array.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
             ratings = np.asarray(file["ratings"], dtype=np.float64)
     except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"{os.fspath(path)!r} holds no array 'ratings': convert Jester5k of recommenderlab") from error
+        raise InputError(f"{os.fspath(path)!r} has no array 'ratings': convert Jester5k of recommenderlab") from error
     if ratings.ndim != 2 or np.nanmax(np.abs(ratings)) > 10:
         raise InputError(f"ratings must be (readers, jokes) between -10 and 10; got shape {ratings.shape}")
     return ratings
 
 
 def settings(count: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
-    """Kernels by their number in `WIDTHS`, and their weights: one kernel alone, and with ``count=2`` every two too."""
+    """Return positions of kernels in `WIDTHS`, and their weights: single kernels, and with ``count=2`` also pairs."""
     alone: list[tuple[tuple[int, ...], tuple[float, ...]]] = [((t,), (1.0,)) for t in range(len(WIDTHS))]
     if count == 1:
         return alone
@@ -78,7 +79,7 @@ def settings(count: int) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
 
 
 def jokes_as_samples(ratings: Floats, reviewers: Indices) -> Floats:
-    """Jokes as vectors (jokes, reviewers) of ratings, scaled to (0, 1); what a reviewer did not rate is his median."""
+    """Return jokes as vectors of ratings (jokes, reviewers) in (0, 1); missing ratings become the reviewer's median."""
     chosen = ratings[reviewers]
     medians = np.nanmedian(chosen, axis=1, keepdims=True)
     return (np.where(np.isnan(chosen), medians, chosen).T + 10) / 20
@@ -92,7 +93,7 @@ def run(
     groups: Sequence[str] = tuple(GROUPS),
     seed: int = 0,
 ) -> list[Cell]:
-    """Compute the Jester columns of table III: LSRRank and MLSRRank, and the same score for all jokes.
+    """Compute the Jester columns of table III: LSRRank, MLSRRank, and a constant score.
 
     Parameters
     ----------
@@ -103,13 +104,13 @@ def run(
     groups
         Keys of `GROUPS`.
     seed
-        Of the reviewers and the halves.
+        Seed of the reviewers and the halves.
 
     Returns
     -------
     list of Cell
-        Mean and standard deviation over the repetitions, with the parameters that are best on the test jokes (as in the
-        paper) and with those that leaving training jokes out chooses; and of a constant score.
+        Mean and standard deviation over the repetitions, with parameters chosen on the test jokes (as in the paper),
+        with parameters chosen by leave-one-out on the training jokes, and of a constant score.
     """
     ratings, cells = load_ratings(path), []
     for group in groups:
@@ -139,7 +140,7 @@ def _described(column: int) -> str:
 
 
 def _repetition(ratings: Floats, span: tuple[int, int], reviewers: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Means over test reviewers: (measures, settings) on test jokes and on left-out training jokes; of a constant."""
+    """Return means over test reviewers on test jokes, on left-out training jokes, and of a constant score."""
     rng, counts = np.random.default_rng(seed), (~np.isnan(ratings)).sum(axis=1)
     able = np.flatnonzero((counts >= span[0]) & (counts <= span[1]))
     if len(able) < reviewers:
@@ -172,17 +173,17 @@ def _one_reviewer(sums: list[Any], ratings: Floats, rng: Any) -> tuple[Floats, F
 
 
 def _measured(truth: Floats, scores: Sequence[Array]) -> Floats:
-    """Each measure of each vector of scores, (measures, vectors)."""
+    """Return all measures of all vectors of scores, (measures, vectors)."""
     return np.array([[measure(truth, score) for score in scores] for measure in MEASURES.values()])
 
 
 def rows(*, data: str | os.PathLike[str] | None = None, repeats: int = REPEATS, seed: int = 0) -> Iterator[Row]:
-    """Rows of the columns on Jester, from ``jester5k.npz`` in the folder ``data``.
+    """Yield the rows of the Jester columns, from ``jester5k.npz`` in the folder ``data``.
 
     Raises
     ------
     InputError
-        If no folder is given, or the file is not there.
+        If no folder is given, or it has no such file.
     """
     if data is None:
         raise InputError("the ratings of Jester do not ship with distkern: give the folder of jester5k.npz as data=")

@@ -1,11 +1,12 @@
-"""Figures 6 and 7 of Kondor & Jebara: shapes and digits as sets of points, against pixels as one vector.
+"""Figures 6 and 7 of Kondor & Jebara: shapes and digits as sets of points, compared with vectors of pixels.
 
-The paper draws accuracy against C for several widths and prints no numbers; it leaves open how its crosses and squares
-look. Ours have lines one pixel wide: a cross, 2s − 1 pixels wide and high, or the frame of a square of side s, with s
-drawn from 8 to 16, at a random place. So a cross and a square of one s have as many pixels, about as widely spread,
-and differ by their shape. The digits are the first 20 of each among the images of MNIST that ship, which the paper
-took from NIST; 30 pixels of intensity above 191 are drawn from each, and the baselines see nothing but these. Splits
-are random, as many as the paper has; for the shapes, where it seems to have one, ten.
+The paper shows accuracy against C for several widths without printing numbers, and does not define its crosses and
+squares. Ours have lines one pixel wide: a cross of 2s − 1 pixels in width and height, or the frame of a square of side
+s, at a random position, with s drawn from 8 to 16. A cross and a square of the same s thus have equally many pixels of
+similar spread, and differ in shape. The digits are the first 20 of each among the MNIST images that ship with the
+package (NIST in the paper). 30 pixels of intensity above 191 are drawn from each, and the baselines use the same
+pixels. Splits are random, as many as in the paper; for the shapes, where the paper seems to have one split, there are
+ten.
 
     distkern reproduce point-sets --out docs/figures/point-sets.csv
 """
@@ -26,7 +27,7 @@ from distkern.datasets import load_mnist
 from distkern.kernels.bags.kernelized import KernelBhattacharyya
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.nested import Together
+from distkern.learners.nested import JointEvaluation
 from distkern.learners.svm import KernelSVC
 from distkern.operators.array import ArrayGram
 from distkern.reproduce.tables import REPEATED, Row, read_rows
@@ -38,10 +39,10 @@ GRID = tuple(10.0**power for power in range(-1, 5))
 """Values of C."""
 
 SIDE, SIZES = 40, (8, 16)
-"""Side of an image of a shape, and least and largest s."""
+"""Side of an image of a shape, and smallest and largest s."""
 
 POINT_WIDTHS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-"""σ' of the Gaussian kernel between two pixels, whose coordinates go from 0 to 1."""
+"""σ' of the Gaussian kernel between two pixels, whose coordinates are between 0 and 1."""
 
 IMAGE_WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """σ of the Gaussian kernel between two images, whose pixels are 0 or 1."""
@@ -52,7 +53,7 @@ POINTS = "Bhattacharyya of points"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Images to be classified: as sets of points, and as vectors of those same points.
+    """Images to classify: as sets of points, and as vectors of the same points.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ class Task:
     bags
         The points of each image, with its class as the label.
     vectors
-        1 where an image has a point, else 0, (images, pixels).
+        1 for pixels that are points of the image, else 0, (images, pixels).
     kernel
         r and η of the kernel between sets of points.
     train
-        How many images are for training in a split.
+        Number of training images in a split.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Task:
     train: int
 
     def kernels(self) -> Iterator[tuple[str, float, Floats]]:
-        """Name of each kernel, its width (NaN if it has none), and its values."""
+        """Yield the name, the width (NaN if there is none) and the values of each kernel."""
         components, eta = self.kernel
         for width in POINT_WIDTHS:
             yield POINTS, width, KernelBhattacharyya(Gaussian(width), components, eta)(self.bags)
@@ -84,7 +85,7 @@ class Task:
             yield name, width, kernel(self.vectors)
 
     def splits(self, repeats: int, seed: int) -> list[tuple[Indices, Indices]]:
-        """Training and test images of each random split."""
+        """Return the training and test images of each random split."""
         rng = np.random.default_rng([seed, len(self.bags)])
         orders = [rng.permutation(len(self.bags)) for _ in range(repeats)]
         return [(np.sort(order[: self.train]), np.sort(order[self.train :])) for order in orders]
@@ -92,16 +93,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Point:
-    """Accuracy of a support vector machine, machines of each class against the rest.
+    """Accuracy of a one-vs-rest support vector machine.
 
     Parameters
     ----------
     task, kernel
-        What is classified, and by which kernel.
+        Names of the task and the kernel.
     width
         σ; NaN for the dot product.
     C
-        Bound of the dual coefficients.
+        Upper bound of the dual coefficients.
     repeats
         Accuracy on the test images of each split, in per cent; the splits are the same for all kernels.
 
@@ -129,17 +130,17 @@ class Point:
         return float(np.std(self.repeats, ddof=1)) if len(self.repeats) > 1 else float("nan")
 
     def row(self) -> Row:
-        """The point as a row of the table."""
+        """Return the point as a row of the table."""
         about = {"task": self.task, "kernel": self.kernel, "width": self.width, "C": self.C}
         repeats = {f"{REPEATED}{number}": value for number, value in enumerate(self.repeats, start=1)}
         return {**about, "accuracy": self.accuracy, "std": self.std, **repeats}
 
 
-# What is classified ------------------------------------------------------------------------------------------------
+# Images to classify ------------------------------------------------------------------------------------------------
 
 
 def crosses_and_squares(count: int = 100, *, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.str_]]:
-    """Draw images of crosses and squares in turn, (count, 40, 40) with 255 on their lines, and what they show.
+    """Draw images of alternating crosses and squares, (count, 40, 40), 255 on their lines, and return their names too.
 
     Examples
     --------
@@ -160,14 +161,14 @@ def crosses_and_squares(count: int = 100, *, seed: int = 0) -> tuple[NDArray[np.
 
 
 def shapes(seed: int = 0) -> Task:
-    """Crosses and squares, half of them for training; r = 4 and η = 0.01 as in the paper."""
+    """Return the task of crosses and squares, half of them for training; r = 4 and η = 0.01 as in the paper."""
     images, names = crosses_and_squares(seed=seed)
     bags = bags_from_images(images, labels=names)
     return Task("shapes", bags, as_vectors(bags, images.shape[1:]), (4, 0.01), len(bags) // 2)
 
 
 def digits(seed: int = 0, each: int = 20) -> Task:
-    """The first 20 images of each digit, 120 of them for training; r = 10 and η = 0.1 as in the paper."""
+    """Return the task of the first 20 images of each digit, 120 for training; r = 10 and η = 0.1 as in the paper."""
     images, names = load_mnist()
     first = np.sort(np.concatenate([np.flatnonzero(names == digit)[:each] for digit in np.unique(names)]))
     bags = bags_from_images(images[first], 30, threshold=191, seed=seed, labels=names[first])
@@ -175,7 +176,7 @@ def digits(seed: int = 0, each: int = 20) -> Task:
 
 
 def as_vectors(bags: Bags, shape: Sequence[int]) -> Floats:
-    """Images of the points of bags, 1 where a point is, each as one row.
+    """Return the images of the points of bags as rows: 1 at points, else 0.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def as_vectors(bags: Bags, shape: Sequence[int]) -> Floats:
 def accuracies(
     K: Floats, labels: Array, splits: Sequence[tuple[Indices, Indices]], grid: Sequence[float] = GRID
 ) -> Mapping[float, Floats]:
-    """Accuracy on the test samples of each split, in per cent, for each C.
+    """Return the accuracy on the test samples of each split, in per cent, for each C.
 
     Examples
     --------
@@ -206,11 +207,11 @@ def accuracies(
     {1.0: 100.0}
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    together = Together(None, KernelSVC(multi_class="ovr"), ArrayGram(K), codes, classes)
+    joint = JointEvaluation(None, KernelSVC(multi_class="ovr"), ArrayGram(K), codes, classes)
     found = np.empty((len(grid), len(splits)))
-    for column, scores in enumerate(together.scores(splits, [grid] * len(splits))):
+    for column, scores in enumerate(joint.scores(splits, [grid] * len(splits))):
         test = splits[column][1]
-        found[:, column] = [100 * np.mean(together.machines.decide(of_C) == codes[test]) for of_C in scores]
+        found[:, column] = [100 * np.mean(joint.binary.decide(of_C) == codes[test]) for of_C in scores]
     return dict(zip(grid, found, strict=True))
 
 
@@ -223,7 +224,7 @@ def curves(task: Task, *, repeats: int = REPEATS, seed: int = 0) -> Iterator[Poi
 
 
 def best(points: Sequence[Point]) -> list[Point]:
-    """Point of highest accuracy of each task and kernel, the first among equals.
+    """Return the point of highest accuracy of each task and kernel, the first of equal ones.
 
     Examples
     --------
@@ -238,13 +239,13 @@ def best(points: Sequence[Point]) -> list[Point]:
 
 
 def rows(*, repeats: int = REPEATS, seed: int = 0) -> Iterator[Row]:
-    """Rows of both figures; ``seed`` draws the shapes, the pixels and the splits."""
+    """Yield the rows of both figures; shapes, pixels and splits are drawn with ``seed``."""
     for task in (shapes(seed), digits(seed)):
         yield from (point.row() for point in curves(task, repeats=repeats, seed=seed))
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """Read the points of a table that ``distkern reproduce point-sets --out`` wrote."""
+    """Read the points from a file of ``distkern reproduce point-sets --out``."""
     return [_from_row(row) for row in read_rows(Path(path))]
 
 

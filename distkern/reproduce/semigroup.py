@@ -1,16 +1,16 @@
-"""Table 1 and figures 6 and 7 of Cuturi, Fukumizu & Vert: digits as sets of black pixels, against pixels as one vector.
+"""Table 1 and figures 6 and 7 of Cuturi, Fukumizu & Vert: digits as sets of pixels, compared with vectors of pixels.
 
-d pixels are drawn of each image, all where it has fewer, and no kernel sees anything but these: k-IGV and
+d pixels are drawn from each image, or all if it has fewer. All kernels use the drawn pixels only: k-IGV and
 Bhattacharyya's kernel compare them as sets of points, the Gaussian and the polynomial kernel as vectors of 784 zeros
-and ones, for the Gaussian one scaled to sum 1. Ten machines, each of one digit against the rest with C = ∞, are trained
-on two of three folds; the error is the mean over 5 such splits and 3 drawings of pixels.
+and ones, which are scaled to sum 1 for the Gaussian kernel. One-vs-rest machines with C = ∞ are trained on two of three
+folds; the error is the mean over 5 such splits and 3 draws of pixels.
 
-Three things are not as the text has them, or are not in it. It says that pixels are drawn of those with an intensity
-above 190 (``"black"`` here); with these every kernel errs far less than it prints, with all that are not white
-(``"inked"``) as much. It says that there are 1,000 images; the errors of the kernels between points are those of 500.
-And it leaves open how many components r Bhattacharyya's kernel has: 4 and 10 are what Kondor & Jebara take. So the
-table has 1,000 images and 500, which the paper takes for its figures, and its ends with black pixels. The paper has as
-many images of each digit; of the first 1,000 of MNIST, which it names, there are 87 to 117.
+The text of the paper leaves three questions. It states that pixels of an intensity above 190 are drawn (``"black"``
+here), but then all errors are far below the published ones; with all pixels that are not white (``"inked"``) they
+agree. It states that there are 1,000 images, but the errors of the kernels between points are those of 500. And it does
+not state the number of components r of Bhattacharyya's kernel; 4 and 10 are the values of Kondor & Jebara. The table
+therefore has rows for 1,000 images, for 500 images as in the figures of the paper, and for black pixels at both ends of
+d. The paper has equally many images of each digit; the first 1,000 images of MNIST have 87 to 117.
 
     distkern reproduce k-igv --out docs/figures/k-igv.csv
 """
@@ -43,10 +43,10 @@ from distkern.reproduce.point_sets import as_vectors
 from distkern.reproduce.tables import REPEATED, Row, read_rows
 
 FOLDS, REPEATS, SAMPLINGS = 3, 5, 3
-"""Folds, repetitions of them, and drawings of pixels."""
+"""Number of folds, of their repetitions, and of draws of pixels."""
 
 HARD = 1e6
-"""C = ∞: no coefficient reaches it."""
+"""C = ∞: no dual coefficient reaches this value."""
 
 PIXELS = (40, 50, 60, 70, 80)
 """Values of d in table 1."""
@@ -58,7 +58,7 @@ COMPONENTS = (4, 10)
 """Values of r of Bhattacharyya's kernel."""
 
 THRESHOLDS = {"inked": 0, "black": 190}
-"""Pixels that are brighter, in the negative, may be drawn."""
+"""Pixels of a higher intensity (black is 255) can be drawn."""
 
 RANK = 60
 """Landmarks of the low-rank kernels."""
@@ -72,14 +72,14 @@ _TABLE = """
 """
 
 NAMES = ("Gaussian", "polynomial", "Bhattacharyya", "k-IGV")
-"""Columns of table 1; ours say r behind the third."""
+"""Columns of table 1; in ours the third also states r."""
 
 PUBLISHED = {
     (int(line.split()[0]), name): float(error)
     for line in _TABLE.strip().splitlines()
     for name, error in zip(NAMES, line.split()[1:], strict=True)
 }
-"""Errors that table 1 prints, in per cent, by d and kernel."""
+"""Published errors of table 1, in per cent, by d and kernel."""
 
 SIGMAS = (0.05, 0.1, 0.12, 0.15, 0.18, 0.2, 0.25, 0.3)
 """Values of σ in figure 6."""
@@ -88,10 +88,10 @@ ETAS = tuple(0.01 * times for times in (0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 3, 5, 8, 
 """Values of η in figure 6."""
 
 FEW = (25, 30)
-"""Least and most pixels of an image in figure 6."""
+"""Smallest and largest number of pixels of an image in figure 6."""
 
 CURVE = (*range(10, 65, 5), *range(70, 110, 10), 120, 150, 200)
-"""Values of d in figure 7, where the paper has 90."""
+"""Values of d in figure 7."""
 
 EACH = 50
 """Images of each digit in figures 6 and 7."""
@@ -100,12 +100,12 @@ CURVE_SIGMA = 0.2
 """Width of the Gaussian kernel between two images in figure 7."""
 
 
-# What is compared --------------------------------------------------------------------------------------------------
+# Images and kernels -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Digits as sets of points, which are their labels' business too, and as vectors of zeros and ones (m, 784)."""
+    """Digits as labelled sets of points, and as vectors of zeros and ones (m, 784)."""
 
     bags: Bags
     vectors: Floats
@@ -116,14 +116,14 @@ class Digits:
         return np.asarray(self.bags.labels)
 
     def samples(self, name: str) -> Any:
-        """What the kernel of that name compares."""
+        """Return the samples for a kernel, by its name."""
         if name == "Gaussian":
             return self.vectors / self.vectors.sum(axis=1, keepdims=True)
         return self.vectors if name == "polynomial" else self.bags
 
 
 def drawn(images: Array, digits: Array, pixels: int | tuple[int, int], seed: int, of: str = "inked") -> Digits:
-    """Draw pixels of each image: so many, or a number between two that is drawn for each image as well.
+    """Draw pixels of each image: a fixed number, or a random number between two limits.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def drawn(images: Array, digits: Array, pixels: int | tuple[int, int], seed: int
 
 
 def baselines() -> dict[str, Kernel]:
-    """Kernels of table 1 between vectors, by name."""
+    """Return the kernels of table 1 between vectors, by name."""
     return {"Gaussian": Gaussian(SIGMA), "polynomial": Polynomial(4, 10.0)}
 
 
 def of_points(base: Kernel) -> dict[str, Kernel]:
-    """Kernels of table 1 between sets of points that meet in a base kernel, by name.
+    """Return the kernels of table 1 between sets of points with a base kernel, by name.
 
     Examples
     --------
@@ -162,14 +162,14 @@ def of_points(base: Kernel) -> dict[str, Kernel]:
 
 
 def errors(gram: BaseGram | Floats, labels: Array, repeats: int = REPEATS, seed: int = 0) -> Floats:
-    """Error of each repetition of the folds, in per cent, (repeats,)."""
+    """Return the error of each repetition of the folds, in per cent, (repeats,)."""
     model = KernelSVC(C=HARD, multi_class="ovr")
     found = cross_validate_gram(model, gram, labels, C=None, outer=FOLDS, repeats=repeats, seed=seed)
     return 100 * (1 - found.repeat_means())
 
 
 def measured(kernel: Kernel, samples: Any, labels: Array, repeats: int, seed: int) -> tuple[Floats, float, float]:
-    """Errors of a kernel, and seconds of its matrix on all cores and of all machines."""
+    """Return the errors of a kernel, the seconds of its Gram matrix on all cores, and the seconds of all machines."""
     with TemporaryDirectory(prefix="distkern-") as folder:
         began = time.perf_counter()
         gram = compute_gram(kernel, samples, store=Path(folder) / "gram.zarr", progress=False)
@@ -191,7 +191,7 @@ def table(
     seed: int = 0,
     on_event: Listener = silent,
 ) -> Iterator[Row]:
-    """Compute the rows of table 1 on some images, then on fewer of them, then with the ends of d on black pixels."""
+    """Compute the rows of table 1: on all images, on `EACH` images per digit, and on black pixels at both ends of d."""
     vectors = [(name, "exact", kernel) for name, kernel in baselines().items()]
     exact = [(name, "exact", kernel) for name, kernel in of_points(Gaussian(SIGMA)).items()]
     low = ("k-IGV", f"rank {RANK}", KernelIGV(LowRank(Gaussian(SIGMA), RANK), ETA))
@@ -231,7 +231,7 @@ def _row(about: Row, name: str, how: str, parts: Sequence[Floats]) -> Row:
 
 
 def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False, on_event: Listener = silent) -> Iterator[Row]:
-    """Rows of table 1; ``repeats`` is the number of splits of each drawing, and ``quick`` draws pixels once."""
+    """Yield the rows of table 1; ``repeats`` is the number of splits per draw, and ``quick`` draws pixels once."""
     samplings = 1 if quick else SAMPLINGS
     yield from table(*load_mnist(), samplings=samplings, repeats=repeats, seed=seed, on_event=on_event)
 
@@ -240,7 +240,7 @@ def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False, on_event
 
 
 def balanced(images: Array, digits: Array, each: int | None = None) -> tuple[Array, Array]:
-    """The first images of each digit, in their order; `EACH` of them unless another number is given.
+    """Return the first images of each digit, in their order; `EACH` of them by default.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def balanced(images: Array, digits: Array, each: int | None = None) -> tuple[Arr
 def surface(
     sample: Digits, *, sigmas: Sequence[float] = SIGMAS, etas: Sequence[float] = ETAS, repeats: int, seed: int
 ) -> Iterator[Row]:
-    """Error of k-IGV for every σ and η; the splits are the same for all."""
+    """Compute the errors of k-IGV for every σ and η, on the same splits."""
     for sigma in sigmas:
         for eta in etas:
             found = errors(KernelIGV(Gaussian(sigma), eta)(sample.bags), sample.labels, repeats, seed)
@@ -263,7 +263,7 @@ def surface(
 
 
 def surface_rows(*, repeats: int = REPEATS, seed: int = 0, on_event: Listener = silent) -> Iterator[Row]:
-    """Rows of figure 6: 500 images of 25 to 30 pixels."""
+    """Yield the rows of figure 6: 500 images of 25 to 30 pixels."""
     sample = drawn(*balanced(*load_mnist()), FEW, seed)
     for done, row in enumerate(surface(sample, repeats=repeats, seed=seed), start=1):
         on_event(Progress("evaluate", done, len(SIGMAS) * len(ETAS)))
@@ -271,17 +271,17 @@ def surface_rows(*, repeats: int = REPEATS, seed: int = 0, on_event: Listener = 
 
 
 def curve(images: Array, digits: Array, pixels: Sequence[int], *, repeats: int, seed: int) -> Iterator[Row]:
-    """Errors of k-IGV, through landmarks, and of the Gaussian kernel against the number of pixels."""
-    through_landmarks = KernelIGV(LowRank(Gaussian(SIGMA), RANK), ETA)
+    """Compute the errors of k-IGV on a low-rank base kernel and of the Gaussian kernel, by the number of pixels."""
+    low_rank = KernelIGV(LowRank(Gaussian(SIGMA), RANK), ETA)
     for number, d in enumerate(pixels):
         sample = drawn(images, digits, d, seed + number)
-        for name, kernel in (("k-IGV", through_landmarks), ("Gaussian", Gaussian(CURVE_SIGMA))):
+        for name, kernel in (("k-IGV", low_rank), ("Gaussian", Gaussian(CURVE_SIGMA))):
             found = errors(kernel(sample.samples(name)), sample.labels, repeats, seed)
             yield {"pixels": d, "kernel": name, **_summary(found)}
 
 
 def curve_rows(*, repeats: int = REPEATS, seed: int = 0, on_event: Listener = silent) -> Iterator[Row]:
-    """Rows of figure 7: 500 images, each number of pixels drawn anew."""
+    """Yield the rows of figure 7: 500 images, with new draws for each number of pixels."""
     for done, row in enumerate(curve(*balanced(*load_mnist()), CURVE, repeats=repeats, seed=seed), start=1):
         on_event(Progress("evaluate", done, 2 * len(CURVE)))
         yield row
@@ -295,5 +295,5 @@ def _summary(found: Floats) -> Row:
 
 
 def read_surface(path: str | Path) -> Floats:
-    """Errors of a table that ``distkern reproduce k-igv-surface --out`` wrote: (σ, η), in the order of the paper."""
+    """Read the errors from a file of ``distkern reproduce k-igv-surface --out``: (σ, η), in the order of the paper."""
     return np.array([float(row["error"]) for row in read_rows(Path(path))]).reshape(len(SIGMAS), len(ETAS))

@@ -1,12 +1,12 @@
-"""Figure 3 of Jiao & Vert: what smoothing does for the accuracy on the medulloblastomas.
+"""Figure 3 of Jiao & Vert: accuracy of the smoothed Kendall kernel on the medulloblastomas.
 
-Left, accuracy of a support vector machine with the exact smoothed kernel against the width a of the noise, beside the
-Kendall kernel that is not smoothed. Right, accuracy of the Monte Carlo kernel at the best of those widths against the
-number D of jittered copies. As in the paper: kernels centred on the training samples and scaled to unit norm, C from
-10⁻², …, 10³ by an inner 5-fold cross-validation, 5 outer folds repeated 10 times, and the best a picked from the same
-folds. The folds are ours, stratified by class, so numbers differ by what folds do.
+Left: accuracy of a support vector machine with the exact smoothed kernel against the width a of the noise, and that of
+the Kendall kernel without smoothing. Right: accuracy of the Monte Carlo kernel at the best of these widths against the
+number D of jittered copies. As in the paper, kernels are centred on the training samples and scaled to unit norm, an
+inner 5-fold cross-validation chooses C from 10⁻², …, 10³, there are 5 outer folds repeated 10 times, and the best a is
+chosen on the same folds. The folds of the paper are not known; ours are stratified by class.
 
-The whole figure, ten minutes on one core::
+The whole figure takes ten minutes on one core::
 
     distkern reproduce smoothing --out docs/figures/smoothing-medulloblastoma.csv --overwrite
 """
@@ -30,23 +30,23 @@ from distkern.learners.selection import cross_validate_gram
 from distkern.reproduce.tables import REPEATED, Row, read_rows
 
 BEST_WINDOW = 10204
-"""The width a of the highest accuracy in the figure, rounded, as its legend has it. The paper does not print the
-accuracy there; the Kendall kernel's, which the figure draws as a line, is ``published("MB", "SVMkdtALL")``."""
+"""The width a of the highest accuracy, rounded, from the legend of the figure. The paper does not print that accuracy;
+the accuracy of the Kendall kernel, a line in the figure, is ``published("MB", "SVMkdtALL")``."""
 
 WINDOWS = 20
-"""Widths in the left panel, as in the authors' script."""
+"""Number of widths in the left panel, as in the authors' script."""
 
 DRAWS = 35
-"""Copies D up to which the right panel goes."""
+"""Largest number of copies D in the right panel."""
 
 REPEATS = 10
 """Repetitions of the outer folds."""
 
 QUICK_STEP = 7
-"""In the quick mode only every seventh feature counts."""
+"""In the quick mode every seventh feature is used."""
 
 QUICK_DRAWS = (1, 2, 4, 8, 16, 32)
-"""Copies D in the quick mode."""
+"""Values of D in the quick mode."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Point:
     window
         a; 0 for the Kendall kernel.
     draws
-        D; 0 where nothing is drawn.
+        D; 0 if nothing is drawn.
     repeats
         Accuracy of each repetition of the outer folds, in per cent. All points with the same seed have the same folds,
         so that points can be compared repetition by repetition.
@@ -83,14 +83,14 @@ class Point:
         return float(np.mean(self.repeats))
 
     def row(self) -> Row:
-        """The point as a row of the table."""
+        """Return the point as a row of the table."""
         repeats = {f"{REPEATED}{number}": value for number, value in enumerate(self.repeats, start=1)}
         about = {"curve": self.curve, "window": self.window, "draws": self.draws}
         return {**about, "accuracy": self.accuracy, "std": self.std, **repeats}
 
     @property
     def std(self) -> float:
-        """Sample standard deviation of the repetitions, no standard error: they share samples. NaN for a single one."""
+        """Sample standard deviation of the repetitions, which share samples; NaN for a single one."""
         return float(np.std(self.repeats, ddof=1)) if len(self.repeats) > 1 else float("nan")
 
 
@@ -98,15 +98,15 @@ class Point:
 
 
 def windows(X: Array, count: int = WINDOWS) -> Floats:
-    """Widths of the left panel: evenly spaced in the logarithm, from twice the least difference to twice the range.
+    """Return the widths of the left panel: from twice the smallest difference to twice the range, log-spaced.
 
-    The authors' script (github.com/YunlongJiao/kendallkernel_demo, August 2016) does so with noise on [−e, e], whose
-    width is a = 2e: on the medulloblastomas the 14th of 20 is the 10,204 of the figure.
+    They are those of the authors' script (github.com/YunlongJiao/kendallkernel_demo, August 2016), which has noise on
+    [−e, e] of width a = 2e: on the medulloblastomas the 14th of 20 widths is the 10,204 of the figure.
 
     Raises
     ------
     InputError
-        If the data hold one value only, or there are to be less than two widths.
+        If all values are equal, or ``count`` is less than 2.
 
     Examples
     --------
@@ -124,10 +124,10 @@ def windows(X: Array, count: int = WINDOWS) -> Floats:
 
 
 def monte_carlo_grams(X: Array, window: float, draws: Sequence[int], *, seed: int = 0) -> Iterator[tuple[int, Floats]]:
-    """Gram matrices (m, m) of ``SmoothedKendall(window, method="monte-carlo", draws=D, seed=seed)`` for several D.
+    """Compute Gram matrices (m, m) of the Monte Carlo `SmoothedKendall` for several numbers of draws D.
 
-    The first D copies of a sample are the same for every D. So the Kendall kernel between all copies is computed once,
-    for the largest D, and a smaller D averages over a part of it: memory is 8 (D m)² bytes.
+    The first D copies of a sample are the same for every D. The Kendall kernel between all copies is therefore computed
+    once, for the largest D; the mean of a part of it belongs to a smaller D. This takes 8 (D m)² bytes.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def monte_carlo_grams(X: Array, window: float, draws: Sequence[int], *, seed: in
     draws
         Values of D.
     seed
-        Of the jitter.
+        Seed of the jitter.
 
     Yields
     ------
@@ -171,14 +171,14 @@ def monte_carlo_grams(X: Array, window: float, draws: Sequence[int], *, seed: in
 
 
 def kendall_point(X: Array, y: Array, *, repeats: int = REPEATS, seed: int = 0) -> Point:
-    """Accuracy of the Kendall kernel with ties as tau-b has them, the paper's SVMkdtALL."""
+    """Compute the accuracy of the Kendall kernel with ties as in tau-b, SVMkdtALL in the paper."""
     return _point("kendall", 0.0, 0, Kendall(ties="b")(X), y, repeats, seed)
 
 
 def sweep_windows(
     X: Array, y: Array, windows: Iterable[float], *, repeats: int = REPEATS, seed: int = 0
 ) -> Iterator[Point]:
-    """Accuracy of the exact smoothed kernel at every width: the left panel.
+    """Compute the left panel: accuracy of the exact smoothed kernel at every width.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def sweep_windows(
     repeats
         Repetitions of the outer folds.
     seed
-        Of the folds.
+        Seed of the folds.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def sweep_windows(
 def sweep_draws(
     X: Array, y: Array, window: float, draws: Sequence[int], *, repeats: int = REPEATS, seed: int = 0
 ) -> Iterator[Point]:
-    """Accuracy of the Monte Carlo kernel for every D, from one series of jittered copies: the right panel.
+    """Compute the right panel: accuracy of the Monte Carlo kernel for every D, from one series of jittered copies.
 
     Parameters
     ----------
@@ -217,19 +217,19 @@ def sweep_draws(
     repeats
         Repetitions of the outer folds.
     seed
-        Of the folds and of the jitter.
+        Seed of the folds and of the jitter.
     """
     for D, gram in monte_carlo_grams(X, window, draws, seed=seed):
         yield _point("monte-carlo", float(window), D, gram, y, repeats, seed)
 
 
 def best_window(points: Iterable[Point]) -> float:
-    """Width of the highest accuracy of the exact kernel, the smallest among equals.
+    """Return the width of the highest accuracy of the exact kernel, the smallest of equal ones.
 
     Raises
     ------
     InputError
-        If there is no point of the exact kernel.
+        If no point is of the exact kernel.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def best_window(points: Iterable[Point]) -> float:
     """
     exact = sorted((point for point in points if point.curve == "exact"), key=lambda point: point.window)
     if not exact:
-        raise InputError("no point of the exact kernel is among these")
+        raise InputError("there is no point of the exact kernel")
     return max(exact, key=lambda point: round(point.accuracy, 9)).window
 
 
@@ -253,9 +253,9 @@ def figure_3(X: Array, y: Array, *, repeats: int = REPEATS, seed: int = 0, quick
     repeats
         Repetitions of the outer folds.
     seed
-        Of the folds and of the jitter.
+        Seed of the folds and of the jitter.
     quick
-        Half of the widths, six values of D, and only every seventh feature.
+        Use half of the widths, six values of D, and every seventh feature.
     """
     grid = windows(X)
     draws: Sequence[int] = range(1, DRAWS + 1)
@@ -278,14 +278,14 @@ def _point(curve: str, window: float, draws: int, gram: Floats, y: Array, repeat
 
 
 def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False) -> Iterator[Row]:
-    """Compute the figure as rows of a table; see `figure_3`."""
+    """Yield the rows of the figure; see `figure_3`."""
     X, y = load_medulloblastoma(return_X_y=True)
     for point in figure_3(X, y, repeats=repeats, seed=seed, quick=quick):
         yield point.row()
 
 
 def read_points(path: str | Path) -> list[Point]:
-    """Read the points of the table that ``distkern reproduce smoothing --out`` wrote."""
+    """Read the points from a file of ``distkern reproduce smoothing --out``."""
     return [_from_row(row) for row in read_rows(Path(path))]
 
 

@@ -1,4 +1,4 @@
-"""What a table of a paper is: a function that yields its rows, and the file that they are kept in."""
+"""Tables of papers: functions that yield their rows, and the CSV files of the rows."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
 Row = dict[str, Any]
-"""A row by the names of its columns: text, numbers, None. Columns ``repeat_1``, ``repeat_2``, … are for files only."""
+"""A row: text, numbers or None by column name. Columns ``repeat_1``, ``repeat_2``, … are written to files only."""
 
 REPEATED = "repeat_"
-"""How the columns of single repetitions begin."""
+"""Prefix of the columns of single repetitions."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure of a paper that can be computed anew.
+    """A published table or figure that can be computed again.
 
     Parameters
     ----------
     name
-        How it is asked for.
+        Name of the table on the command line.
     function
-        ``"module:function"`` that yields the rows. Its keyword arguments, each with a default, are what may be asked
-        of the table; ``on_event`` among them is told how the work goes.
+        ``"module:function"`` that yields the rows. Its keyword arguments, each with a default, are the options of the
+        table; an argument ``on_event`` receives progress events.
     source
-        The paper and the place in it.
+        The paper, and the number of the table or figure.
     about
-        What it shows, in half a line.
+        A short description.
 
     Examples
     --------
@@ -56,16 +56,16 @@ class Table:
     about: str
 
     def options(self) -> tuple[str, ...]:
-        """Names of what may be asked of the table."""
+        """Return the names of the options of the table."""
         return tuple(inspect.signature(self._function()).parameters)
 
     def rows(self, **options: Any) -> Iterator[Row]:
-        """Compute the rows, one after the other.
+        """Compute the rows one by one.
 
         Raises
         ------
         InputError
-            If an option is given that the table does not take.
+            If the table has no such option.
         """
         known = self.options()
         for name in options:
@@ -79,13 +79,13 @@ class Table:
 
 
 def versions() -> str:
-    """Versions that a number may depend on, in a line."""
+    """Return the versions of packages that the numbers may depend on, in one line."""
     used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "numba"))
     return f"distkern {__version__}, Python {platform.python_version()}, {used}"
 
 
 def as_text(value: Any) -> str:
-    """A number with six digits, as files and tables have it; nothing for None and NaN.
+    """Format a value for files and tables: numbers with six digits, None and NaN as empty text.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def as_text(value: Any) -> str:
 
 
 def write_rows(path: Path, rows: Sequence[Row], comments: Sequence[str] = (), *, overwrite: bool = True) -> None:
-    """Write rows as a CSV table, with comments in front of it behind a ``#``; whole or not at all."""
+    """Write rows as a CSV file after comment lines that start with ``#``; the file is written atomically."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
@@ -108,7 +108,7 @@ def write_rows(path: Path, rows: Sequence[Row], comments: Sequence[str] = (), *,
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a file that `write_rows` wrote, as text.
+    """Read the rows of a file from `write_rows`, as text.
 
     Examples
     --------

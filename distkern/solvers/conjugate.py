@@ -1,7 +1,7 @@
-"""Symmetric positive definite systems (S A S + μI) x = b with A a Gram matrix, for many b and many μ at once.
+"""Symmetric positive definite systems (S A S + μI) x = b, where A is a Gram matrix, for several b and μ together.
 
-Where the matrix fits the memory it is read once and factorised in place (Cholesky). Where it does not, preconditioned
-conjugate gradients solve for all b and μ side by side, so that one pass over the matrix advances all of them.
+A matrix that fits in memory is read once and factorised in place (Cholesky). Otherwise, preconditioned conjugate
+gradients advance the systems of all b and μ with one pass over the matrix an iteration.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 
 BLOCK_BYTES = 2**26
-"""Bytes of one block of the matrix while it is read, and how many of them a view of views takes at most."""
+"""Bytes of one block while the matrix is read."""
 
 BLOCKS = 8
+"""Maximum number of blocks in memory while a view of a view of a matrix is read."""
 
 SKETCH = 128
-"""Most random vectors that the preconditioner multiplies the matrix by, in one pass."""
+"""Maximum rank of the preconditioner, which needs one product with as many random vectors."""
 
 VECTORS = 8
-"""Arrays of the size of b that conjugate gradients hold."""
+"""Number of arrays of the size of b in conjugate gradients."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution of (S A S + μ_k I) x_k = b_k for every column k, and what it took.
+    """Solution of (S A S + μ_k I) x_k = b_k for every column k.
 
     Parameters
     ----------
@@ -41,11 +42,11 @@ class Solution:
     products
         S A S x, (m, columns).
     residual
-        ‖b_k − (S A S + μ_k I) x_k‖ / ‖b_k‖ of each column, measured and not estimated; 0 where b_k = 0.
+        ‖b_k − (S A S + μ_k I) x_k‖ / ‖b_k‖ of each column, computed from the solution; 0 if b_k = 0.
     converged
-        Whether every residual is within the tolerance; a direct solution always is.
+        Whether every residual is within the tolerance; always True for a direct solution.
     iterations
-        Of conjugate gradients; 0 for a direct solution.
+        Iterations of conjugate gradients; 0 for a direct solution.
     passes
         Passes over the matrix.
     bytes_read
@@ -77,28 +78,28 @@ def solve(
     Parameters
     ----------
     gram
-        A, symmetric (m, m); positive semidefinite, or at least positive definite once μ is added.
+        A, symmetric (m, m). S A S + μ I must be positive definite.
     targets
         b, (m, columns).
     shifts
         μ ≥ 0, (columns,).
     scale
-        The diagonal of S, (m,); ones when not given.
+        Diagonal of S, (m,); ones by default.
     method
-        ``"direct"``, ``"cg"``, or ``"auto"``: direct where it fits the memory.
+        ``"direct"``, ``"cg"``, or ``"auto"``: direct if it fits in memory.
     tol
         Relative residual at which conjugate gradients stop.
     max_iter
-        Most iterations of conjugate gradients, each a pass over the matrix.
+        Maximum number of iterations of conjugate gradients; each is a pass over the matrix.
     memory
-        Bytes that may be taken.
+        Bytes to use.
 
     Raises
     ------
     InputError
         If the system is not positive definite, or a value is not finite.
     MemoryLimitError
-        If not even the vectors fit the memory.
+        If the vectors do not fit in memory, or the matrix does not for ``"direct"``.
 
     Examples
     --------
@@ -124,12 +125,12 @@ def solve(
 
 
 def direct_bytes(samples: int, columns: int) -> int:
-    """Bytes that a direct solution takes: the matrix, blocks while it is read, and the columns."""
+    """Bytes of a direct solution: the matrix, blocks while it is read, and vectors."""
     return 8 * samples**2 + BLOCKS * min(8 * samples**2, BLOCK_BYTES) + 4 * 8 * samples * columns
 
 
 def gradient_bytes(samples: int, columns: int) -> int:
-    """Bytes that conjugate gradients take without their preconditioner: vectors, and blocks while one is multiplied."""
+    """Bytes of conjugate gradients without preconditioner: vectors, and blocks of the matrix during a product."""
     return VECTORS * 8 * samples * columns + BLOCKS * min(8 * samples**2, BLOCK_BYTES)
 
 
@@ -137,7 +138,7 @@ def _require(needed: int, memory: int) -> None:
     if needed > memory:
         raise MemoryLimitError(
             "the system needs {needed:,} bytes of memory and {allowed:,} are allowed: {limit}solve for fewer targets "
-            "at a time, or take the conjugate gradients, which do not hold the matrix",
+            "at a time, or use conjugate gradients, which do not keep the matrix in memory",
             needed=needed,
             allowed=memory,
             limit=OptionalPart("raise {memory_limit}, ", memory_limit=Parameter("memory_limit")),
@@ -150,10 +151,10 @@ def _relative(difference: Floats, targets: Floats) -> Floats:
 
 
 def not_positive(shift: float) -> InputError:
-    """Say that a system is not positive definite."""
+    """Error for a system that is not positive definite."""
     return InputError(
         f"the Gram matrix plus {shift:.3g} on the diagonal is not positive definite: the kernel is not positive "
-        "semidefinite, or the regularisation is too small for the matrix's rounding; raise it, or check the kernel"
+        "semidefinite, or the regularisation is too small for the rounding of the matrix; raise it, or check the kernel"
     )
 
 
@@ -161,7 +162,7 @@ def not_positive(shift: float) -> InputError:
 
 
 def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
-    """Read S A S into one array, block by block."""
+    """Read S A S into an array, block by block."""
     values = np.empty(gram.shape)
     for rows, cols, block in gram.tiles():
         values[np.ix_(rows, cols)] = finite(block) * np.multiply.outer(scale[rows], scale[cols])
@@ -169,8 +170,8 @@ def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
 
 
 def _by_cholesky(gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats) -> tuple[Floats, Floats, int, int]:
-    """Factorise in the lower triangle; the upper one keeps the matrix, for the next shift and for the residual."""
-    values = read_scaled(gram, scale).T  # in Fortran's order, so that LAPACK works in place
+    """Factorise in the lower triangle; the upper triangle keeps the matrix for the next shift and the residuals."""
+    values = read_scaled(gram, scale).T  # Fortran order, so that LAPACK works in place
     diagonal = values.diagonal().copy()
     x, products = np.empty_like(targets), np.empty_like(targets)
     for number, shift in enumerate(np.unique(shifts)):
@@ -188,7 +189,7 @@ def _by_cholesky(gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats)
 
 
 def _restore_lower(values: Floats) -> None:
-    """Copy the upper triangle below the diagonal, by strips."""
+    """Copy the upper triangle to the lower one, in strips of rows."""
     m = len(values)
     height = max(1, BLOCK_BYTES // (8 * m))
     for start in range(0, m, height):
@@ -202,7 +203,7 @@ def _restore_lower(values: Floats) -> None:
 
 
 class _Operator:
-    """S A S, counting its passes."""
+    """Product with S A S; counts the passes over the matrix."""
 
     def __init__(self, gram: BaseGram, scale: Floats) -> None:
         self.gram, self.scale, self.passes = gram, scale[:, None], 0
@@ -213,7 +214,7 @@ class _Operator:
 
 
 class _LowRank:
-    """(U diag(λ) Uᵀ + μI)⁻¹, scaled to the identity outside U: for every μ from one randomised sketch of the matrix.
+    """Preconditioner (U diag(λ) Uᵀ + μI)⁻¹, scaled to the identity outside U, for all μ from one random sketch.
 
     Frangella, Tropp and Udell, "Randomized Nyström preconditioning", SIAM J. Matrix Anal. Appl. 44 (2023).
     """
@@ -242,11 +243,11 @@ def _by_gradients(
     sketch_bytes = 3 * 8 * m
     rank = min(SKETCH, m // 4, (memory - gradient_bytes(m, count)) // sketch_bytes)
     preconditioner = _LowRank(operator, rank) if rank > 0 else None
-    x, products, iterations = side_by_side(operator, targets, shifts, tol, max_iter, preconditioner)
+    x, products, iterations = block_conjugate_gradients(operator, targets, shifts, tol, max_iter, preconditioner)
     return x, products, iterations, operator.passes
 
 
-def side_by_side(
+def block_conjugate_gradients(
     operator: Callable[[Floats], Floats],
     targets: Floats,
     shifts: Floats,
@@ -254,27 +255,28 @@ def side_by_side(
     max_iter: int,
     preconditioner: _LowRank | None = None,
 ) -> tuple[Floats, Floats, int]:
-    """Solve (A + μ_k I) x_k = b_k for all columns together: each step multiplies A by all that are not there yet.
+    """Solve (A + μ_k I) x_k = b_k for all columns together; each step multiplies A by all unconverged columns.
 
-    The residual is measured where conjugate gradients believe to have arrived, and they go on from there as long as
-    that helps.
+    The recurrence for the residual drifts by rounding. At convergence, the true residual is therefore computed, and the
+    iteration restarts from it as long as that halves the residual.
 
     Parameters
     ----------
     operator
-        Multiplies A, symmetric and positive semidefinite (m, m), by vectors in columns.
+        Function that multiplies A, symmetric and positive semidefinite (m, m), by a matrix of column vectors.
     targets, shifts
         b, (m, columns), and μ, (columns,).
     tol
-        Relative residual at which a column has arrived.
+        Relative residual at which a column has converged.
     max_iter
-        Most steps.
+        Maximum number of steps.
     preconditioner
-        Approximates the inverse for each shift.
+        Approximate inverse for each shift.
 
     Returns
     -------
-    x, A x, and the number of steps.
+    tuple
+        x, A x, and the number of steps.
     """
     x, products, iterations = np.zeros_like(targets), np.zeros_like(targets), 0
     residual = targets.copy()
@@ -303,7 +305,7 @@ def _descend(
     goal: Floats,
     max_iter: int,
 ) -> tuple[Floats, int]:
-    """Conjugate gradients from zero, every column on its own but all on one product; columns that arrive drop out."""
+    """Conjugate gradients from zero: independent recurrences with a common product; converged columns are removed."""
 
     def solved(R: Floats, columns: Indices) -> Floats:
         return R.copy() if preconditioner is None else preconditioner.solve(R, shifts[columns])
@@ -320,10 +322,10 @@ def _descend(
         step = rz / curvature
         x[:, active] += step * p
         r -= step * image
-        going = np.linalg.norm(r, axis=0) > goal[active]
-        if not going.any():
+        unconverged = np.linalg.norm(r, axis=0) > goal[active]
+        if not unconverged.any():
             return x, iteration
-        active, r, p, rz = active[going], r[:, going], p[:, going], rz[going]
+        active, r, p, rz = active[unconverged], r[:, unconverged], p[:, unconverged], rz[unconverged]
         z = solved(r, active)
         fresh = np.einsum("ik,ik->k", r, z)
         p = z + (fresh / rz) * p

@@ -1,4 +1,4 @@
-"""Squared distances in feature space, and the proof that there is none."""
+"""Squared distances in feature space; a clearly negative one shows that the matrix is not positive semidefinite."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from distkern.operators.checks import finite
 from distkern.operators.pairwise import SampleArrays
 
 NEGATIVE = 1e-6
-"""A squared distance below minus this fraction of the largest k(x, x) is no rounding: there is no feature space."""
+"""A squared distance below minus this fraction of the largest k(x, x) is not caused by rounding."""
 
 
 def least_allowed(diagonal: Floats) -> float:
-    """The least squared distance that may be rounding, where k(x, x) of the samples is this."""
+    """Least (negative) squared distance that is attributed to rounding, for samples with this k(x, x)."""
     return -NEGATIVE * float(np.abs(diagonal).max(initial=0.0))
 
 
 def not_negative(distances: Floats, diagonal: Floats) -> Floats:
-    """Take away, in place, what rounding leaves of squared distances below zero."""
+    """Set squared distances that are negative by rounding to zero, in place.
+
+    Raises
+    ------
+    InputError
+        If one is too negative for rounding.
+    """
     least = float(distances.min())
     if least < least_allowed(diagonal):
         raise indefinite(f"a squared distance is {least:.3g}")
@@ -28,12 +34,12 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
 
 
 def squared_distances(values: Floats, own: SampleArrays, other: SampleArrays, floor: float) -> Floats:
-    """‖φ(x) − φ(y)‖² of pairs from their kernel values (a, b) and the "diagonal" k(x, x) of their samples.
+    """‖φ(x) − φ(y)‖² (a, b), from kernel values (a, b) and the "diagonal" k(x, x) of both sets of samples.
 
     Raises
     ------
     InputError
-        If one is below ``floor``, or no finite number.
+        If one is below ``floor`` or not finite.
     """
     distances = np.empty(values.shape)
     least = squares(values, own["diagonal"], other["diagonal"], own["position"], other["position"], distances)
@@ -44,7 +50,7 @@ def squared_distances(values: Floats, own: SampleArrays, other: SampleArrays, fl
 
 
 def indefinite(what: str) -> InputError:
-    """Say how it is known that a matrix is not positive semidefinite."""
+    """Error for a matrix that is not positive semidefinite; ``what`` states the evidence."""
     return InputError(
         f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
     )

@@ -1,4 +1,4 @@
-"""Dual problems of support vector machines: what is asked, where a solver stands, and what it found."""
+"""Dual problems of support vector machines: problem, state of the solver, and solution."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from distkern.core.typing import Array, Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """min ½ αᵀ Q α + pᵀ α with Q_ij = y_i y_j k(x_i, x_j), 0 ≤ α ≤ C and yᵀ α as at the start.
+    """min ½ αᵀ Q α + pᵀ α subject to 0 ≤ α ≤ C and yᵀ α = yᵀ α₀, with Q_ij = y_i y_j k(x_i, x_j).
 
     Parameters
     ----------
     samples
-        Position in the Gram matrix of each variable's sample, (n,); samples may repeat.
+        Position in the Gram matrix of the sample of each variable, (n,); samples may repeat.
     signs, bounds, linear
         y = ±1, C and p of each variable, (n,).
     start
-        α to start from, (n,); zeros by default.
+        Initial coefficients α₀, (n,); zeros by default.
     means, grand, scale
-        The kernel is k(x_i, x_j) = (K_ij − r_i − r_j + g) / (s_i s_j): centred on some samples and scaled, (n,), a
-        number and (n,). The values as they are by default.
+        r, (n,), g, a number, and s, (n,), of a centred and scaled kernel k(x_i, x_j) = (K_ij − r_i − r_j + g) / (s_i
+        s_j). By default k = K.
     """
 
     samples: Indices
@@ -38,27 +38,27 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What `solve` found for a problem.
+    """Solution of a dual problem.
 
     Parameters
     ----------
     alpha
         Coefficients, (n,).
     offset
-        ρ: the decision for a sample x is Σ_i y_i α_i k(x_i, x) − ρ.
+        ρ in the decision function Σ_i y_i α_i k(x_i, x) − ρ.
     objective, gap
-        Value of the minimised objective, and by how much it may lie above the minimum: with the gradient G and
-        d = G − ρ y, Σ_i max(α_i d_i, (α_i − C_i) d_i); the difference of primal and dual.
+        Value of the minimised objective, and the duality gap Σ_i max(α_i d_i, (α_i − C_i) d_i), where d = G − ρ y and G
+        is the gradient.
     violation
         Largest violation of the optimality conditions.
     converged
-        Whether that is within the tolerance.
+        Whether the violation is within the tolerance.
     iterations
-        Pairs of coefficients that were changed.
+        Number of changed pairs of coefficients.
     passes, bytes_read
-        Passes over the matrix until this problem was solved, and bytes read from storage in them; problems share them.
+        Passes over the matrix until this problem was solved, and bytes read in them; all problems share these passes.
     objectives
-        The objective after each round.
+        Objective after each round.
     """
 
     alpha: Floats
@@ -74,7 +74,7 @@ class Solution:
 
 
 class State:
-    """Where a problem stands: α, and F, y times the gradient."""
+    """State of the solver for one problem: the coefficients α, and F = y · gradient."""
 
     def __init__(self, problem: Problem) -> None:
         n = len(problem.samples)
@@ -92,12 +92,12 @@ class State:
         self.iterations, self.passes, self.bytes_read = 0, 0, 0
         self.objectives: list[float] = []
 
-    def follow(self, before: State | None) -> None:
-        """Start from the solution before in proportion, if this problem is that one but for bounds larger by a factor.
+    def warm_start(self, before: State | None) -> None:
+        """Start from the scaled solution of another problem, if the two differ only by a common factor of the bounds.
 
-        With larger bounds, coefficients at theirs mostly stay there, and the others grow too.
+        When bounds grow, coefficients at their bounds mostly stay at their bounds, and the others grow too.
         """
-        if before is None or not self.is_new or before.has_start or not self._is_like(before):
+        if before is None or not self.is_new or before.has_start or not self._is_scaled(before):
             return
         factor = float((self.bounds / before.bounds).max())
         self.alpha = np.where(
@@ -106,56 +106,56 @@ class State:
         constant = self.signs * self.linear
         self.F, self.is_new = constant + factor * (before.F - constant), False
 
-    def _is_like(self, other: State) -> bool:
-        """Whether the other problem differs by its bounds alone, which are smaller by one factor."""
+    def _is_scaled(self, other: State) -> bool:
+        """Whether the problems differ only in their bounds, by a common factor of at least 1."""
         mine, theirs = ((s.signs, s.linear) for s in (self, other))
-        alike = self.sees_as(other) and all(_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        alike = self.has_kernel_of(other) and all(_equal(a, b) for a, b in zip(mine, theirs, strict=True))
         if not alike or not (other.bounds > 0).all():
             return False
         factors = self.bounds / other.bounds
         return bool(factors.min() >= 1 and np.allclose(factors, factors[0], rtol=1e-12, atol=0))
 
-    def sees_as(self, other: State) -> bool:
-        """Whether another problem has the same samples, and sees the same kernel values between them."""
+    def has_kernel_of(self, other: State) -> bool:
+        """Whether both problems have the same samples and the same kernel values between them."""
         mine, theirs = ((s.samples, s.means, s.scale) for s in (self, other))
         return self.grand == other.grand and all(_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
     def vector(self, at: Indices | None, size: int) -> Floats:
-        """The vector to multiply the matrix by for the gradient, (size,); ``at`` is the row of each sample."""
+        """Vector (size,) whose product with the matrix gives the gradient; ``at`` is the row of each sample."""
         rows = self.samples if at is None else at[self.samples]
         return np.bincount(rows, self.signs * self.alpha / self.scale, minlength=size).astype(np.float64, copy=False)
 
-    def receive(self, product: Floats) -> None:
-        """Take the gradient from the product of the matrix with the vector, at the samples of the variables."""
+    def set_gradient(self, product: Floats) -> None:
+        """Set the gradient from the product of the matrix with `vector`, at the samples of the variables."""
         v = self.signs * self.alpha / self.scale
         total, shift = v.sum(), v @ self.means
         values = (product - self.means * total - shift + self.grand * total) / self.scale
         self.F = values + self.signs * self.linear
         self.is_new = False
 
-    def note(self) -> None:
-        """Remember the objective of this round."""
+    def record_objective(self) -> None:
+        """Append the current objective to the history."""
         self.objectives.append(self.objective())
 
-    def urgency(self) -> Floats:
-        """By how much each variable violates the conditions, in terms of the largest violation; negative for slack."""
+    def relative_violations(self) -> Floats:
+        """Violation of the optimality conditions by each variable, relative to the largest; negative if satisfied."""
         low, high = self.extremes()
-        rising, falling = self.sides()
+        rising, falling = self.directions()
         most = np.maximum(np.where(rising, high - self.F, -np.inf), np.where(falling, self.F - low, -np.inf))
         return most / max(high - low, np.finfo(np.float64).tiny)
 
-    def sides(self) -> tuple[Array, Array]:
-        """Which variables may grow along their sign, and which may shrink."""
+    def directions(self) -> tuple[Array, Array]:
+        """Masks of the variables for which y α can increase, and for which it can decrease."""
         below, above = self.alpha < self.bounds, self.alpha > 0
         return np.where(self.signs > 0, below, above), np.where(self.signs > 0, above, below)
 
     def extremes(self) -> tuple[float, float]:
-        """Least F of what may grow, and largest of what may shrink."""
-        rising, falling = self.sides()
+        """Least F among variables that can increase, and largest F among variables that can decrease."""
+        rising, falling = self.directions()
         return float(self.F[rising].min(initial=np.inf)), float(self.F[falling].max(initial=-np.inf))
 
     def violation(self) -> float:
-        """How far the conditions are violated at most."""
+        """Largest violation of the optimality conditions."""
         low, high = self.extremes()
         return max(high - low, 0.0)
 
@@ -164,7 +164,7 @@ class State:
         return float(0.5 * self.alpha @ (self.signs * self.F + self.linear))
 
     def solution(self, tol: float) -> Solution:
-        """What has been found."""
+        """The solution for the current coefficients."""
         low, high = self.extremes()
         free = (self.alpha > 0) & (self.alpha < self.bounds)
         middle = [value for value in (low, high) if np.isfinite(value)]

@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a Gram matrix, in memory or by products with it alone."""
+"""Largest eigenvalues of a Gram matrix, by LAPACK in memory or by block Lanczos with matrix products."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 
 GUARD = 10
-"""Vectors multiplied beyond those asked for: a pass reads the same bytes, and the wanted ones settle sooner."""
+"""Additional vectors in a block: they cost no further reading, and speed up convergence."""
 
 BLOCKS = 6
-"""Blocks of vectors that the search space holds before it starts again from the best."""
+"""Blocks of vectors in the search space before a restart."""
 
 KEPT = 2
-"""Blocks of the best vectors that it starts again from."""
+"""Blocks of vectors that are kept in a restart."""
 
 SAME = 1e-6
-"""Entries whose sizes differ by less than this fraction count as equally large where a sign is settled."""
+"""Relative difference up to which two entries count as equally large when the sign of a vector is chosen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Eigenpairs:
-    """K v = λ v for the largest λ.
+    """Eigenpairs K v = λ v with the largest λ.
 
     Parameters
     ----------
     values
         λ, descending, (k,).
     vectors
-        v, of norm 1, in columns (m, k); the largest entry of each is positive.
+        v, of norm 1, in columns (m, k). The entry of largest size of each column is positive.
     residuals
-        ‖K v − λ v‖ of each pair, (k,): some eigenvalue of K is at most this far from λ.
+        ‖K v − λ v‖ of each pair, (k,). K has an eigenvalue within this distance of λ.
     converged
-        Whether all residuals are as small as was asked for.
+        Whether all residuals are within the tolerance.
     passes
-        Products with the matrix.
+        Number of products with the matrix.
     bytes_read
-        Bytes they read from storage.
+        Bytes read from storage.
     """
 
     values: Floats
@@ -54,7 +54,7 @@ class Eigenpairs:
 
 
 def dense_eigenpairs(values: Floats, count: int) -> Eigenpairs:
-    """Largest eigenpairs of a symmetric matrix in memory, by LAPACK.
+    """Largest eigenpairs of a symmetric array, by LAPACK.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def dense_eigenpairs(values: Floats, count: int) -> Eigenpairs:
     m = len(values)
     _check_count(count, m)
     found, vectors = eigh(values, subset_by_index=[m - count, m - 1])
-    found, vectors = found[::-1].copy(), with_settled_signs(vectors[:, ::-1])
+    found, vectors = found[::-1].copy(), with_fixed_signs(vectors[:, ::-1])
     residuals = np.linalg.norm(values @ vectors - vectors * found, axis=0)
     return Eigenpairs(found, vectors, residuals, True, 0, 0)
 
@@ -72,11 +72,12 @@ def dense_eigenpairs(values: Floats, count: int) -> Eigenpairs:
 def largest_eigenpairs(
     gram: BaseGram, count: int, *, tol: float = 1e-8, max_passes: int = 100, seed: int = 0
 ) -> Eigenpairs:
-    r"""Largest eigenpairs of a symmetric Gram matrix by products with it: block Lanczos with thick restarts.
+    r"""Largest eigenpairs of a symmetric Gram matrix, by block Lanczos with thick restarts.
 
-    The search space grows by the residuals of its best vectors, which span the next Krylov block; the pairs are those
-    of the matrix within that space (Rayleigh and Ritz). A full space shrinks to its best vectors, whose products are
-    known. See Saad, *Numerical Methods for Large Eigenvalue Problems* (2011), chapters 6 and 7.
+    Each step extends the search space by the residuals of the best Ritz vectors, which span the next Krylov block, and
+    computes the Ritz pairs of the matrix in this space. A full space is reduced to its best Ritz vectors, whose
+    products with the matrix are known. See Saad, *Numerical Methods for Large Eigenvalue Problems* (2011), chapters 6
+    and 7.
 
     Parameters
     ----------
@@ -85,21 +86,21 @@ def largest_eigenpairs(
     count
         Number of pairs, k.
     tol
-        Largest residual allowed, as a fraction of the largest |λ|.
+        Largest residual, relative to the largest |λ|.
     max_passes
-        Most products with the matrix, of some k + 10 vectors each.
+        Maximum number of products with the matrix, of about k + 10 vectors each.
     seed
-        Of the random vectors to start from.
+        Seed of the random start vectors.
 
     Returns
     -------
     Eigenpairs
-        After ``max_passes`` products the best so far, with ``converged`` false.
+        The converged pairs, or after ``max_passes`` products the current ones with ``converged`` False.
 
     Raises
     ------
     InputError
-        If a product with the matrix is not finite, or it has fewer than ``count`` samples.
+        If a product with the matrix is not finite, or the matrix has fewer than ``count`` samples.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def largest_eigenpairs(
         fresh = _new_directions(errors[:, residuals > allowed], basis[:, :size])[:, : width - size]
     return Eigenpairs(
         ritz[:count].copy(),
-        with_settled_signs(vectors[:, :count]),
+        with_fixed_signs(vectors[:, :count]),
         residuals[:count],
         converged,
         passes,
@@ -144,18 +145,18 @@ def largest_eigenpairs(
 
 
 def bytes_of_search(samples: int, count: int) -> int:
-    """Bytes that `largest_eigenpairs` takes beside the matrix: its space, the products, and what a restart makes."""
+    """Bytes of `largest_eigenpairs` in addition to the matrix: search space, products and temporaries of a restart."""
     block = min(samples, count + GUARD)
     width = min(samples, BLOCKS * block)
     return 8 * samples * (3 * width + 6 * block)
 
 
-def with_settled_signs(vectors: Floats) -> Floats:
-    """Columns turned so that their entry of largest size is positive; the first of those equal but for rounding.
+def with_fixed_signs(vectors: Floats) -> Floats:
+    """Flip columns so that the entry of largest size is positive; of entries equal up to rounding, the first one.
 
     Examples
     --------
-    >>> with_settled_signs(np.array([[-0.6, 0.7], [-0.8, -0.7]]))
+    >>> with_fixed_signs(np.array([[-0.6, 0.7], [-0.8, -0.7]]))
     array([[ 0.6,  0.7],
            [ 0.8, -0.7]])
     """
@@ -165,7 +166,7 @@ def with_settled_signs(vectors: Floats) -> Floats:
 
 
 def _new_directions(errors: Floats, basis: Floats) -> Floats:
-    """Orthonormal columns that span what the errors have outside of the space, less what is only rounding."""
+    """Orthonormal basis of the components of the errors orthogonal to the search space, without rounding noise."""
     fresh = errors / np.linalg.norm(errors, axis=0)
     fresh -= basis @ (basis.T @ fresh)
     fresh, triangle, _ = qr(fresh, mode="economic", pivoting=True)
@@ -181,4 +182,4 @@ def _product(gram: BaseGram, vectors: Floats) -> Floats:
 
 def _check_count(count: int, samples: int) -> None:
     if not 1 <= count <= samples:
-        raise InputError(f"a matrix of {samples} samples has as many eigenvalues; {count} were asked for")
+        raise InputError(f"a matrix of {samples} samples has {samples} eigenvalues; got count={count}")

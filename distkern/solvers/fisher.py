@@ -1,4 +1,4 @@
-"""Directions that tell classes apart: the linear systems of Fisher's discriminant on a Gram matrix."""
+"""Linear systems of the kernel Fisher discriminant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
-from distkern.solvers.conjugate import side_by_side
+from distkern.solvers.conjugate import block_conjugate_gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,19 +20,19 @@ class FisherDirections:
     Parameters
     ----------
     directions
-        α_c of every class but the first, (m, classes − 1).
+        α_c of all classes except the first, (m, classes − 1).
     class_means
         M_c, the mean of the columns of each class, (m, classes).
     residuals
         ‖(N + μ W⁻¹) α_c − (M_c − M_1)‖ / ‖M_c − M_1‖ in the norm of W, (classes − 1,).
     converged
-        Whether the residuals are as small as was asked for.
+        Whether all residuals are within the tolerance.
     iterations
-        Steps of conjugate gradients, each of which advances all directions; 0 where the system was solved directly.
+        Steps of conjugate gradients; each advances all directions. 0 for the direct solver.
     passes
-        Products with the matrix.
+        Number of products with the matrix.
     bytes_read
-        Bytes they read from storage.
+        Bytes read from storage.
     """
 
     directions: Floats
@@ -46,7 +46,7 @@ class FisherDirections:
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """The classes as orthonormal columns: the matrix weighted on both sides is all that the system needs.
+    """The classes as orthonormal columns U, with which scatter and means are products of the weighted matrix G.
 
     With s = √w, G = s K s and U_ic = s_i / √W_c for i in class c, the within-class scatter of the weighted samples is
     G (I − U Uᵀ) G, and the class means are G U / √W_c, both in the coordinates α = s β.
@@ -65,7 +65,7 @@ class _Classes:
         return cls(roots, members, totals)
 
     def means(self, product: Floats) -> Floats:
-        """Class means, weighted by the samples, from G U."""
+        """Weighted class means, from the product G U."""
         return finite(product) / np.sqrt(self.totals)
 
     def without_means(self, V: Floats) -> Floats:
@@ -74,14 +74,14 @@ class _Classes:
 
 
 def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -> FisherDirections:
-    r"""Solve the system by a Cholesky factor; ``values`` are overwritten.
+    r"""Solve the system by Cholesky factorisation, in memory.
 
     Parameters
     ----------
     values
-        K, (m, m).
+        K, (m, m); overwritten.
     codes
-        Number of the class of each sample, from 0, (m,).
+        Class number of each sample, from 0, (m,).
     weights
         w, positive, (m,).
     mu
@@ -99,7 +99,7 @@ def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -
     product = values @ classes.members
     means = classes.means(product)
     wanted = means[:, 1:] - means[:, :1]
-    values -= product @ classes.members.T  # G (I − U Uᵀ), whose product with its own transpose is the scatter
+    values -= product @ classes.members.T  # B = G (I − U Uᵀ); the scatter is B Bᵀ
     scatter = values @ values.T
     scatter.flat[:: len(scatter) + 1] += mu
     solved = cho_solve(cho_factor(scatter.T, overwrite_a=True, check_finite=False), wanted)
@@ -111,14 +111,14 @@ def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -
 def solve_by_products(
     gram: BaseGram, codes: Indices, weights: Floats, mu: float, *, tol: float = 1e-8, max_iter: int = 1000
 ) -> FisherDirections:
-    """Solve the system by conjugate gradients, two products with the Gram matrix a step for all directions together.
+    """Solve the system by conjugate gradients, with two matrix products a step for all directions together.
 
     Parameters
     ----------
     gram
         K, symmetric, (m, m).
     codes
-        Number of the class of each sample, from 0, (m,).
+        Class number of each sample, from 0, (m,).
     weights
         w, positive, (m,).
     mu
@@ -126,7 +126,7 @@ def solve_by_products(
     tol
         Largest residual of a direction, relative to the difference of the means.
     max_iter
-        Most steps.
+        Maximum number of steps.
 
     Examples
     --------
@@ -148,13 +148,14 @@ def solve_by_products(
 
     means = classes.means(weighted(classes.members))
     wanted = means[:, 1:] - means[:, :1]
-    solved, products, iterations = side_by_side(scatter, wanted, np.full(wanted.shape[1], mu), tol, max_iter)
+    shifts = np.full(wanted.shape[1], mu)
+    solved, products, iterations = block_conjugate_gradients(scatter, wanted, shifts, tol, max_iter)
     residuals = _relative(products + mu * solved - wanted, wanted)
     return FisherDirections(
         classes.roots[:, None] * solved,
         means / classes.roots[:, None],
         residuals,
-        bool((residuals <= 10 * tol).all()),  # what the recurrence believes differs from the truth by rounding
+        bool((residuals <= 10 * tol).all()),  # true residuals differ from the recurrence by rounding
         iterations,
         passes,
         gram.bytes_read() - before,

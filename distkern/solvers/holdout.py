@@ -1,8 +1,8 @@
-"""Least squares with a free intercept on one kernel: what every fold would predict, for every α, from one spectrum.
+"""Held-out predictions of kernel least squares with an intercept, for all folds and all α from one eigendecomposition.
 
-Leaving out the samples F and training on the others with α > 0 leaves the errors e_F = (Q_FF)⁻¹ (Q y)_F on them, with
-Q = H (H K H + α I)⁻¹ H and H = I − 11ᵀ/m. So one eigendecomposition of H K H serves all folds and all α, and no model
-is trained: a fold and α cost m |F|² operations, or m where one sample is left out.
+A model fitted with α > 0 to all samples except those in F has the errors e_F = (Q_FF)⁻¹ (Q y)_F on F, where
+Q = H (H K H + α I)⁻¹ H and H = I − 11ᵀ/m. One eigendecomposition of H K H therefore serves all folds and all α, and no
+model is fitted. A fold and an α cost m |F|² operations, or m for leave-one-out.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from distkern.core.typing import Floats, Indices
 from distkern.operators.checks import finite
 
 SMALL = 1000
-"""Threads cost more than they bring in the decomposition of a matrix of up to so many samples."""
+"""Up to this number of samples, one BLAS thread is the fastest for the eigendecomposition."""
 
 ROUNDING = 1e-9
-"""An eigenvalue below zero by no more than this fraction of the largest is zero and rounding."""
+"""A negative eigenvalue smaller than this fraction of the largest is attributed to rounding and set to zero."""
 
 
 class HoldOut:
-    """Held-out predictions on a kernel matrix of the training samples.
+    """Held-out predictions from the training matrix.
 
     Parameters
     ----------
@@ -60,21 +60,21 @@ class HoldOut:
         self.vectors = vectors - vectors.mean(axis=0)
 
     def predictions(self, targets: Floats, folds: Sequence[Indices], alphas: Sequence[float]) -> Floats:
-        """Predict for each sample of a fold by what all other samples teach, intercept included.
+        """Predictions for the samples of each fold by a model with intercept that is fitted to all other samples.
 
         Parameters
         ----------
         targets
             y, (m,).
         folds
-            Positions that are left out together; folds do not overlap.
+            Positions of the samples of each fold; folds do not overlap.
         alphas
             α > 0 of each fold.
 
         Returns
         -------
         ndarray
-            (m,), NaN for samples that are in no fold.
+            Predictions (m,); NaN for samples in no fold.
         """
         projected = self.vectors.T @ targets
         out = np.full(len(targets), np.nan)
@@ -92,5 +92,5 @@ class HoldOut:
 
 
 def holdout_bytes(samples: int, columns: int) -> int:
-    """Bytes of the spectrum of a matrix while it is computed, and of the largest fold's part, of so many samples."""
+    """Bytes of `HoldOut` for a number of samples, with at most ``columns`` samples in a fold."""
     return 8 * (5 * samples**2 + samples * columns + columns**2)

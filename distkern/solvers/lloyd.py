@@ -1,4 +1,4 @@
-"""k-means in feature space: D² seeding and Lloyd's iterations, all restarts as columns of one product a pass."""
+"""Kernel k-means: k-means++ seeding and Lloyd's iterations; all starts are columns of one matrix product."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from distkern.operators.checks import finite
 from distkern.solvers.distances import NEGATIVE, indefinite, not_negative
 
 TRIALS = 4
-"""Samples drawn for each next seed. Taking the best of some is worth many starts; scikit-learn draws 2 + ⌊log k⌋."""
+"""Candidates drawn for each seed after the first; the best one is kept. scikit-learn draws 2 + ⌊log k⌋."""
 
 ROUNDING = 1e-9
-"""Inertias within this fraction of each other are equal."""
+"""Relative difference up to which two inertias count as equal."""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """A partition of the samples and the centres that it belongs to.
+    """A partition of the samples, with its centres.
 
     Parameters
     ----------
     labels
-        Nearest centre of each sample, (m,); the first one among equals.
+        Nearest centre of each sample, (m,); ties go to the first centre.
     members
-        Centre that each sample is averaged into, (m,). The same as ``labels`` once they stay as they are, but where two
-        centres coincide.
+        Centre whose mean contains each sample, (m,). Equal to ``labels`` after convergence, unless two centres
+        coincide.
     inertia
-        Σ_i w_i ‖φ(x_i) − μ‖² over the nearest centres μ.
+        Σ_i w_i ‖φ(x_i) − μ‖², where μ is the nearest centre.
     closest
         ‖φ(x_i) − μ‖² of each sample, (m,).
     norms
         ‖μ_c‖² of each centre, (k,).
     n_iter
-        Passes that this start took.
+        Passes of this start.
     converged
-        Whether it ended because nothing changed any more, or less than ``tol``.
+        Whether the labels no longer changed or the inertia fell by at most ``tol``.
     history
-        The inertia after each of its passes.
+        Inertia after each pass of this start.
     passes
-        Passes over the matrix, of all starts together.
+        Passes over the matrix, for all starts together.
     bytes_read
-        Bytes that those passes read from storage.
+        Bytes read from storage in these passes.
     """
 
     labels: Indices
@@ -67,7 +67,7 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Start:
-    """A partition to begin with, and the squared distance of each sample from the seed that it is nearest to."""
+    """An initial partition: the nearest seed of each sample, (m,), and its squared distance, (m,)."""
 
     n_clusters: int
     labels: Indices
@@ -75,12 +75,12 @@ class Start:
 
     @classmethod
     def unseeded(cls, samples: int) -> Start:
-        """No seed yet, and every sample infinitely far."""
+        """No seeds: all distances are infinite."""
         return cls(0, np.zeros(samples, np.intp), np.full(samples, np.inf))
 
 
 def memory_of_a_start(samples: int, n_clusters: int) -> int:
-    """Bytes that one of several starts takes: its columns of the operand, of the product, and of making either."""
+    """Bytes of one start: its columns of the operand and the product, and temporaries of both."""
     return 8 * samples * (4 * n_clusters + 4)
 
 
@@ -90,22 +90,27 @@ def memory_of_a_start(samples: int, n_clusters: int) -> int:
 def plus_plus(
     gram: BaseGram, n_clusters: Sequence[int], weights: Floats, generators: Sequence[np.random.Generator]
 ) -> dict[int, list[Start]]:
-    """Seeds drawn by k-means++ for several starts side by side: each next one with probability w(x) d²(x, seeds).
+    """Seeds of several starts by k-means++: each seed is drawn with probability proportional to w(x) d²(x, seeds).
 
-    Of `TRIALS` that are drawn the one that leaves the least inertia is taken. Arthur and Vassilvitskii, "k-means++: the
-    advantages of careful seeding", SODA 2007. Only the columns of the drawn samples are read: those of all starts
-    together, seed by seed. The seeds for fewer clusters are the first ones for more.
+    `TRIALS` candidates are drawn for each seed, and the one with the least inertia is kept. Arthur and Vassilvitskii,
+    "k-means++: the advantages of careful seeding", SODA 2007. Only the columns of the candidates are read, for all
+    starts together. The first k seeds do not depend on the number of clusters.
 
     Parameters
     ----------
     gram
         Kernel values between the m samples.
     n_clusters
-        Numbers of clusters, for each of which the starts are returned.
+        Numbers of clusters; starts are returned for each.
     weights
         Weight of each sample, (m,).
     generators
-        One for each start, so that the number of starts changes none of them.
+        One random generator for each start.
+
+    Returns
+    -------
+    dict
+        List of starts by number of clusters.
     """
     diagonal, starts = gram.diag(), [Start.unseeded(len(weights)) for _ in generators]
     found: dict[int, list[Start]] = {}
@@ -114,42 +119,42 @@ def plus_plus(
         chances = [weights if number == 0 else weights * start.closest for start in starts]
         seeds = np.array([_drawn(g, p, weights, tried) for g, p in zip(generators, chances, strict=True)])
         columns = _columns(gram, seeds.ravel())
-        for place, start in enumerate(starts):
-            own = columns[:, place * tried : (place + 1) * tried]
-            after = [_nearer(start, own[:, trial], diagonal, seed) for trial, seed in enumerate(seeds[place])]
-            starts[place] = min(after, key=lambda start: float(weights @ start.closest))
+        for position, start in enumerate(starts):
+            own = columns[:, position * tried : (position + 1) * tried]
+            after = [_with_seed(start, own[:, trial], diagonal, seed) for trial, seed in enumerate(seeds[position])]
+            starts[position] = min(after, key=lambda start: float(weights @ start.closest))
         if number + 1 in n_clusters:
             found[number + 1] = list(starts)
     return found
 
 
 def at_samples(gram: BaseGram, seeds: Indices) -> Start:
-    """Begin at given samples (k,)."""
+    """Start with the given samples (k,) as seeds."""
     diagonal, columns = gram.diag(), _columns(gram, seeds)
     start = Start.unseeded(len(diagonal))
     for column, seed in zip(columns.T, seeds, strict=True):
-        start = _nearer(start, column, diagonal, seed)
+        start = _with_seed(start, column, diagonal, seed)
     return start
 
 
 def _columns(gram: BaseGram, samples: Indices) -> Floats:
-    """Kernel values with some samples, (m, samples), read where the tiles lie."""
-    distinct, places = np.unique(samples, return_inverse=True)
-    return gram[:, distinct].matmat(np.eye(len(distinct)))[:, places]
+    """Columns of some samples, (m, samples), by a product with unit vectors, so that workers read the tiles."""
+    distinct, inverse = np.unique(samples, return_inverse=True)
+    return gram[:, distinct].matmat(np.eye(len(distinct)))[:, inverse]
 
 
 def _drawn(generator: np.random.Generator, chances: Floats, weights: Floats, count: int) -> Indices:
-    """Samples with probability in proportion to ``chances``; by weight alone where all lie on seeds."""
+    """Draw samples with probability proportional to ``chances``, or to the weights if all chances are zero."""
     if not chances.max() > 0:
         chances = weights
     possible = np.flatnonzero(chances > 0)
     sums = np.cumsum(chances[possible])
-    places = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
-    return possible[np.minimum(places, len(possible) - 1)]
+    drawn = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
+    return possible[np.minimum(drawn, len(possible) - 1)]
 
 
-def _nearer(start: Start, column: Floats, diagonal: Floats, seed: int) -> Start:
-    """Samples that are nearer to a new seed than to all before it."""
+def _with_seed(start: Start, column: Floats, diagonal: Floats, seed: int) -> Start:
+    """Add a seed, and assign to it the samples that are nearer to it than to all earlier seeds."""
     distances = not_negative(diagonal - 2 * column + diagonal[seed], diagonal)
     nearer = distances < start.closest
     labels = np.where(nearer, start.n_clusters, start.labels)
@@ -160,11 +165,11 @@ def _nearer(start: Start, column: Floats, diagonal: Floats, seed: int) -> Start:
 
 
 def lloyd(gram: BaseGram, weights: Floats, starts: Sequence[Start], *, max_iter: int, tol: float) -> list[Clustering]:
-    """Improve several starts side by side: Lloyd's iterations with one product a pass, whatever their clusters.
+    """Lloyd's iterations for several starts together, with one matrix product a pass.
 
-    A centre is μ_c = Σ_i a_ic φ(x_i) with a_ic = w_i / W_c for the members of c. So the centres of all starts that
-    still go on are columns of A, and K A gives every squared distance k(x, x) − 2 (K A)_xc + a_cᵀ K a_c. An empty
-    cluster takes the sample that is farthest from its centre. The inertia of a start never increases.
+    A centre is μ_c = Σ_i a_ic φ(x_i), with a_ic = w_i / W_c for the members of c. The centres of all unconverged starts
+    are the columns of A, and K A gives all squared distances k(x, x) − 2 (K A)_xc + a_cᵀ K a_c. An empty cluster gets
+    the sample that is farthest from its centre. The inertia of a start never increases.
 
     Parameters
     ----------
@@ -173,57 +178,58 @@ def lloyd(gram: BaseGram, weights: Floats, starts: Sequence[Start], *, max_iter:
     weights
         Weight of each sample, (m,).
     starts
-        Partitions to begin with.
+        Initial partitions; their numbers of clusters may differ.
     max_iter
-        Most passes of a start.
+        Maximum number of passes of a start.
     tol
-        A start ends when a pass lowers its inertia by no more than this fraction, or its labels stay as they are.
+        A start stops when a pass reduces its inertia by at most this fraction, or its labels do not change.
 
     Returns
     -------
     list
-        Where each start ended, in their order.
+        Final partition of each start.
 
     Raises
     ------
     InputError
-        If the matrix holds values that are not finite, or is not positive semidefinite as far as can be seen.
+        If the matrix has values that are not finite, or a negative squared distance or an increasing inertia shows that
+        it is not positive semidefinite.
     """
     before, diagonal, samples = gram.bytes_read(), gram.diag(), np.arange(len(weights))
-    runs = [_begun(start, weights) for start in starts]
-    going, passes = list(range(len(runs))), 0
-    while going:
-        ends = np.cumsum([runs[number].n_clusters for number in going])
-        parts = [slice(end - runs[number].n_clusters, end) for number, end in zip(going, ends, strict=True)]
+    runs = [_initial(start, weights) for start in starts]
+    active, passes = list(range(len(runs))), 0
+    while active:
+        ends = np.cumsum([runs[number].n_clusters for number in active])
+        parts = [slice(end - runs[number].n_clusters, end) for number, end in zip(active, ends, strict=True)]
         coefficients = np.zeros((len(weights), ends[-1]))
-        for number, part in zip(going, parts, strict=True):
+        for number, part in zip(active, parts, strict=True):
             members = runs[number].members
             coefficients[samples, part.start + members] = shares(members, weights)
         products = gram.matmat(coefficients)
         passes += 1
-        for number, part in zip(going, parts, strict=True):
-            runs[number] = _assigned(runs[number], coefficients[:, part], products[:, part], diagonal, weights, tol)
-        going = [number for number in going if not runs[number].converged and runs[number].n_iter < max_iter]
-        for number in going:
-            members = repaired(runs[number].labels, runs[number].closest, weights, runs[number].n_clusters)
+        for number, part in zip(active, parts, strict=True):
+            runs[number] = _reassigned(runs[number], coefficients[:, part], products[:, part], diagonal, weights, tol)
+        active = [number for number in active if not runs[number].converged and runs[number].n_iter < max_iter]
+        for number in active:
+            members = without_empty(runs[number].labels, runs[number].closest, weights, runs[number].n_clusters)
             runs[number] = replace(runs[number], members=members)
     return [replace(run, passes=passes, bytes_read=gram.bytes_read() - before) for run in runs]
 
 
 def best_of(runs: Sequence[Clustering]) -> Clustering:
-    """The first of those with the least inertia, but for rounding: starts often end at one partition, numbered anew."""
+    """First run with the least inertia up to rounding, because several starts often find the same partition."""
     least = min(run.inertia for run in runs)
     return next(run for run in runs if run.inertia <= least * (1 + ROUNDING))
 
 
 def shares(members: Indices, weights: Floats) -> Floats:
-    """Share of each sample in the centre that it belongs to, (m,): its weight over that of all members."""
+    """Weight of each sample divided by the total weight of its cluster, (m,)."""
     masses = np.bincount(members, weights)
     return weights / np.where(masses > 0, masses, 1.0)[members]
 
 
-def repaired(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
-    """Give each cluster without weight the sample farthest from its centre that leaves none behind empty, (m,)."""
+def without_empty(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
+    """Assign to each empty cluster the sample farthest from its centre whose own cluster has further samples, (m,)."""
     members = labels.copy()
     sizes = np.bincount(members[weights > 0], minlength=n_clusters)
     empty = np.flatnonzero(sizes == 0)
@@ -238,33 +244,33 @@ def repaired(labels: Indices, closest: Floats, weights: Floats, n_clusters: int)
     return members
 
 
-def _begun(start: Start, weights: Floats) -> Clustering:
-    members = repaired(start.labels, start.closest, weights, start.n_clusters)
+def _initial(start: Start, weights: Floats) -> Clustering:
+    members = without_empty(start.labels, start.closest, weights, start.n_clusters)
     return Clustering(start.labels, members, np.inf, start.closest, np.zeros(start.n_clusters), 0, False, ())
 
 
-def _assigned(
+def _reassigned(
     run: Clustering, coefficients: Floats, products: Floats, diagonal: Floats, weights: Floats, tol: float
 ) -> Clustering:
-    """Assign every sample to the nearest of the centres whose products with all samples are known."""
+    """Assign every sample to its nearest centre, given the products of the centres with all samples."""
     norms = np.einsum("ic,ic->c", coefficients, finite(products))
     relative = norms - 2 * products
     labels = relative.argmin(axis=1)
     closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], diagonal)
     inertia = float(weights @ closest)
     if inertia > run.inertia + NEGATIVE * float(weights @ np.abs(diagonal)):
-        raise indefinite("an iteration of k-means raised the sum of the squared distances")
-    still = bool(np.array_equal(labels, run.members)) or run.inertia - inertia <= tol * run.inertia < np.inf
-    return Clustering(labels, run.members, inertia, closest, norms, run.n_iter + 1, still, (*run.history, inertia))
+        raise indefinite("an iteration of k-means increased the sum of squared distances")
+    converged = bool(np.array_equal(labels, run.members)) or run.inertia - inertia <= tol * run.inertia < np.inf
+    return Clustering(labels, run.members, inertia, closest, norms, run.n_iter + 1, converged, (*run.history, inertia))
 
 
 def medoids(labels: Indices, closest: Floats, weights: Floats, n_clusters: int) -> Indices:
     """Position of the sample nearest to its centre in each cluster, (k,); −1 for a cluster without samples.
 
-    Of all members it has the least mean squared distance from the members, which is d²(x, μ) and a constant.
+    This is the medoid: the mean squared distance of x to all members is d²(x, μ) plus a constant.
     """
     found = np.full(n_clusters, -1, dtype=np.intp)
     order = np.lexsort((np.arange(len(labels)), closest))[::-1]
     order = order[weights[order] > 0]
-    found[labels[order]] = order  # of several the last one stays, which is the nearest
+    found[labels[order]] = order  # the last assignment wins, which is the nearest sample
     return found

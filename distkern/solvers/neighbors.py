@@ -1,4 +1,4 @@
-"""The nearest samples of every sample in feature space, in one pass over the tiles."""
+"""Nearest neighbours in feature space, by a map-reduce over the tiles of a Gram matrix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from distkern.solvers.distances import least_allowed, squared_distances
 
 @dataclass(frozen=True)
 class Nearest(PairWork):
-    """Find, of each sample, the squared distances and the positions of the nearest ones, itself among them.
+    """Squared distances and positions of the nearest samples of each sample, including itself.
 
     Parameters
     ----------
     count
-        How many of them.
+        Number of nearest samples.
     floor
-        The least squared distance that may be rounding.
+        Least (negative) squared distance that is attributed to rounding.
     """
 
     count: int
@@ -30,26 +30,26 @@ class Nearest(PairWork):
 
     @property
     def bytes_per_sample(self) -> int:
-        """Bytes of the state for each sample."""
+        """Bytes of the list of each sample."""
         return 16 * self.count
 
     def initial(self, samples: int) -> State:
-        """Know nobody, infinitely far."""
+        """Initialise the lists with infinite distances."""
         return np.full((samples, self.count), np.inf), np.full((samples, self.count), -1, dtype=np.intp)
 
     def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
-        """Put the samples of a tile into each other's lists."""
+        """Insert the row and column samples of a tile into each other's lists."""
         distances = squared_distances(values, own, other, self.floor)
         keep_nearest(distances, other["position"], *state)
         if mirror is not None:
             keep_nearest(np.ascontiguousarray(distances.T), own["position"], *mirror)
 
     def merge(self, state: State, part: State) -> None:
-        """Put the lists of a part into those of all."""
+        """Merge partial lists."""
         merge_nearest(*state, *part)
 
     def expand(self, state: State, where: Indices) -> State:
-        """Put into the lists, for every distinct sample, all that equal it."""
+        """Replace each distinct sample in the lists by all samples that equal it."""
         members = np.argsort(where, kind="stable")
         starts = np.searchsorted(where[members], np.arange(len(state[0]) + 1))
         distances, indices = state
@@ -58,13 +58,12 @@ class Nearest(PairWork):
 
 
 def nearest(gram: BaseGram, count: int) -> tuple[Indices, Floats]:
-    """Positions of the ``count`` nearest other samples of each one, (m, count), and their distances; nearest first.
+    """Positions (m, count) of the nearest other samples of each sample, and their distances, (m, count).
 
-    Of samples at one distance the one with the lower position comes first. Tiles are looked at where they lie, and the
-    lists are all that moves.
+    Sorted by distance, then position. Only these lists are transferred from the workers.
     """
     diagonal = gram.diag()
     distances, indices = gram.map_reduce(Nearest(count + 1, least_allowed(diagonal)), {"diagonal": diagonal})
     others = indices != np.arange(len(indices))[:, None]
-    others[others.all(axis=1), -1] = False  # so many equal ones come first that the sample itself is not listed
+    others[others.all(axis=1), -1] = False  # equal samples of lower position can displace the sample itself
     return indices[others].reshape(-1, count), np.sqrt(distances[others]).reshape(-1, count)

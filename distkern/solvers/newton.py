@@ -1,8 +1,8 @@
-"""Newton's step on the free coefficients of a dual problem, where pairs of them go on for long.
+"""Newton step on the free coefficients of a dual problem, for problems on which pairwise steps converge slowly.
 
-Between bounds, a dual problem is a system of linear equations: k u = ρ − F with Σ u = 0, for the change u of y α. Where
-C is large the system is ill conditioned, and pairs of coefficients approach its solution in millions of small steps
-that Cholesky's decomposition takes at once. Coefficients that the step would push far over a bound are left to pairs.
+If no bound is active, a dual problem is a linear system: k u = ρ − F with Σ u = 0, for the change u of y α. For large C
+this system is ill-conditioned, and pairwise steps may need millions of iterations where one Cholesky factorisation
+suffices. Coefficients that a Newton step would move far beyond a bound are left to the pairwise steps.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from distkern.compiled import smo
 from distkern.core.typing import Array, Floats, Indices
 
 MOST = 2048
-"""Free coefficients that a step is made for, at most."""
+"""Maximum number of free coefficients for a Newton step."""
 
 TRIES = 6
-"""How often coefficients are left out before the step is made as far as it goes."""
+"""Maximum number of attempts to exclude coefficients before the step is shortened instead."""
 
 NEAR = 0.5
-"""Coefficients that can make less than this part of their step are left out."""
+"""Coefficients whose bounds allow less than this fraction of the step are excluded."""
 
 RIDGE = 1e-10
-"""Added to the diagonal, as a share of its mean: kernels need not be of full rank."""
+"""Added to the diagonal, relative to its mean, because the matrix may be singular."""
 
 FIRST = 60
-"""Blocks of pairs before the first step."""
+"""Number of blocks of pairwise steps before the first Newton step."""
 
 PAIRS = 500
-"""Pairs that are changed in the time of a block, beside those of the block."""
+"""Maximum number of changed pairs in a block, on average."""
 
 BLOCK_SECONDS, ROW_SECONDS, FLOP_SECONDS = 3e-4, 5e-10, 4e-11
-"""Rough costs of a block of pairs, of a kernel value in an update, and of an operation: so pairs and steps balance."""
+"""Approximate costs of a block of pairwise steps, of one kernel value in an update, and of one operation."""
 
 
 def blocks_before(free: int, variables: int) -> int:
-    """Blocks of pairs that cost as much as a step: so many come before the next."""
+    """Number of blocks of pairwise steps before the next Newton step; they cost as much as the Newton step."""
     step = 3 * (free**3 / 3 * FLOP_SECONDS + 10 * free**2 * ROW_SECONDS) + free * variables * ROW_SECONDS
     return max(FIRST, int(step / (BLOCK_SECONDS + smo.BLOCK * variables * ROW_SECONDS)))
 
 
 def may_step(free: int, spare: int) -> bool:
-    """Whether a step for so many free coefficients fits in ``spare`` bytes."""
+    """Whether a Newton step for this number of free coefficients fits in ``spare`` bytes."""
     return 2 <= free <= MOST and 24 * free**2 <= spare
 
 
@@ -57,9 +57,10 @@ def step(
     alpha: Floats,
     F: Floats,
 ) -> None:
-    """Move the free coefficients towards where all of them are optimal, as far as the bounds let them.
+    """Move the free coefficients towards the optimum of the unconstrained problem, as far as the bounds allow.
 
-    The arguments are those of `distkern.compiled.smo.minimize`; α and F are changed in place. The objective falls.
+    The arguments are those of `distkern.compiled.smo.minimize`. α and F are updated in place, and the objective
+    decreases.
     """
     free = np.flatnonzero((alpha > 0) & (alpha < C))
     values = smo.local(K, at, means, grand, scale, free)
@@ -67,11 +68,11 @@ def step(
     for attempt in range(TRIES):
         try:
             lower = np.linalg.cholesky(values)
-        except np.linalg.LinAlgError:  # not positive: nothing that a step would help with
+        except np.linalg.LinAlgError:  # not positive definite: a Newton step does not apply
             return
         pulled, ones = cho_solve((lower, True), np.stack([F[free], np.ones(len(free))], axis=1), check_finite=False).T
         u = ones * (pulled.sum() / ones.sum()) - pulled
-        u -= u.mean()  # what rounding left of the sum
+        u -= u.mean()  # the sum is zero up to rounding; make it exact
         change = y[free] * u
         room = np.where(change > 0, C[free] - alpha[free], alpha[free])
         with np.errstate(divide="ignore", invalid="ignore"):

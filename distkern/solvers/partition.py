@@ -1,4 +1,4 @@
-"""What a partition of samples is like, from kernel values alone: medoids and silhouettes, each in one pass."""
+"""Medoids and silhouettes of a partition, each in one pass over the Gram matrix."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from distkern.solvers.lloyd import medoids, shares
 
 
 def partition_medoids(gram: BaseGram, labels: Indices, weights: Floats, n_clusters: int) -> Indices:
-    """Position of the sample in each cluster with the least mean squared distance from its members, (k,).
+    """Position of the medoid of each cluster, (k,), by one product with k vectors.
 
-    That is the one nearest to the centre, so one product with k vectors tells it.
+    The medoid has the least mean squared distance to the members of its cluster; it is the member nearest to the
+    centre.
     """
     samples = np.arange(len(labels))
     coefficients = np.zeros((len(labels), n_clusters))
@@ -30,16 +31,16 @@ def partition_medoids(gram: BaseGram, labels: Indices, weights: Floats, n_cluste
 
 @dataclass(frozen=True)
 class DistanceSums(PairWork):
-    """Add up, for each sample, the distances to all others times their "masses", (m, columns).
+    """Σ_y d(x, y) mass(y) for each sample x and each column of "masses", (m, columns).
 
     Parameters
     ----------
     columns
-        Sets of masses.
+        Number of columns.
     squared
-        Add squared distances.
+        Use squared distances.
     floor
-        The least squared distance that may be rounding.
+        Least (negative) squared distance that is attributed to rounding.
     """
 
     columns: int
@@ -48,11 +49,11 @@ class DistanceSums(PairWork):
 
     @property
     def bytes_per_sample(self) -> int:
-        """Bytes of the state for each sample."""
+        """Bytes of the partial sums for each sample."""
         return 8 * self.columns
 
     def initial(self, samples: int) -> State:
-        """Begin at zero."""
+        """Initialise the sums with zeros."""
         return (np.zeros((samples, self.columns)),)
 
     def add(self, state: State, mirror: State | None, values: Floats, own: SampleArrays, other: SampleArrays) -> None:
@@ -65,15 +66,15 @@ class DistanceSums(PairWork):
             mirror[0][:] += distances.T @ own["masses"]
 
     def merge(self, state: State, part: State) -> None:
-        """Add the sums of a part."""
+        """Add partial sums."""
         state[0][:] += part[0]
 
 
 def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, squared: bool = False) -> list[Floats]:
     """Silhouette of each sample in each of several partitions, in one pass over the tiles.
 
-    Distances sqrt(k(x, x) + k(y, y) − 2 k(x, y)) are no linear function of the matrix, so workers look at its tiles
-    where they lie; what moves are the sums of distances to each cluster of all partitions, (m, Σ k).
+    Distances sqrt(k(x, x) + k(y, y) − 2 k(x, y)) are not linear in the matrix, so this is a map-reduce over tiles
+    instead of a product. Only the sums of distances to each cluster of all partitions, (m, Σ k), are transferred.
 
     Parameters
     ----------
@@ -82,28 +83,28 @@ def silhouettes(gram: BaseGram, partitions: list[Indices], weights: Floats, *, s
     partitions
         Labels 0, 1, … of the samples, (m,) each.
     weights
-        How many samples each one stands for, (m,).
+        Multiplicity of each sample, (m,).
     squared
-        Use the squared distances, which for Kendall's kernel are the numbers of discordant pairs but for a factor.
+        Use squared distances, which are proportional to the numbers of discordant pairs for Kendall's kernel.
     """
     diagonal, samples = gram.diag(), np.arange(len(weights))
     sizes = [int(labels.max()) + 1 for labels in partitions]
     first = np.cumsum([0, *sizes])
-    spread = np.zeros((len(weights), first[-1]))
+    masses = np.zeros((len(weights), first[-1]))
     for start, labels in zip(first, partitions, strict=False):
-        spread[samples, start + labels] = weights
+        masses[samples, start + labels] = weights
     work = DistanceSums(int(first[-1]), squared, least_allowed(diagonal))
-    (sums,) = gram.map_reduce(work, {"diagonal": diagonal}, {"masses": spread})
+    (sums,) = gram.map_reduce(work, {"diagonal": diagonal}, {"masses": masses})
     return [
-        _silhouette(sums[:, start : start + size], spread[:, start : start + size].sum(axis=0), labels, weights)
+        _silhouette(sums[:, start : start + size], masses[:, start : start + size].sum(axis=0), labels, weights)
         for start, size, labels in zip(first, sizes, partitions, strict=False)
     ]
 
 
 def _silhouette(sums: Floats, masses: Floats, labels: Indices, weights: Floats) -> Floats:
-    """(b − a) / max(a, b): a the mean distance to the others of the own cluster, b to those of the nearest other."""
+    """(b − a) / max(a, b), where a and b are the mean distances to the own cluster and the nearest other cluster."""
     samples = np.arange(len(labels))
-    others = masses[labels] - (weights > 0)  # of what a sample stands for all but itself
+    others = masses[labels] - (weights > 0)  # multiplicity of the cluster without the sample itself
     alone = others <= 0
     inside = sums[samples, labels] / np.where(alone, 1.0, others)
     means = sums / np.where(masses > 0, masses, np.nan)

@@ -1,7 +1,7 @@
-"""The dual problems of support vector machines, many at once on one Gram matrix that may not fit in memory.
+"""Solver for many dual problems of support vector machines on one Gram matrix, which need not fit in memory.
 
-A matrix that fits is read once, and every problem is solved on it in memory (`distkern.compiled.smo`); one that does
-not is never held (`distkern.solvers.working_set`).
+A matrix that fits is read once, and every problem is solved in memory (`distkern.compiled.smo`). Otherwise, the
+problems share a working set of samples (`distkern.solvers.working_set`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
 from distkern.solvers.dual import Problem, Solution, State
-from distkern.solvers.working_set import SHARE, Held, Rounds, along, place, room_for_values
+from distkern.solvers.working_set import SHARE, CachedValues, Rounds, block_index, room_for_values, solve_chain
 
 NO_LIMIT = 2**62
-"""Pairs of coefficients that nobody changes in a lifetime."""
+"""Number of pairs that stands for no limit."""
 
 WORTH_THREADS = 2000
-"""Variables in all that threads are worth starting for."""
+"""Minimum total number of variables for which threads are started."""
 
 AT_ONCE = 8
-"""Chains that share the memory beside kernel values, at most: a constant, so that results do not depend on threads."""
+"""Maximum number of chains that share the spare memory; constant, so that results do not depend on the threads."""
 
 
 def solve(
@@ -41,39 +41,39 @@ def solve(
     max_passes: int = 1000,
     threads: int | None = None,
 ) -> list[list[Solution]]:
-    """Solve chains of problems on one matrix, read once where it fits in memory and in few passes where it does not.
+    """Solve chains of problems on one matrix, which is read once if it fits in memory, else in few passes.
 
     Parameters
     ----------
     gram
         Symmetric Gram matrix.
     chains
-        Chains are solved side by side. In a chain, a problem that differs from the one before by bounds that are larger
-        by a factor starts from its solution.
+        Lists of problems. Chains are independent. Within a chain, a problem whose bounds are a multiple of the bounds
+        of its predecessor, and which is equal otherwise, starts from the predecessor's solution.
     memory
-        Bytes that may be taken; three quarters of what the vectors leave are for kernel values, the rest for tiles on
-        their way. The matrix is held in double precision where that fits, in single precision where only that does. One
-        that is an array already takes none.
+        Bytes to use. Three quarters of what remains after the vectors are for kernel values, the rest for tiles being
+        read. The matrix is kept in double precision if that fits, else in single precision if that fits. An array is
+        not copied.
     tol
-        Largest violation of the optimality conditions to stop at.
+        Violation of the optimality conditions at which to stop.
     max_iter
-        Most pairs of coefficients to change for each problem; −1 for no limit.
+        Maximum number of changed pairs of coefficients for each problem; −1 for no limit.
     max_passes
-        Passes over a matrix that does not fit in memory, after which no further round begins.
+        Maximum number of passes over a matrix that does not fit in memory.
     threads
-        Threads that work on chains; the cores that this process may use by default.
+        Number of threads for the chains; by default the number of usable cores.
 
     Returns
     -------
     list of list of Solution
-        As the chains; ``converged`` says which problems were stopped early.
+        Solutions in the order of the chains; ``converged`` is False for a problem that was stopped early.
 
     Raises
     ------
     InputError
-        If the matrix is not symmetric or holds values that are not finite.
+        If the matrix is not symmetric or has values that are not finite.
     MemoryLimitError
-        If not even the vectors and a small working set fit; raised before anything is read.
+        If the vectors and the smallest working set do not fit; raised before the matrix is read.
 
     Examples
     --------
@@ -101,17 +101,17 @@ def solve(
             for state in everything:
                 if not state.is_new:
                     v = state.vector(at, len(K))
-                    state.receive((K @ v + shift * v.sum())[at[state.samples]])
-            held = Held(K, at, shift, spare)
-            list(each(lambda chain: along(chain, held, tol, limit), states))
+                    state.set_gradient((K @ v + shift * v.sum())[at[state.samples]])
+            cached = CachedValues(K, at, shift, spare)
+            list(each(lambda chain: solve_chain(chain, cached, tol, limit), states))
             for state in everything:
                 state.passes, state.bytes_read = 1, gram.bytes_read() - started
-                state.note()
+                state.record_objective()
     return [[state.solution(tol) for state in chain] for chain in states]
 
 
 def _plan(gram: BaseGram, states: list[State], room: int) -> tuple[Indices, np.dtype[Any] | None]:
-    """Row of each sample in a matrix of those that are involved, −1 for others; and its type, if it fits in memory."""
+    """Row of each sample in the matrix of all samples used, −1 for others; and its dtype, None if it does not fit."""
     if isinstance(gram, ArrayGram):
         return np.arange(len(gram)), np.dtype(np.float64)
     at = np.full(len(gram), -1, dtype=np.int64)
@@ -124,9 +124,9 @@ def _plan(gram: BaseGram, states: list[State], room: int) -> tuple[Indices, np.d
 
 
 def _read(gram: BaseGram, at: Indices, dtype: np.dtype[Any]) -> tuple[Array, float]:
-    """Kernel values of the samples involved: those of an array where they are, else read in one pass.
+    """Kernel values of the samples used, from an array without a copy or in one pass over the matrix, and their shift.
 
-    In single precision they are less what they share, the second value, so that it takes none of their digits.
+    In single precision, a common offset is subtracted from the values to save digits; it is the second value returned.
     """
     shift = 0.0
     if isinstance(gram, ArrayGram):
@@ -139,6 +139,6 @@ def _read(gram: BaseGram, at: Indices, dtype: np.dtype[Any]) -> tuple[Array, flo
         for number, (rows, cols, block) in enumerate(part.tiles()):
             if number == 0 and dtype == np.float32:
                 shift = float(block.mean())
-            K[place(rows, cols)] = block - shift if shift else block
+            K[block_index(rows, cols)] = block - shift if shift else block
     finite(np.array(require_symmetric(K)))
     return K, shift

@@ -1,11 +1,14 @@
-"""Dual problems on a Gram matrix that does not fit in memory: a working set of samples that all problems share.
+"""Dual problems on a Gram matrix that does not fit in memory: a working set of samples shared by all problems.
 
-It holds the samples that violate the optimality conditions most and those with free coefficients. Kernel values within
-it are gathered by a pass over the tiles, and kept from round to round as far as its samples stay; the problems
-restricted to it are solved in memory; then one product of the whole matrix, with a column for each problem, gives the
-gradients of all samples, which say exactly how far from optimal each problem is. Osuna, Freund and Girosi, "An improved
-training algorithm for support vector machines", NNSP (1997). Each round starts from exact gradients, so that single
-precision within the working set costs no accuracy.
+The working set contains the samples that violate the optimality conditions most. A round has three steps:
+
+1. Read the kernel values within the working set, in a pass over the tiles; values of samples that stay are kept.
+2. Solve all problems restricted to the working set, in memory.
+3. Compute the gradients of all samples, by one product of the matrix with a column for each problem.
+
+The gradients give the exact violation of each problem. Each round starts from exact gradients, so that single precision
+within the working set costs no accuracy. Osuna, Freund and Girosi, "An improved training algorithm for support vector
+machines", NNSP (1997).
 """
 
 from __future__ import annotations
@@ -27,36 +30,36 @@ from distkern.solvers import newton
 from distkern.solvers.dual import State
 
 SHARE = 0.75
-"""Part of the memory beside the vectors that kernel values take; the rest is for tiles on their way."""
+"""Fraction of the memory for kernel values, after the vectors of all problems; the rest is for tiles being read."""
 
 FEWEST = 32
-"""Samples in a working set at least."""
+"""Minimum number of samples in a working set."""
 
 GATHERED = 3
-"""Times its own bytes that a block takes while it is gathered from stored tiles."""
+"""Memory to read a block from stored tiles, relative to the size of the block."""
 
 WORTH_A_COPY = 2
-"""Problems in a chain that repay a copy of the kernel values of its samples."""
+"""Minimum number of problems in a chain for which a copy of its kernel values pays off."""
 
 FEW_ENOUGH = 0.9
-"""Part of the samples in memory up to which a chain of problems is better off with a copy of its own."""
+"""Maximum fraction of the cached samples for which a chain copies its kernel values."""
 
 EARLY = 0.1
-"""A round solves the working set up to this share of the largest violation, or half the tolerance if that is more."""
+"""A round reduces the violation within the working set to this fraction, or to half the tolerance if that is larger."""
 
 
 def vector_bytes(samples: int, variables: int, problems: int) -> int:
-    """Bytes of what each problem holds for each variable, and of its columns of a product with the matrix."""
+    """Bytes of the vectors of all problems, and of their columns of a product with the matrix."""
     return 8 * problems * (12 * variables + 3 * samples) + 8 * min(smo.BLOCK, variables) ** 2
 
 
 def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
-    """Bytes for kernel values out of what may be taken: a share of what the vectors of all problems leave.
+    """Bytes for kernel values: a fraction of ``memory`` after the vectors of all problems.
 
     Raises
     ------
     MemoryLimitError
-        If not even the vectors fit, with a small working set where the matrix is not in memory.
+        If the vectors do not fit, together with the smallest working set if the matrix is not in memory.
     """
     size, variables = len(gram), max(len(state.samples) for state in states)
     vectors = vector_bytes(size, variables, len(states))
@@ -74,24 +77,26 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     return room
 
 
-def place(rows: Indices, cols: Indices) -> Any:
-    """What indexes a block of an array: slices where both lists of positions are runs."""
+def block_index(rows: Indices, cols: Indices) -> Any:
+    """Index of a block of an array: slices if both lists of positions are contiguous, else ``np.ix_``."""
     runs = [slice(int(part[0]), int(part[-1]) + 1) for part in (rows, cols) if part[-1] - part[0] + 1 == len(part)]
     return tuple(runs) if len(runs) == 2 else np.ix_(rows, cols)
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class CachedValues:
     """Kernel values in memory.
 
     Parameters
     ----------
     K
-        Values of some samples, less ``shift``.
+        Kernel values between some samples, minus ``shift``.
     at
-        Row of each sample in K; −1 where it has none.
+        Row of each sample in K; −1 if it is not cached.
+    shift
+        Constant that was subtracted.
     spare
-        Bytes that solving a chain of problems may take beside.
+        Bytes that solving a chain of problems may use in addition.
     """
 
     K: Array
@@ -100,27 +105,27 @@ class Held:
     spare: int
 
 
-def along(chain: list[State], held: Held, tol: float, limit: int, early: float = 0.0) -> None:
-    """Solve the problems of a chain one after the other, as far as their samples are held.
+def solve_chain(chain: list[State], cached: CachedValues, tol: float, limit: int, early: float = 0.0) -> None:
+    """Solve the problems of a chain one after the other, restricted to their cached samples.
 
     Parameters
     ----------
     tol, limit
-        Largest violation to stop at, and most pairs to change.
+        Violation at which to stop, and maximum number of changed pairs.
     early
-        Stop at this share of the largest violation now, where that is more.
+        Stop at this fraction of the current violation if it is larger than ``tol``.
     """
-    copied = _copied(chain, held)
+    copied = _copied(chain, cached)
     before = None
     for state in chain:
-        state.follow(before)
+        state.warm_start(before)
         before = state
-        rows = held.at[state.samples]
+        rows = cached.at[state.samples]
         here = np.flatnonzero(rows >= 0)
         alpha, F, bounds = state.alpha[here], state.F[here], state.bounds[here]
-        values = (held.K, rows[here])
-        view = (state.means[here], state.grand + held.shift, state.scale[here])
-        spare = held.spare
+        values = (cached.K, rows[here])
+        view = (state.means[here], state.grand + cached.shift, state.scale[here])
+        spare = cached.spare
         if copied is not None:
             values, view = (copied, np.arange(len(here))), (np.zeros(len(here)), 0.0, np.ones(len(here)))
             spare -= copied.nbytes
@@ -140,23 +145,37 @@ def along(chain: list[State], held: Held, tol: float, limit: int, early: float =
         state.alpha[here], state.F[here] = alpha, F
 
 
-def _copied(chain: list[State], held: Held) -> Floats | None:
-    """Kernel values of a chain of problems on some samples by themselves, where they repay the room they take."""
+def _copied(chain: list[State], cached: CachedValues) -> Floats | None:
+    """Contiguous copy of the kernel values of a chain, if it pays off and fits in memory."""
     if len(chain) < WORTH_A_COPY:
         return None
     first = chain[0]
-    rows = held.at[first.samples]
+    rows = cached.at[first.samples]
     here = np.flatnonzero(rows >= 0)
-    if len(here) > FEW_ENOUGH * len(held.K) or 16 * len(here) ** 2 > held.spare:
+    if len(here) > FEW_ENOUGH * len(cached.K) or 16 * len(here) ** 2 > cached.spare:
         return None
-    if not all(first.sees_as(state) for state in chain[1:]):
+    if not all(first.has_kernel_of(state) for state in chain[1:]):
         return None
-    view = (first.means[here], first.grand + held.shift, first.scale[here])
-    return smo.local(held.K, rows[here], *view, np.arange(len(here)))
+    view = (first.means[here], first.grand + cached.shift, first.scale[here])
+    return smo.local(cached.K, rows[here], *view, np.arange(len(here)))
 
 
 class Rounds:
-    """Rounds of a working set that chains of problems share: ``room`` bytes for kernel values, ``each`` like `map`."""
+    """Solves chains of problems in rounds of a shared working set.
+
+    Parameters
+    ----------
+    gram
+        Symmetric Gram matrix.
+    chains
+        States of the problems.
+    room, spare
+        Bytes for the kernel values of the working set, and in addition for each chain that is being solved.
+    tol, limit
+        Violation at which to stop, and maximum number of changed pairs.
+    each
+        Function like `map` that runs the chains, possibly in threads.
+    """
 
     def __init__(
         self,
@@ -174,54 +193,58 @@ class Rounds:
         self._spare = spare
         self._started = gram.bytes_read()
         self._passes = 0
-        self._at = np.full(len(gram), -1, dtype=np.int64)  # row of each sample in the working set
+        self._at = np.full(len(gram), -1, dtype=np.int64)  # row of each sample in the working set, or −1
         self._K = np.empty((self._capacity, self._capacity), dtype=np.float32)
         self._shift = np.nan
-        self._order = np.random.default_rng(0).permutation(len(gram))  # which of equals goes first
+        self._order = np.random.default_rng(0).permutation(len(gram))  # breaks ties at random
 
     def run(self, max_passes: int) -> None:
-        """Go on until all problems are solved, or stopped early."""
+        """Run rounds until all problems are solved or a limit is reached."""
         if any(not state.is_new for state in self._states):
-            self._follow(self._states)
-        while open_ones := [state for state in self._states if self._is_open(state)]:
+            self._update_gradients(self._states)
+        while unsolved := [state for state in self._states if self._is_unsolved(state)]:
             if self._passes >= max_passes:
                 return
-            self._gather(self._chosen(open_ones))
-            going = {id(state) for state in open_ones}
-            chains = [[state for state in chain if id(state) in going] for chain in self._chains]
-            list(self._each(self._improve, chains))
-            self._follow(open_ones)
+            self._read_working_set(self._select(unsolved))
+            numbers = {id(state) for state in unsolved}
+            chains = [[state for state in chain if id(state) in numbers] for chain in self._chains]
+            list(self._each(self._solve_restricted, chains))
+            self._update_gradients(unsolved)
 
-    def _improve(self, chain: list[State]) -> None:
-        along(chain, Held(self._K, self._at, self._shift, self._spare), 0.5 * self._tol, self._limit, EARLY)
+    def _solve_restricted(self, chain: list[State]) -> None:
+        cached = CachedValues(self._K, self._at, self._shift, self._spare)
+        solve_chain(chain, cached, 0.5 * self._tol, self._limit, EARLY)
 
-    def _is_open(self, state: State) -> bool:
+    def _is_unsolved(self, state: State) -> bool:
         return state.violation() > self._tol and state.iterations < self._limit
 
-    def _follow(self, states: list[State]) -> None:
-        """Exact gradients of some problems at all samples, by one product."""
+    def _update_gradients(self, states: list[State]) -> None:
+        """Compute the exact gradients of some problems at all samples, by one product."""
         product = self._gram.matmat(np.stack([state.vector(None, len(self._gram)) for state in states], axis=1))
         finite(product)
         self._passes += 1
         for column, state in enumerate(states):
-            state.receive(product[state.samples, column])
+            state.set_gradient(product[state.samples, column])
             state.passes, state.bytes_read = self._passes, self._gram.bytes_read() - self._started
-            state.note()
+            state.record_objective()
 
     # The working set -------------------------------------------------------------------------------------------------
 
-    def _chosen(self, states: list[State]) -> Indices:
-        """Samples of the next working set: of those that violate or are in it, those that violate most in a problem."""
-        urgency = np.full(len(self._gram), -np.inf)
+    def _select(self, states: list[State]) -> Indices:
+        """Samples of the next working set, by their largest violation in any problem.
+
+        Samples outside the current working set that violate no condition come last.
+        """
+        violations = np.full(len(self._gram), -np.inf)
         for state in states:
-            np.maximum.at(urgency, state.samples, state.urgency())
-        fresh = self._at < 0
-        idle = fresh & (urgency <= 0.0) & (self._passes > 0)
-        ranking = np.lexsort((self._order, -urgency, idle))
+            np.maximum.at(violations, state.samples, state.relative_violations())
+        outside = self._at < 0
+        last = outside & (violations <= 0.0) & (self._passes > 0)
+        ranking = np.lexsort((self._order, -violations, last))
         return np.sort(ranking[: self._capacity])
 
-    def _gather(self, chosen: Indices) -> None:
-        """Let the samples that were not chosen go, and read kernel values of the new ones with all."""
+    def _read_working_set(self, chosen: Indices) -> None:
+        """Replace the samples that were not chosen by the new ones, and read the kernel values of the new ones."""
         wanted = np.zeros(len(self._at), dtype=bool)
         wanted[chosen] = True
         self._at[~wanted] = -1
@@ -235,7 +258,7 @@ class Rounds:
         is_new[new] = True
         for rows, cols, block in self._read(new, chosen):
             finite(block)
-            if np.isnan(self._shift):  # what all values share shall take no digits of single precision
+            if np.isnan(self._shift):  # a common offset would cost digits in single precision
                 self._shift = float(block.mean())
             where, there = np.flatnonzero(is_new[rows]), np.flatnonzero(self._at[cols] >= 0)
             values = (block[np.ix_(where, there)] - self._shift).astype(np.float32)
@@ -245,7 +268,7 @@ class Rounds:
         self._passes += 1
 
     def _read(self, new: Indices, chosen: Indices) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Kernel values of the new samples with all: gathered at once where they are few, else in a pass over tiles."""
+        """Kernel values of the new samples: one block if it fits in memory, else all tiles of the matrix."""
         spare = self._K.nbytes * (1 - SHARE) / SHARE
         if GATHERED * 8 * len(new) * len(chosen) <= spare:
             yield new, chosen, self._gram.block(new, chosen)

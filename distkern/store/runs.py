@@ -19,8 +19,9 @@ import numpy as np
 
 from distkern.core.errors import StoreError
 from distkern.core.events import Listener, Progress
-from distkern.core.typing import Executor, Spec
-from distkern.engine.run import words_of
+from distkern.core.typing import Spec
+from distkern.engine.base import Executor
+from distkern.engine.run import message_of
 from distkern.store.documents import Check, Document, is_list, is_seconds, is_text, is_whole
 from distkern.store.location import ROOT
 from distkern.store.tiles import GramStore
@@ -344,7 +345,7 @@ class RunLog:
         """Count a task that failed, and name it among the first."""
         self._tallies["tasks_failed"] += 1
         if len(self._failures) < FAILURES:
-            self._failures.append({"task": task, "error": words_of(error)})
+            self._failures.append({"task": task, "error": message_of(error)})
 
     # Writing ---------------------------------------------------------------------------------------------------
 
@@ -403,7 +404,7 @@ class RunLog:
         self._ended.set()
         with self._lock:
             self._state = "finished" if error is None else "failed" if isinstance(error, Exception) else "interrupted"
-            self._error = words_of(error) if isinstance(error, Exception) else ""
+            self._error = message_of(error) if isinstance(error, Exception) else ""
             self._phase, self._note = "", ""
             self._beat()
         self._thread.join()

@@ -169,9 +169,9 @@ def test_limits_and_exclusive_options_are_checked(cohort, run):
 
 
 def test_unreachable_scheduler_is_named(cohort, run, monkeypatch):
-    from distkern.engine.dask import greeting
+    from distkern.engine.dask import preflight
 
-    monkeypatch.setattr(greeting, "PATIENCE", 1.0)
+    monkeypatch.setattr(preflight, "PATIENCE", 1.0)
     words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--scheduler", "tcp://127.0.0.1:9")
     _failed(run(*words), "no Dask scheduler answers at 'tcp://127.0.0.1:9'")
 

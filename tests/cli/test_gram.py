@@ -111,9 +111,9 @@ def test_landmarks_are_planned_computed_and_reported_with_their_error(cohort, ru
     again = run("gram", *words, "--json")
     assert json.loads(again.stdout)["error"] == gram.error().to_dict()
     assert "done" in run("plan", *words).stdout
-    told = run("info", cohort / "x.zarr").stdout
-    assert "24 × 24 float64, symmetric" in told
-    assert "6 by leverage, seed 0; the 24 × 6 part at them is stored" in told
+    described = run("info", cohort / "x.zarr").stdout
+    assert "24 × 24 float64, symmetric" in described
+    assert "6 by leverage, seed 0; only their columns are stored, 24 × 6" in described
     other = run("gram", *words, "--landmark-seed", 1)
     assert other.exit_code == 3
     assert "landmarks" in other.stderr

@@ -19,7 +19,7 @@ from distkern.core import errors
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.labels import read_labels
 from distkern.io.points import bags_from_file
-from distkern.learners import checks
+from distkern.learners import memory
 from distkern.operators.array import ArrayGram
 from distkern.report import write_report
 from distkern.store import location as places
@@ -41,9 +41,9 @@ def table(folder, text):
 
 
 def flip(file):
-    held = bytearray(file.read_bytes())
-    held[len(held) // 2] ^= 1
-    file.write_bytes(held)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
 
 
 def existing_store(gram, folder, monkeypatch):
@@ -127,7 +127,7 @@ def large_embedding(gram, folder, monkeypatch):
 
 
 def little_memory(gram, folder, monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 10)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10)
     dk.KernelSVC().fit(gram, [0, 1] * 3)
 
 

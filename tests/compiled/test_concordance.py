@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numba import config
 from strategies import any_cohort
 
-from distkern.compiled import bitplanes, blocks, concordance, inversions, levels
+from distkern.compiled import bitplanes, block_inversions, concordance, inversions, levels
 from distkern.compiled.inversions import rank
 
 FEW = 2 if config.DISABLE_JIT else None
@@ -26,7 +26,7 @@ def by_bitplanes(a, b, symmetric):
 WAYS = {
     "bitplanes": by_bitplanes,
     "levels": lambda a, b, symmetric: levels.concordance(a[1], b[1], symmetric),
-    "blocks": blocks.concordance,
+    "blocks": block_inversions.concordance,
     "inversions": inversions.concordance,
 }
 
@@ -53,9 +53,9 @@ def test_equals_the_naive_double_loop(way, data):
         np.testing.assert_array_equal(joint * filled, both * filled)
 
 
-@pytest.mark.parametrize("n", [2, 3, 63, 64, 65, 127, 128, 129, 500, 2047, 2048, 2049, 4500])
-@pytest.mark.parametrize("distinct", [2, 7, 60, 10**6])
-def test_all_ways_agree_across_the_borders_of_words_blocks_and_runs(n, distinct):
+@pytest.mark.parametrize("n", [2, 3, 63, 64, 65, 127, 128, 129, 2047, 2048, 2049, 4500])
+@pytest.mark.parametrize("distinct", [2, 7, 10**6])
+def test_all_algorithms_agree_at_the_borders_of_words_blocks_and_runs(n, distinct):
     rng = np.random.default_rng(n + distinct)
     X = rng.integers(0, distinct, (5, n)).astype(float)
     X[-1] = rng.permutation(n)
@@ -73,7 +73,7 @@ def test_blocks_agree_with_merging_up_to_their_limit(n):
     ranked = rank(X)
     upper = np.triu_indices(len(X))
     for ours, other in zip(
-        blocks.concordance(ranked, ranked, True), inversions.concordance(ranked, ranked, True), strict=True
+        block_inversions.concordance(ranked, ranked, True), inversions.concordance(ranked, ranked, True), strict=True
     ):
         np.testing.assert_array_equal(ours[upper], other[upper])
 
@@ -85,7 +85,7 @@ def test_many_samples_cross_the_borders_of_blocks_of_samples():
     counts, both = concordance.concordance(block, block, True)
     np.testing.assert_array_equal(counts, S)
     np.testing.assert_array_equal(both, joint)
-    counts, both = blocks.concordance(rank(X), rank(X), True)
+    counts, both = block_inversions.concordance(rank(X), rank(X), True)
     np.testing.assert_array_equal(np.triu(counts), np.triu(S))
 
 
@@ -102,5 +102,5 @@ def test_many_samples_cross_the_borders_of_blocks_of_samples():
         (200_000, 30, True, "levels"),
     ],
 )
-def test_the_way_is_chosen_by_size(n, distinct, ties, way):
+def test_the_fastest_algorithm_is_chosen_by_size(n, distinct, ties, way):
     assert concordance.fastest(n, distinct, distinct, ties) == way

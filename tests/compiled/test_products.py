@@ -55,7 +55,7 @@ def test_blas_threads_are_limited_inside_and_restored_after_the_last_one_leaves(
 
 
 @pytest.mark.parametrize(("length", "vectors"), [(1, 1), (7, 3), (600, 2)])  # 600 are added in two parts
-def test_rows_meet_the_vectors_that_are_not_zero_there(length, vectors):
+def test_sparse_vectors_are_multiplied_by_their_nonzero_rows(length, vectors):
     rng = np.random.default_rng(0)
     rows, V = rng.normal(size=(9, length)), rng.normal(size=(9, vectors)) * (rng.random((9, vectors)) < 0.5)
     sparse, out = csr_array(V), rng.normal(size=(vectors, length + 5))

@@ -61,7 +61,7 @@ def test_counts_equal_the_naive_double_loop(X, symmetric):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_both_roads_equal_the_naive_double_loop(road, seed):
+def test_both_algorithms_equal_the_naive_double_loop(road, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     X = rng.integers(-3, 4, (5, n)) * (rng.random((5, n)) < rng.random()) * 1.0
@@ -73,7 +73,7 @@ def test_both_roads_equal_the_naive_double_loop(road, seed):
 
 
 @given(sparse_cohorts())
-def test_untied_pairs_equal_naive_ones_and_scores_tell_order_and_sign(X):
+def test_untied_pairs_equal_naive_ones_and_scores_keep_order_and_sign(X):
     A = ranked(X, width=X.shape[1] + 3)
     for x, places, scores, k, balance, untied, n in zip(X, *A.values(), strict=True):
         assert n == len(x)
@@ -86,7 +86,7 @@ def test_untied_pairs_equal_naive_ones_and_scores_tell_order_and_sign(X):
 
 
 @given(st.data())
-def test_damaged_indices_are_found_and_what_passes_stays_inside_the_arrays(data):
+def test_damaged_indices_are_refused_or_stay_inside_the_arrays(data):
     X = data.draw(sparse_cohorts())
     n, whole = X.shape[1], Prepared(ranked(X))
     assert could_have_prepared(Kendall(), whole, n)

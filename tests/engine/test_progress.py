@@ -10,13 +10,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nothing_is_drawn_where_output_is_no_terminal(monkeypatch):
+def test_no_bar_is_drawn_without_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert progress_listener(None) is silent
     assert progress_listener(False) is silent
 
 
-def test_a_bar_is_drawn_on_a_terminal_for_each_phase(monkeypatch):
+def test_one_bar_per_phase_is_drawn_on_a_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     listener = progress_listener(None)
@@ -29,7 +29,7 @@ def test_a_bar_is_drawn_on_a_terminal_for_each_phase(monkeypatch):
     assert "3/3" in drawn
 
 
-def test_a_function_hears_every_event():
-    heard = []
-    progress_listener(heard.append)(Progress("x", 1, 2))
-    assert heard == [Progress("x", 1, 2)]
+def test_a_function_receives_every_event():
+    events = []
+    progress_listener(events.append)(Progress("x", 1, 2))
+    assert events == [Progress("x", 1, 2)]

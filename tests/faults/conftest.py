@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import disturbed
+import fault_injection
 import numpy as np
 import pytest
-from disturbed import Tally
+from fault_injection import Tally
 from processes import SURROUNDINGS
 
 
@@ -17,7 +17,7 @@ def _no_surroundings(monkeypatch):
 
 @pytest.fixture(scope="session")
 def X() -> np.ndarray:
-    return disturbed.samples()
+    return fault_injection.samples()
 
 
 @pytest.fixture(scope="session")
@@ -29,8 +29,8 @@ def cohort(X, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def expected(X, tmp_path_factory) -> dict[str, bytes]:
-    """What an undisturbed run stores."""
-    return disturbed.undisturbed(X, tmp_path_factory.mktemp("undisturbed"))
+    """The bytes that an undisturbed run stores."""
+    return fault_injection.undisturbed(X, tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.fixture

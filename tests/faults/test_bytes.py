@@ -1,4 +1,4 @@
-"""Damaged bytes and metadata, stores of another time: no wrong byte is read, and nothing finished is lost."""
+"""Damaged bytes and metadata, and stores of other versions: no wrong byte is read, and nothing finished is lost."""
 
 import contextlib
 import json
@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from disturbed import stored
+from fault_injection import stored
 
 from distkern import (
     CorruptTileError,
@@ -38,7 +38,7 @@ def flip_a_byte(file, position=20):
     file.write_bytes(damaged)
 
 
-def test_a_flipped_byte_of_a_tile_is_noticed_named_and_recomputed(store):
+def test_flipped_byte_of_a_tile_is_found_named_and_repaired(store):
     before = stored(store)
     flip_a_byte(store / "gram" / "c" / "1" / "2")
     gram = open_gram(store)
@@ -46,7 +46,7 @@ def test_a_flipped_byte_of_a_tile_is_noticed_named_and_recomputed(store):
         gram.to_numpy()
     with pytest.raises(CorruptTileError):
         gram.matmat(np.ones(20))
-    assert np.isfinite(gram[:6].to_numpy()).all()  # other tiles are read as ever
+    assert np.isfinite(gram[:6].to_numpy()).all()  # other tiles can be read
     (wrong,) = gram.verify()
     assert "tile (1, 2)" in wrong
     assert repair_gram(store, executor="serial") == 1
@@ -55,7 +55,7 @@ def test_a_flipped_byte_of_a_tile_is_noticed_named_and_recomputed(store):
     assert repair_gram(store) == 0
 
 
-def test_a_truncated_or_lost_tile_is_noticed_too(store):
+def test_truncated_and_lost_tiles_are_found_and_repaired(store):
     (store / "gram" / "c" / "0" / "1").write_bytes(b"short")
     (store / "gram" / "c" / "0" / "3").unlink()
     assert len(open_gram(store).verify()) == 2
@@ -63,7 +63,7 @@ def test_a_truncated_or_lost_tile_is_noticed_too(store):
     np.testing.assert_array_equal(open_gram(store).to_numpy(), Kendall()(SMALL))
 
 
-def test_damaged_prepared_samples_are_noticed_and_prepared_again_from_the_data(store):
+def test_damaged_prepared_samples_are_found_and_prepared_again(store):
     flip_a_byte(store / "rows" / "prepared" / "codes" / "c" / "1" / "0")
     assert "prepared rows 6–11" in open_gram(store).verify()[0]
     with pytest.raises(CorruptTileError, match="prepared rows 6–11"):
@@ -77,7 +77,7 @@ def test_damaged_prepared_samples_are_noticed_and_prepared_again_from_the_data(s
 
 
 @pytest.mark.parametrize("samples", [SMALL, SMALL[[0, 1, 2, 1, 0, 0, 2, 2]]])
-def test_damaged_digests_are_noticed_and_nothing_is_added_on_their_strength(store, samples):
+def test_damaged_digests_are_found_and_no_samples_are_added(store, samples):
     compute_gram(Kendall(), samples, store=store, tile=6, overwrite=True)
     append_gram(store, SMALL[:2] + 1, executor="serial")
     assert open_gram(store).verify() == []
@@ -93,7 +93,7 @@ def test_damaged_digests_are_noticed_and_nothing_is_added_on_their_strength(stor
     assert np.isfinite(open_gram(store).to_numpy()).all()
 
 
-def test_a_store_of_another_version_is_refused(store):
+def test_store_of_another_format_is_refused(store):
     description = json.loads((store / "zarr.json").read_text())
     description["attributes"]["distkern"] |= {"format": 99, "version": "7.0"}
     (store / "zarr.json").write_text(json.dumps(description))
@@ -102,7 +102,7 @@ def test_a_store_of_another_version_is_refused(store):
             call()
 
 
-def test_stale_temporary_files_are_swept_and_fresh_ones_are_left(store):
+def test_old_temporary_files_are_deleted_and_recent_ones_are_kept(store):
     stale, fresh = store / "gram" / "c" / "0" / "9.partial", store / "gram" / "c" / "0" / "8.partial"
     stale.write_text("x")
     fresh.write_text("x")
@@ -111,7 +111,7 @@ def test_stale_temporary_files_are_swept_and_fresh_ones_are_left(store):
     assert (stale.exists(), fresh.exists()) == (False, True)
 
 
-def test_a_write_that_fails_ends_in_one_message_and_the_run_goes_on_later(tmp_path, monkeypatch):
+def test_failed_write_ends_the_run_with_one_error_and_the_run_can_go_on(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     write = GramStore.write_tile
     written = []
@@ -147,15 +147,15 @@ def alter(file):
     file.write_text(file.read_text().replace('"tile": 6,', '"tile": 7,'))
 
 
-UNREADABLE = r"^the metadata of '.*k\.zarr' are damaged \('zarr\.json' is no JSON\): bring back a copy of them"
-CHANGED = r"^the metadata of '.*k\.zarr' are damaged \(.*checksum.*\): bring back a copy of them"
+UNREADABLE = r"^the metadata of '.*k\.zarr' are damaged \('zarr\.json' is no JSON\): restore a copy of them"
+CHANGED = r"^the metadata of '.*k\.zarr' are damaged \(.*checksum.*\): restore a copy of them"
 ELSE = r"^'.*k\.zarr' is not a distkern store"
 
 
 @pytest.mark.parametrize(
     ("damage", "said"), [(half, UNREADABLE), (flip_a_byte, UNREADABLE), (alter, CHANGED), (lose, ELSE)]
 )
-def test_a_store_whose_plan_is_damaged_is_refused_by_name_and_left_as_it_is(store, damage, said):
+def test_store_with_a_damaged_plan_is_refused_and_not_changed(store, damage, said):
     before = stored(store)
     damage(store / "zarr.json")
     for call in (open_gram, lambda path: compute_gram(Kendall(), SMALL, store=path)):
@@ -165,7 +165,7 @@ def test_a_store_whose_plan_is_damaged_is_refused_by_name_and_left_as_it_is(stor
 
 
 @pytest.mark.parametrize("damage", [half, flip_a_byte, lose])
-def test_what_cannot_be_told_to_be_a_store_is_never_overwritten(store, damage):
+def test_folder_that_cannot_be_recognised_as_a_store_is_never_overwritten(store, damage):
     before = stored(store)
     damage(store / "zarr.json")
     with pytest.raises(StoreError, match=rf"{ELSE} and will not be overwritten"):
@@ -173,7 +173,7 @@ def test_what_cannot_be_told_to_be_a_store_is_never_overwritten(store, damage):
     assert stored(store) == before
 
 
-def test_lost_marks_cost_their_tiles_and_no_more(store):
+def test_lost_checksums_cost_only_their_tiles(store):
     before = stored(store)
     (store / "marks" / "c" / "1" / "0").unlink()
     with pytest.raises(IncompleteGramError, match=r"tile \(1, 1\)"):
@@ -184,8 +184,8 @@ def test_lost_marks_cost_their_tiles_and_no_more(store):
 
 
 @pytest.mark.parametrize("position", [13, 14, 17, 18, 20, 22])
-def test_a_damaged_mark_costs_its_tile_and_no_more(store, position):
-    """It is taken for one of a tile that is not done, or of another tile."""
+def test_damaged_checksum_costs_only_its_tile(store, position):
+    """The tile counts as not done, or as damaged."""
     before = stored(store)
     flip_a_byte(store / "marks" / "c" / "0" / "0", position)
     compute_gram(Kendall(), SMALL, store=store, executor="serial")
@@ -195,10 +195,10 @@ def test_a_damaged_mark_costs_its_tile_and_no_more(store, position):
 
 
 @pytest.mark.parametrize("position", [13, 18])
-def test_a_damaged_mark_of_prepared_samples_costs_no_tile(store, position):
+def test_damaged_checksum_of_prepared_samples_costs_no_tile(store, position):
     before = stored(store)
     flip_a_byte(store / "rows" / "marks" / "c" / "0" / "0", position)
-    with contextlib.suppress(StoreError):  # it tells to prepare them again, as the next call does
+    with contextlib.suppress(StoreError):  # it asks to prepare them again, as the next call does
         repair_gram(store)
     compute_gram(Kendall(), SMALL, store=store, executor="serial")
     assert [(run["blocks_prepared"], run["tiles_computed"]) for run in open_gram(store).info()["runs"][1:]] == [(1, 0)]
@@ -211,7 +211,7 @@ def empty(file):
 
 @pytest.mark.parametrize("damage", [empty, half, lose, flip_a_byte])
 @pytest.mark.parametrize("what", ["the log of a run", "the list of runs"])
-def test_no_damage_to_what_is_told_of_runs_matters(store, what, damage):
+def test_damaged_logs_of_runs_are_ignored(store, what, damage):
     (name,) = run_names(GramStore.opened(store))
     damage(store / "runs" / name / "zarr.json" if what == "the log of a run" else store / "runs" / "zarr.json")
     gram = open_gram(store)
@@ -223,25 +223,25 @@ def test_no_damage_to_what_is_told_of_runs_matters(store, what, damage):
     assert grown.verify() == []
 
 
-def test_metadata_are_on_the_disk_before_they_are_renamed(store, monkeypatch):
-    """Else a power cut leaves an empty file where a good one was."""
+def test_metadata_are_flushed_to_the_disk_before_they_are_renamed(store, monkeypatch):
+    """Otherwise a power failure could replace a good file by an empty one."""
     synced, moves = set(), []
     sync, replace, rename = os.fsync, os.replace, os.rename
 
-    def noted(opened):
+    def recorded_sync(opened):
         synced.add(os.fstat(opened).st_ino)
         sync(opened)
 
-    def replaced(source, target):
-        if os.path.basename(target) == "zarr.json":  # else it is a chunk, which has a mark once it is written
+    def recorded_replace(source, target):
+        if os.path.basename(target) == "zarr.json":  # other files are chunks, which have checksums
             moves.append(os.stat(source).st_ino)
         replace(source, target)
 
-    def renamed(source, target):
+    def recorded_rename(source, target):
         moves.append(os.stat(source / "zarr.json").st_ino)
         rename(source, target)
 
-    for name, instead in {"fsync": noted, "replace": replaced, "rename": renamed}.items():
+    for name, instead in {"fsync": recorded_sync, "replace": recorded_replace, "rename": recorded_rename}.items():
         monkeypatch.setattr(os, name, instead)
     append_gram(store, SMALL[:2] + 1, executor="serial")
     assert len(moves) > 5
@@ -254,7 +254,7 @@ METADATA = ["gram", "marks", "rows", "rows/marks", "rows/ids", "rows/prepared/co
 @pytest.mark.filterwarnings("ignore:Object at:zarr.errors.ZarrUserWarning")
 @pytest.mark.parametrize("damage", [half, lose])
 @pytest.mark.parametrize("file", [*(f"{name}/zarr.json" for name in METADATA), "marks/c/1/0", "rows/marks/c/0/0"])
-def test_damaged_metadata_are_mended_or_end_in_an_error_of_our_own(store, file, damage):
+def test_damaged_metadata_are_rewritten_or_raise_a_store_error(store, file, damage):
     before = stored(store)
     damage(store / file)
     with contextlib.suppress(StoreError):

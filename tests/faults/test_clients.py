@@ -1,4 +1,4 @@
-"""A client that is killed, two at once, a clock that goes backwards: from other processes, by the command line."""
+"""A client that is killed, two clients at once, and a clock that is set back, all with the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from disturbed import SIDE, TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
+from fault_injection import SIDE, TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
 from hosts import skip_unless_ci
 from processes import distkern, started, surroundings, wait_for
 
@@ -19,17 +19,17 @@ from distkern.engine.dask.executor import WINDOW
 SERIAL = ("--threads", "1")
 
 FIRST, SECOND = 18, 30
-"""Samples of a store before some are added, and after; then all of them."""
+"""Number of samples of a store at first, and after the first append."""
 
 
 def finish(*words, **given):
-    """Run a command to its end, which must be a good one."""
+    """Run a command, which must succeed."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, **given)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_client_killed_half_way_costs_the_tiles_in_flight_and_no_more(X, cohort, store, expected):
-    with started(gram_words(cohort, store, *SERIAL)) as (client,):
+def test_killed_client_loses_only_tiles_in_flight(X, cohort, store, expected, tally):
+    with started(tally.on_client(gram_words(cohort, store, *SERIAL))) as (client,):
         wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)
         kill(client)
     done = tiles_done(store)
@@ -43,7 +43,7 @@ def test_a_client_killed_half_way_costs_the_tiles_in_flight_and_no_more(X, cohor
 
 
 @pytest.mark.faults
-def test_a_client_killed_beside_its_cluster_leaves_it_to_the_next(cohort, store, expected, tally, tmp_path):
+def test_cluster_serves_the_next_client_after_a_client_was_killed(cohort, store, expected, tally, tmp_path):
     with processes(tmp_path, tally) as cluster:
         cluster.worker()
         words = gram_words(cohort, store, "--scheduler-file", cluster.file)
@@ -54,28 +54,28 @@ def test_a_client_killed_beside_its_cluster_leaves_it_to_the_next(cohort, store,
         finish(*words, env=surroundings())
     assert 5 <= done < TILES
     assert last_run(store)["tiles_computed"] == TILES - done
-    assert TILES <= tally.begun().total() <= TILES + WINDOW
+    assert TILES <= tally.started().total() <= TILES + WINDOW
     assert_undisturbed(store, expected)
 
 
 @pytest.mark.faults
-def test_two_clients_on_one_store_both_end_right_and_leave_no_lock(cohort, store, expected):
-    words = gram_words(cohort, store, *SERIAL)
+def test_two_clients_fill_one_store_and_leave_no_lock(cohort, store, expected, tally):
+    words = tally.on_client(gram_words(cohort, store, *SERIAL))
     with started(words, words) as clients:
         assert [client.wait(120) for client in clients] == [0, 0]
     runs = open_gram(store).info()["runs"]
     assert [run["state"] for run in runs] == ["finished"] * len(runs)
     assert TILES <= sum(run["tiles_computed"] for run in runs) <= 2 * TILES
     assert_undisturbed(store, expected)
-    assert [path.name for path in store.parent.iterdir()] == [store.name]
+    assert {path.name for path in store.parent.iterdir()} == {store.name, "client.py", "tally", "tally.py"}
     files = {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
     beside = [name for name in files - expected.keys() if not name.startswith(("rows/ids/c/", "rows/digests/c/"))]
     assert {Path(name).name for name in beside} == {"zarr.json"}
 
 
 @pytest.mark.faults
-def test_of_two_clients_one_is_killed_and_the_other_ends(cohort, store, expected):
-    words = gram_words(cohort, store, *SERIAL)
+def test_second_client_completes_the_store_when_the_first_is_killed(cohort, store, expected, tally):
+    words = tally.on_client(gram_words(cohort, store, *SERIAL))
     with started(words, words) as (one, other):
         wait_for(lambda: tiles_done(store) >= 5, "no tiles", one, other)
         kill(one)
@@ -85,59 +85,59 @@ def test_of_two_clients_one_is_killed_and_the_other_ends(cohort, store, expected
 
 
 @pytest.fixture
-def batches(X, store, tmp_path):
-    """The command that adds the second half of the cohort to a store of the first, and that which adds the third."""
+def batches(X, store, tally, tmp_path):
+    """Two commands that add the second and the third part of the cohort to a store of the first part."""
     compute_gram(Kendall(), X[:FIRST], store=store, tile=SIDE, executor=2)
     words = []
     for number, batch in enumerate((X[FIRST:SECOND], X[SECOND:])):
         np.save(tmp_path / f"{number}.npy", batch)
-        words.append(distkern("append", tmp_path / f"{number}.npy", store, "--quiet", *SERIAL))
+        words.append(tally.on_client(distkern("append", tmp_path / f"{number}.npy", store, "--quiet", *SERIAL)))
     return words
 
 
 @pytest.mark.faults
-def test_two_clients_that_add_the_same_samples_both_end_right(X, store, batches):
+def test_two_clients_add_the_same_samples_once(X, store, batches):
     with started(batches[0], batches[0]) as clients:
         assert [client.wait(120) for client in clients] == [0, 0]
-    assert_grown(store, X[:SECOND], generations=2)
+    assert_grown(store, X[:SECOND], versions=2)
 
 
 @pytest.mark.faults
-def test_of_two_clients_that_add_other_samples_the_second_ends_right_or_is_refused(X, store, batches):
+def test_second_client_that_adds_other_samples_succeeds_or_is_refused(X, store, batches):
     with started(*batches) as clients:
         codes = [client.wait(120) for client in clients]
     assert sorted(codes) in ([0, 0], [0, 3])
     for words, code in zip(batches, codes, strict=True):
         if code:
             finish(*words)
-    first = open_gram(store).info()["generations"][1]["shape"][0]  # whose samples came first
+    first = open_gram(store).info()["generations"][1]["shape"][0]  # the samples of the client that came first
     swapped = np.concatenate([X[:FIRST], X[SECOND:], X[FIRST:SECOND]])
-    assert_grown(store, X if first == SECOND else swapped, generations=3)
+    assert_grown(store, X if first == SECOND else swapped, versions=3)
 
 
 @pytest.mark.faults
-def test_a_client_killed_as_soon_as_the_store_has_grown_costs_nothing_but_the_call(X, store, batches):
+def test_client_killed_once_the_plan_has_changed_loses_nothing(X, store, batches):
     with started(batches[0]) as (client,):
         wait_for(lambda: [*store.glob(f"grown/{'[0-9a-f]' * 32}/zarr.json")], "no new plan", client)
         kill(client)
     for unfinished in store.rglob("*.partial"):
-        os.utime(unfinished, (0, 0))  # young ones may be another client's, and are left alone
+        os.utime(unfinished, (0, 0))  # recent ones could belong to another client, and are kept
     assert open_gram(store).shape == (SECOND, SECOND)
     finish(*batches[0])
     finish(*batches[1])
-    assert_grown(store, X, generations=3)
+    assert_grown(store, X, versions=3)
 
 
-def assert_grown(store, samples, generations):
+def assert_grown(store, samples, versions):
     gram = open_gram(store)
     assert gram.verify() == []
-    assert len(gram.info()["generations"]) == generations
+    assert len(gram.info()["generations"]) == versions
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(samples))
     assert not [*store.rglob("*.partial")]
 
 
 def libfaketime():
-    """Find the library of Debian's `faketime`, which changes the clock of one process and never the machine's."""
+    """Find the library of Debian's `faketime`, which changes the clock of one process only."""
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
     if not found:
         skip_unless_ci("changing the clock of a process takes libfaketime (Debian's faketime)")
@@ -145,17 +145,17 @@ def libfaketime():
 
 
 @pytest.mark.faults
-def test_a_clock_that_goes_backwards_changes_nothing_but_the_time_of_day(cohort, store, expected, tmp_path):
+def test_clock_that_is_set_back_affects_only_the_logged_time_of_day(cohort, store, expected, tally, tmp_path):
     clock = tmp_path / "clock"
     clock.write_text("+0d")
     faked = {
         "LD_PRELOAD": libfaketime(),
         "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_CACHE_DURATION": "1",  # seconds after which it looks at the file again
+        "FAKETIME_CACHE_DURATION": "1",  # seconds between two reads of the file
         "NO_FAKE_STAT": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
-    with started(gram_words(cohort, store, *SERIAL), env=surroundings(**faked)) as (client,):
+    with started(tally.on_client(gram_words(cohort, store, *SERIAL)), env=surroundings(**faked)) as (client,):
         wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)
         (tmp_path / "earlier").write_text("-400d")
         (tmp_path / "earlier").replace(clock)

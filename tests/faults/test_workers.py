@@ -1,4 +1,4 @@
-"""Workers that are killed, replaced, stopped, or have a task that always fails."""
+"""Workers that are killed, replaced or stopped, and a task that always fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from disturbed import (
+from fault_injection import (
     KENDALL,
     SIDE,
     TILES,
@@ -29,7 +29,7 @@ from distkern.engine.dask.executor import NO_WORKERS, WINDOW
 
 @contextmanager
 def nannied_cluster(workers, tally):
-    """Workers that are started anew when they die."""
+    """Workers that are restarted when they die."""
     from distributed import Client, LocalCluster
 
     with (
@@ -46,23 +46,23 @@ def nannied_cluster(workers, tally):
         yield cluster, client
 
 
-def test_a_killed_worker_costs_the_tiles_in_flight_and_no_more(X, store, expected, tally):
+def test_killed_worker_loses_only_tiles_in_flight(X, store, expected, tally):
     with nannied_cluster(2, tally) as (cluster, client):
         disturb = Disturbance(10, lambda: os.kill(cluster.workers[0].pid, signal.SIGKILL))
         compute_gram(KENDALL, X, store=store, tile=SIDE, executor=client, progress=disturb)
-        assert client.status == "running"  # a client that the user made is not closed
+        assert client.status == "running"  # the client of the user is not closed
     assert disturb.done == 10
     assert last_run(store)["tiles_computed"] == TILES
-    assert TILES <= tally.begun().total() <= TILES + WINDOW
+    assert TILES <= tally.started().total() <= TILES + WINDOW
     assert_undisturbed(store, expected)
 
 
 @pytest.mark.faults
-def test_workers_killed_again_and_again_cost_the_tiles_in_flight_each_time(X, store, expected, tally):
+def test_workers_killed_repeatedly_lose_only_tiles_in_flight(X, store, expected, tally):
     killed = []
 
     def kill_another(event):
-        """Kill a worker every eight tiles; one that is just starting anew has no process to kill."""
+        """Kill a worker every eight tiles; a worker that is being restarted has no process."""
         if event.done >= 8 * (len(killed) + 1):
             alive = [nanny.pid for nanny in cluster.workers.values() if nanny.pid and nanny.pid not in killed]
             if alive:
@@ -75,12 +75,12 @@ def test_workers_killed_again_and_again_cost_the_tiles_in_flight_each_time(X, st
     assert len(set(killed)) >= 4
     run = last_run(store)
     assert (run["tiles_computed"], run["tasks_failed"]) == (TILES, 0)
-    assert TILES <= tally.begun().total() <= TILES + WINDOW * len(killed)
+    assert TILES <= tally.started().total() <= TILES + WINDOW * len(killed)
     assert_undisturbed(store, expected)
 
 
 @pytest.mark.faults
-def test_all_workers_killed_and_replaced(X, store, expected, tally, tmp_path):
+def test_run_goes_on_when_all_workers_are_killed_and_replaced(X, store, expected, tally, tmp_path):
     from distributed import Client
 
     with processes(tmp_path, tally) as cluster, Client(scheduler_file=str(cluster.file), timeout=60) as client:
@@ -95,13 +95,13 @@ def test_all_workers_killed_and_replaced(X, store, expected, tally, tmp_path):
         compute_gram(KENDALL, X, store=store, tile=SIDE, executor=client, progress=disturb)
     assert len(second) == 2
     assert last_run(store)["tiles_computed"] == TILES
-    assert TILES <= tally.begun().total() <= TILES + WINDOW * len(first)
+    assert TILES <= tally.started().total() <= TILES + WINDOW * len(first)
     assert_undisturbed(store, expected)
 
 
 @pytest.mark.faults
-def test_a_stopped_worker_is_noticed_and_does_no_harm_when_it_goes_on(X, store, expected, tally, tmp_path):
-    """Its tiles are done by the other; what it has begun it ends later, and writes the same bytes."""
+def test_stopped_worker_is_replaced_and_does_no_harm_when_it_continues(X, store, expected, tally, tmp_path):
+    """The other worker computes its tiles. It later completes the tiles it had started, with the same bytes."""
     from distributed import Client
 
     with (
@@ -112,7 +112,7 @@ def test_a_stopped_worker_is_noticed_and_does_no_harm_when_it_goes_on(X, store, 
         noticed = []
 
         def go_on(event):
-            """Let it go on as soon as the scheduler has given it up, while there still is work."""
+            """Let it continue once the scheduler has removed it, while there still are tiles."""
             if disturb.done > 0 and not noticed and len(client.nthreads()) == 1:
                 noticed.append(event.done)
                 workers[0].send_signal(signal.SIGCONT)
@@ -122,16 +122,16 @@ def test_a_stopped_worker_is_noticed_and_does_no_harm_when_it_goes_on(X, store, 
         try:
             compute_gram(KENDALL, X, store=store, tile=SIDE, executor=client, progress=disturb)
         finally:
-            workers[0].send_signal(signal.SIGCONT)  # a stopped process hears no SIGTERM
+            workers[0].send_signal(signal.SIGCONT)  # a stopped process does not react to SIGTERM
     assert noticed
     assert last_run(store)["tiles_computed"] == TILES
-    assert TILES <= tally.begun().total() <= TILES + WINDOW
+    assert TILES <= tally.started().total() <= TILES + WINDOW
     assert_undisturbed(store, expected)
 
 
 @pytest.mark.faults
-def test_a_task_that_always_fails_is_named_and_all_others_are_done(cohort, store, expected, tmp_path):
-    """On real workers, by the command line: exit code 4, and `distkern status` shows the tile."""
+def test_task_that_always_fails_is_named_and_all_others_complete(cohort, store, expected, tmp_path):
+    """With real workers and the command line: exit code 4, and `distkern status` names the tile."""
     tally = Tally(tmp_path, fails=(1, 2))
     name = "tile (1, 2) (rows 4–7, columns 8–11)"
     with processes(tmp_path, tally) as cluster:
@@ -145,9 +145,9 @@ def test_a_task_that_always_fails_is_named_and_all_others_are_done(cohort, store
     assert f"{TILES - 1} of {TILES} done" in status.stdout
     run = last_run(store)
     assert (run["tiles_computed"], run["tasks_failed"]) == (TILES - 1, 1)
-    again = tally.begun()
-    assert again.pop("1,2") > 1  # it was tried again before it was given up
-    assert set(again.values()) == {1}
+    starts = tally.started()
+    assert starts.pop("1,2") > 1  # it was retried before it failed
+    assert set(starts.values()) == {1}
     compute_gram(KENDALL, np.load(cohort), store=store)
     assert last_run(store)["tiles_computed"] == 1
     assert_undisturbed(store, expected)

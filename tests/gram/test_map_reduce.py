@@ -128,7 +128,7 @@ def test_a_damaged_tile_is_named_by_every_executor(tmp_path, client):
 def test_a_vector_that_is_damaged_in_the_store_is_refused(symmetric, client, monkeypatch):
     scatter = GramStore.scatter
     monkeypatch.setattr(GramStore, "scatter", lambda self, array: scatter(self, array + (array.ndim > 1)))
-    with pytest.raises(CorruptTileError, match="multiply again"):
+    with pytest.raises(CorruptTileError, match="does not match its checksum: run the same call again"):
         open_gram(symmetric, executor=client).matmat(V)
 
 

@@ -112,7 +112,7 @@ def _discordant_by_fenwick_tree(x, y):
 def test_a_constant_sample_has_value_zero_or_is_refused_by_name():
     X = [[1, 1, 1, 1], [1, 2, 3, 4]]
     np.testing.assert_array_equal(Kendall()(X), [[0, 0], [0, 1]])
-    with pytest.raises(SampleError, match=r"sample number 0 is constant.*ties=\"zero\""):
+    with pytest.raises(SampleError, match=r"sample number 0 is constant.*Kendall\(ties='zero'\)"):
         Kendall(ties="b")(X)
 
 

@@ -22,7 +22,7 @@ from distkern import (
     draws_for,
     from_spec,
 )
-from distkern.compiled.smoothing import STEP, pair_blocks
+from distkern.compiled.smoothed import STEP, pair_blocks
 from distkern.core.random import sample_keys, uniforms
 from distkern.io.digests import sample_digests
 from distkern.kernels.planning import bytes_per_tile

@@ -9,8 +9,8 @@ from distkern.core.errors import InputError, MemoryLimitError
 from distkern.datasets import load_apa
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
-from distkern.learners.cluster import KernelKMeans
 from distkern.learners.cluster_numbers import cluster_numbers
+from distkern.learners.kmeans import KernelKMeans
 from distkern.operators.array import ArrayGram
 
 
@@ -55,7 +55,7 @@ def test_the_gap_finds_the_blobs(k, reference):
     assert (found.gap_error > 0).all()
 
 
-def test_random_rankings_have_no_clusters_and_their_own_gap_is_nothing():
+def test_gap_of_random_rankings_is_zero():
     """The references are drawn as the data were, so that the gap is zero but for chance."""
     X = np.random.default_rng(5).permuted(np.tile(np.arange(6.0), (100, 1)), axis=1)
     found = cluster_numbers(X, range(1, 5), kernel=Kendall(), references=10, random_state=0, n_init=4)
@@ -89,7 +89,7 @@ def test_the_components_span_the_samples():
     np.testing.assert_allclose(np.abs(twice), np.abs(box))
 
 
-def test_starts_that_do_not_fit_together_take_turns():
+def test_starts_that_do_not_fit_together_run_in_groups():
     K = ArrayGram(Linear()(blobs()))
     one = sum(8 * 60 * (4 * k + 4) for k in (2, 3))
     together = cluster_numbers(K, [2, 3], random_state=0)
@@ -99,7 +99,7 @@ def test_starts_that_do_not_fit_together_take_turns():
         cluster_numbers(K, [2, 3], memory_limit=one)
 
 
-def test_what_does_not_fit_is_refused():
+def test_matrix_that_does_not_fit_is_refused():
     K = Linear()(blobs())
     with pytest.raises(InputError, match="whole numbers of 1 or more"):
         cluster_numbers(K, [0, 2])

@@ -72,7 +72,7 @@ def test_a_cycle_of_condorcet():
     assert (str(found), found.distance) == ("a > b > c", 3 * 2 + 2 * 2)
 
 
-def test_items_that_top_rankings_do_not_name_come_last_and_unknown_places_count_for_nothing():
+def test_unnamed_items_of_top_rankings_are_last_and_unknown_ranks_are_ignored():
     top = Rankings.from_orderings([["b"], ["b", "c"]], kind="top", items=["a", "b", "c"])
     assert str(consensus_ranking(top, method="kemeny")) == "b > c > a"
     unknown = Rankings.from_orderings([["b", "a"], ["b"]], kind="interleaving", items=["a", "b", "c"])
@@ -109,9 +109,9 @@ def test_the_exact_minimum_at_its_largest_size():
     assert found.distance == 0
 
 
-def test_what_does_not_fit_is_refused():
+def test_matrix_that_does_not_fit_is_refused():
     X = np.tile(np.arange(EXACT_ITEMS + 1.0), (2, 1))
-    with pytest.raises(InputError, match=r"2\^21 sets; it is offered up to 20: ask for method='local-search'"):
+    with pytest.raises(InputError, match=r"2\^21 sets; the limit is 20 items: use method='local-search'"):
         consensus_ranking(X, method="kemeny")
     with pytest.raises(InputError, match="method must be one of borda, kemeny, local-search"):
         consensus_ranking(X, method="copeland")

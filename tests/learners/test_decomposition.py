@@ -38,7 +38,7 @@ def store(tmp_path_factory):
 @pytest.mark.parametrize("kernel", [Kendall(), Gaussian(sigma=4.0), Polynomial(degree=2, coef0=1.0)])
 @pytest.mark.parametrize("eigen_solver", ["dense", "lanczos"])
 @pytest.mark.parametrize("count", [1, 5])
-def test_equals_scikit_learn_up_to_nothing_but_rounding(kernel, eigen_solver, count):
+def test_equals_scikit_learn_up_to_rounding(kernel, eigen_solver, count):
     K = kernel(cohort())
     train, block = K[np.ix_(TRAIN, TRAIN)], K[np.ix_(TEST, TRAIN)]
     theirs = sklearn_decomposition.KernelPCA(count, kernel="precomputed", eigen_solver="dense").fit(train)
@@ -65,7 +65,7 @@ def test_all_components_of_the_linear_kernel_are_those_of_the_samples():
     assert model.get_feature_names_out()[0] == "kernelpca0"
 
 
-def test_without_centring_the_matrix_is_taken_as_it_is():
+def test_matrix_is_unchanged_without_centring():
     K = Gaussian(sigma=4.0)(cohort())
     model = KernelPCA(3, center=False).fit(K[np.ix_(TRAIN, TRAIN)])
     values, vectors = np.linalg.eigh(K[np.ix_(TRAIN, TRAIN)])
@@ -118,7 +118,7 @@ OUT_OF_CORE = 8 * 80 * 80 + 8 * 80 * (3 * 72 + 6 * 12) + 1000
 """Bytes that hold the search for two components of 80 samples, and the matrix but no room to read it."""
 
 
-def test_what_fits_is_read_once_and_what_does_not_is_passed_over(store):
+def test_matrix_is_read_once_if_it_fits_else_in_passes(store):
     gram = open_gram(store)
     once = 8 * 100 * 100  # at most; the lower triangle is not stored
     held = KernelPCA(2, eigen_solver="lanczos").fit(gram)
@@ -150,7 +150,7 @@ def test_stopping_early_warns():
     assert model.residual_.max() > 1e-12 * model.eigenvalues_[0]
 
 
-def test_what_cannot_fit_is_refused_before_it_is_read(store):
+def test_too_large_matrix_is_refused_before_it_is_read(store):
     gram = open_gram(store)
     for options in ({}, {"n_components": 2, "eigen_solver": "dense"}, {"n_components": 2, "eigen_solver": "lanczos"}):
         with pytest.raises(MemoryLimitError, match="components of 100 samples"):
@@ -179,7 +179,7 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_refused():
         ({"eigen_solver": "lanczos"}, "give n_components"),
     ],
 )
-def test_parameters_that_make_no_sense(options, words):
+def test_invalid_parameter_values_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         KernelPCA(**options).fit(Kendall()(cohort()))
 

@@ -103,7 +103,7 @@ def among_classes(scores):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_equal_priors_are_those_that_are_not_given(classes):
+def test_equal_priors_equal_no_priors(classes):
     X, y = cohort(classes)
     scores = [
         KernelFisherDiscriminant(kernel=Linear(), priors=priors).fit(X[TRAIN], y[TRAIN]).decision_function(X[TEST])
@@ -145,7 +145,7 @@ def test_the_threshold_without_centring():
 
 @pytest.mark.parametrize("solver", ["direct", "cg"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_weight_counts_as_so_many_equal_samples(solver, classes):
+def test_weight_is_equivalent_to_equal_samples(solver, classes):
     X, y = cohort(classes)
     weights = np.random.default_rng(2).integers(0, 3, 80)
     repeated = np.repeat(np.arange(80), weights)
@@ -238,7 +238,7 @@ def test_conjugate_gradients_keep_to_their_vectors():
     assert 8 * 2000 * 5 < peak < 8 * 2000 * VECTORS_OF_CG * 5
 
 
-def test_what_fits_is_read_once(store):
+def test_matrix_that_fits_is_read_once(store):
     y = cohort(3)[1]
     for solver in ("direct", "cg"):
         gram = open_gram(store)
@@ -271,7 +271,7 @@ def test_stopping_early_warns():
     assert model.residual_ > 1e-6
 
 
-def test_what_cannot_fit_is_refused_before_it_is_read(store):
+def test_too_large_matrix_is_refused_before_it_is_read(store):
     gram, y = open_gram(store), cohort(3)[1]
     for options in ({"solver": "direct", "memory_limit": 100_000}, {"memory_limit": 5_000}):
         with pytest.raises(MemoryLimitError, match="80 samples"):
@@ -286,19 +286,19 @@ def test_what_cannot_fit_is_refused_before_it_is_read(store):
         ({"solver": "lsqr"}, "solver must be"),
         ({"threshold": "mean"}, "threshold must be"),
         ({"threshold": np.nan}, "threshold must be"),
-        ({"threshold": 0.0}, "a threshold tells two classes apart, and there are 3"),
+        ({"threshold": 0.0}, "a threshold separates two classes, and there are 3"),
         ({"threshold": 0.0, "priors": [0.5, 0.5]}, "priors move the midpoint"),
         ({"priors": [0.5, 0.5]}, "priors must be 3 positive"),
         ({"priors": [0.5, 0.4, 0.2]}, "priors must be 3 positive"),
     ],
 )
-def test_parameters_that_make_no_sense(options, words):
+def test_invalid_parameter_values_are_refused(options, words):
     X, y = cohort(3)
     with pytest.raises(InputError, match=words):
         KernelFisherDiscriminant(**options).fit(Linear()(X), y)
 
 
-def test_labels_and_values_that_will_not_do(store):
+def test_invalid_labels_and_values_are_refused(store):
     X, y = cohort()
     K = Linear()(X)
     with pytest.raises(InputError, match="1 class, 'alpha'"):

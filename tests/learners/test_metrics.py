@@ -72,6 +72,6 @@ def test_scikit_learn_makes_scorers_of_them():
         ([], [], "one of each"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(y, f, message):
+def test_invalid_targets_and_scores_are_refused(y, f, message):
     with pytest.raises(InputError, match=message):
         ranking_error(y, f)

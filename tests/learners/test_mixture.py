@@ -50,7 +50,7 @@ def test_the_closed_forms_are_those_of_enumeration(n, theta):
     assert dispersion_of(mean_distance(theta, n), n) == pytest.approx(theta, rel=1e-6, abs=1e-8)
 
 
-def test_the_mean_distance_has_no_seam():
+def test_the_mean_distance_is_continuous():
     for n in (5, 100, 1000):
         theta = 1e-5 / n
         below, above = mean_distance(theta * (1 - 1e-6), n), mean_distance(theta * (1 + 1e-6), n)
@@ -72,7 +72,7 @@ def test_drawn_rankings_have_their_probabilities(theta):
     assert chisquare(seen, 6000 * expected / expected.sum()).pvalue > 1e-3
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_impossible_draws_are_refused():
     with pytest.raises(InputError, match="different values"):
         sample_mallows([1, 1, 2], 1.0, 3)
     for theta in (-1.0, np.inf, np.nan):
@@ -120,7 +120,7 @@ def test_probabilities_are_those_of_enumeration_and_sum_to_one():
     np.testing.assert_array_equal(model.predict(every), joint.argmax(axis=1))
 
 
-def test_the_components_of_drawn_rankings_come_back():
+def test_components_of_drawn_rankings_are_recovered():
     X, group = two_groups((600, 400))
     model = MallowsMixture(2, random_state=0).fit(X)
     np.testing.assert_array_equal(model.consensus_, [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]])
@@ -147,7 +147,7 @@ def test_the_likelihood_never_decreases(seed, components, n):
     assert (np.diff(model.weights_) <= 0).all()
 
 
-def test_neither_does_it_where_the_consensus_is_searched_for(monkeypatch):
+def test_the_likelihood_never_decreases_with_local_search(monkeypatch):
     X, _ = two_groups((40, 30), dispersion=0.2, n=9)
     exact = MallowsMixture(3, random_state=0, n_init=3).fit(X)
     monkeypatch.setattr(mixture, "EXACT_ITEMS", 0)
@@ -179,7 +179,7 @@ def test_only_the_order_counts():
     np.testing.assert_array_equal(plain.predict(lists), plain.labels_)  # what one item fewer leaves open is no question
 
 
-def test_rankings_that_are_all_one():
+def test_identical_rankings():
     model = MallowsMixture(1).fit(np.tile([3.0, 1.0, 2.0], (5, 1)))
     assert model.dispersions_ == [mixture.LARGEST_DISPERSION]
     assert model.log_likelihood_ == pytest.approx(0)
@@ -199,12 +199,12 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_samples_that_are_no_total_rankings_are_refused():
-    with pytest.raises(SampleError, match=r"sample number 1 ties items or lacks one \(1 such\)"):
+    with pytest.raises(SampleError, match=r"sample number 1 has ties or misses an item \(1 such\)"):
         MallowsMixture(1).fit([[1, 2, 3], [1, 1, 3]])
     with pytest.raises(InputError, match="NaN"):
         MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
     for kind in ("top", "interleaving"):
-        with pytest.raises(InputError, match=r"ties items|NaN"):
+        with pytest.raises(InputError, match=r"has ties|NaN"):
             MallowsMixture(1).fit(Rankings.from_orderings([["a"], ["b", "c"]], kind=kind))
     with pytest.raises(InputError, match="n_features=1"):
         MallowsMixture(1).fit([[1], [2]])
@@ -213,12 +213,12 @@ def test_samples_that_are_no_total_rankings_are_refused():
 
 
 @pytest.mark.parametrize("options", [{"n_components": 0}, {"n_init": 0}, {"max_iter": 0}, {"tol": -1}])
-def test_unfit_parameters_are_refused(options):
+def test_invalid_parameters_are_refused(options):
     with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
         MallowsMixture(**options).fit([[1, 2, 3], [1, 3, 2]])
 
 
-def test_a_stop_before_the_end_is_said():
+def test_early_stop_is_reported():
     X, _ = two_groups(dispersion=0.3)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations"):
         model = MallowsMixture(3, max_iter=2, random_state=0).fit(X)

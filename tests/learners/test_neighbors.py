@@ -149,7 +149,7 @@ def test_the_layout_is_that_of_scanpy(scanpy):
         assert ours.uns["neighbors"]["params"][name] == known["params"][name]
 
 
-def test_leiden_and_umap_run_on_it_and_find_the_blobs(scanpy):
+def test_leiden_and_umap_find_the_blobs(scanpy):
     blob, _ = three_blobs()
     adata = anndata.read_h5ad(scanpy / "blobs-scanpy.h5ad")
     assert len(set(zip(adata.obs["leiden"], blob, strict=True))) == adata.obs["leiden"].nunique() == 3
@@ -161,7 +161,7 @@ def test_leiden_and_umap_run_on_it_and_find_the_blobs(scanpy):
 # Input ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_is_refused():
+def test_matrix_that_does_not_fit_is_refused():
     K = Linear()(np.random.default_rng(0).normal(size=(6, 3)))
     for count in (0, 6, 2.5):
         with pytest.raises(InputError, match="from 1 to 5"):
@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused():
         kernel_neighbors(gram, 2)
 
 
-def test_other_samples_and_taken_places_are_refused():
+def test_other_samples_and_existing_keys_are_refused():
     X = np.random.default_rng(0).normal(size=(6, 3))
     found = kernel_neighbors(ArrayGram(Linear()(X), row_ids=list("abcdef")), 2)
     with pytest.raises(InputError, match="5 samples"):

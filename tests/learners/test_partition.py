@@ -88,7 +88,7 @@ def test_medoids_are_those_of_brute_force():
     assert list(kernel_medoids(K, labels, sample_weight=labels != "a")) == ["b", "c"]
 
 
-def test_what_does_not_fit_is_refused():
+def test_matrix_that_does_not_fit_is_refused():
     K, labels, _ = case()
     with pytest.raises(InputError, match="got one cluster"):
         kernel_silhouette(K, np.zeros(len(K)))

@@ -1,12 +1,15 @@
-"""Saved models: the same answers after loading, no pickle, and a clear refusal of every other file."""
+"""Saved models: the same predictions after loading, no pickle, and a clear error for every other file."""
 
 import json
+import runpy
 import zipfile
+from pathlib import Path
 
 import anndata
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -18,11 +21,58 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.kernels.bags.kernelized import MeanMap
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.persist import load_model, save_model
+from distkern.learners.persist import estimators, load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.registry import SAVEABLE, saveable
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators.array import ArrayGram
+
+DATA = Path(__file__).parent / "data"
+WRITTEN = sorted(path.stem for path in (DATA / "format-1").glob("*.npz") if path.stem != "answers")
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_files_of_earlier_versions_give_the_same_answers(name):
+    """The files were written by ``data/write_models.py`` before estimators registered themselves."""
+    answers = runpy.run_path(str(DATA / "write_models.py"))["answers"]
+    found = answers(load_model(DATA / "format-1" / f"{name}.npz"))
+    with np.load(DATA / "format-1" / "answers.npz") as file:
+        expected = {key.removeprefix(f"{name}."): file[key] for key in file.files if key.startswith(f"{name}.")}
+    assert found.keys() == expected.keys()
+    for method, values in expected.items():
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(found[method], values, rtol=1e-9, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found[method], values)
+
+
+def test_every_kind_of_model_has_a_file_of_an_earlier_version():
+    assert set(WRITTEN) >= {"KernelSVC", "MLSRRankerCV", "MallowsMixture", "pipeline", "predictor"}
+    assert len(WRITTEN) == 15
+
+
+class ForeignMean(BaseEstimator):
+    """An estimator of a third party."""
+
+    def fit(self, X, y):
+        self.mean_ = float(np.mean(y))
+        return self
+
+
+def test_an_estimator_of_a_third_party_registers_itself(tmp_path):
+    model = ForeignMean().fit(None, [1.0, 2.0])
+    with pytest.raises(InputTypeError, match="ForeignMean"):
+        save_model(model, tmp_path / "unregistered.npz")
+    saveable(ForeignMean)
+    try:
+        assert estimators()["ForeignMean"] is ForeignMean
+        assert load_model(save_model(model, tmp_path / "model.npz")).mean_ == 1.5
+        with pytest.raises(TypeError, match="both define a saveable estimator ForeignMean"):
+            saveable(type("ForeignMean", (BaseEstimator,), {"__module__": "elsewhere"}))
+        assert estimators()["ForeignMean"] is ForeignMean
+    finally:
+        SAVEABLE.pop("ForeignMean")
 
 
 @pytest.fixture
@@ -38,7 +88,7 @@ def gram(cohort, tmp_path):
     return compute_gram(Kendall("b"), cohort[0], store=tmp_path / "cohort.zarr", tile=10, progress=False)
 
 
-def test_names_of_features_are_kept(cohort, tmp_path):
+def test_feature_names_are_saved(cohort, tmp_path):
     X, y = cohort
     frame = pd.DataFrame(X, columns=list("abcdefg"))
     turned = frame[list("gfedcba")]
@@ -60,7 +110,7 @@ def test_names_of_features_are_kept(cohort, tmp_path):
         raw.predict(as_anndata(turned))
 
 
-def test_features_that_were_dropped_may_still_come(cohort, tmp_path):
+def test_new_samples_may_have_the_dropped_features(cohort, tmp_path):
     X, y = cohort
     gaps = X.copy()
     gaps[4, 2] = np.nan
@@ -79,7 +129,7 @@ def as_anndata(frame):
     return anndata.AnnData(frame.rename(index=str))
 
 
-def test_a_gram_of_other_samples_is_refused(cohort, gram, tmp_path):
+def test_gram_of_other_samples_is_refused(cohort, gram, tmp_path):
     model = make_pipeline(KernelStandardizer(), KernelSVC()).fit(gram[:15, :15], cohort[1][:15])
     with pytest.raises(InputError, match="not the samples that the model was fitted on: number 0 is '15', not '0'"):
         save_model(model, tmp_path / "model.npz", gram[15:, 15:])
@@ -91,8 +141,8 @@ def test_a_gram_of_other_samples_is_refused(cohort, gram, tmp_path):
         loaded.predict(gram[15:, 15:])
 
 
-def test_a_file_without_names_is_read_as_before(cohort, gram, tmp_path):
-    """Such as files of earlier versions are."""
+def test_file_without_names_can_be_loaded(cohort, gram, tmp_path):
+    """Files of early versions have no names."""
     path = save_model(KernelSVC().fit(gram, cohort[1]), tmp_path / "model.npz", gram)
 
     def forget(header, arrays):
@@ -111,7 +161,7 @@ def saved(cohort, gram, tmp_path):
     return model.fit(gram, cohort[1]), save_model(model, tmp_path / "model.npz", gram)
 
 
-def test_with_the_gram_the_loaded_model_takes_raw_samples(cohort, gram, saved):
+def test_model_saved_with_its_gram_predicts_from_samples(cohort, gram, saved):
     model, path = saved
     new = cohort[0] + 0.1
     loaded = load_model(path)
@@ -123,13 +173,13 @@ def test_with_the_gram_the_loaded_model_takes_raw_samples(cohort, gram, saved):
     assert loaded.gram.kernel == Kendall("b")
 
 
-def test_a_loaded_predictor_saves_again(cohort, saved, tmp_path):
+def test_loaded_predictor_can_be_saved_again(cohort, saved, tmp_path):
     once = load_model(saved[1])
     twice = load_model(save_model(once, tmp_path / "again.npz"))
     np.testing.assert_array_equal(twice.decision_function(cohort[0]), once.decision_function(cohort[0]))
 
 
-def test_without_the_gram_the_estimator_comes_back(cohort, gram, saved, tmp_path):
+def test_model_saved_without_gram_loads_as_the_estimator(cohort, gram, saved, tmp_path):
     model = saved[0]
     loaded = load_model(save_model(model, tmp_path / "alone.npz"))
     assert [type(step) for _, step in loaded.steps] == [KernelStandardizer, KernelSVC]
@@ -138,7 +188,7 @@ def test_without_the_gram_the_estimator_comes_back(cohort, gram, saved, tmp_path
     assert loaded.get_params()["kernelsvc__class_weight"] == {"no": 2.0, "yes": 1.0, "maybe": 1.0}
 
 
-def test_a_slice_of_the_gram(cohort, gram, tmp_path):
+def test_model_of_a_slice_is_saved_with_the_slice(cohort, gram, tmp_path):
     X, y = cohort
     train = np.arange(0, 30, 2)
     model = KernelSVC().fit(gram[np.ix_(train, train)], y[train])
@@ -152,7 +202,7 @@ def test_a_slice_of_the_gram(cohort, gram, tmp_path):
 @pytest.mark.parametrize(
     "kernel", [Kendall("b"), Gaussian("median"), Linear() + 2.0 * Kendall(), (Linear() ** 2).normalized()]
 )
-def test_estimators_of_raw_samples_come_back_themselves(cohort, kernel, tmp_path):
+def test_estimators_of_samples_load_as_themselves(cohort, kernel, tmp_path):
     X, y = cohort
     for number, model in enumerate(
         (KernelSVC(kernel=kernel), make_pipeline(KernelStandardizer(kernel=kernel), KernelSVC()))
@@ -166,7 +216,7 @@ def test_estimators_of_raw_samples_come_back_themselves(cohort, kernel, tmp_path
 @pytest.mark.parametrize(
     "labels", [np.array([0, 1] * 3), np.array([True, False] * 3), np.array(["a", "b"] * 3, dtype=object)]
 )
-def test_labels_keep_their_type(labels, tmp_path):
+def test_labels_keep_their_dtype(labels, tmp_path):
     model = KernelSVC(C=np.float32(2.0)).fit(np.eye(6), labels)
     loaded = load_model(save_model(model, tmp_path / "model.npz"))
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -174,7 +224,7 @@ def test_labels_keep_their_type(labels, tmp_path):
     assert vars(loaded).keys() == vars(model).keys()
 
 
-def test_parameters_that_are_lists_and_arrays(tmp_path):
+def test_list_and_array_parameters_keep_their_type(tmp_path):
     for number, diagonal in enumerate(([1.0, 2.0], (1.0, 2.0), np.array([1.0, 2.0]))):
         model = KernelStandardizer(diagonal=diagonal).fit(np.eye(3))
         loaded = load_model(save_model(model, tmp_path / f"{number}.npz"))
@@ -189,7 +239,7 @@ def test_a_finished_search_is_saved_by_its_best_estimator(cohort, tmp_path):
     assert load_model(save_model(search.best_estimator_, tmp_path / "best.npz")).C == search.best_params_["C"]
 
 
-def test_an_existing_file_is_kept(saved):
+def test_existing_file_is_not_replaced_without_overwrite(saved):
     model, path = saved
     before = path.read_bytes()
     with pytest.raises(InputError, match="overwrite=True"):
@@ -200,7 +250,7 @@ def test_an_existing_file_is_kept(saved):
     assert [entry.name for entry in path.parent.iterdir() if "part" in entry.name] == []
 
 
-def test_what_cannot_be_saved_is_refused_and_leaves_no_file(cohort, gram, tmp_path):
+def test_unsaveable_model_is_refused_and_leaves_no_file(cohort, gram, tmp_path):
     X, y = cohort
     target = tmp_path / "model.npz"
     with pytest.raises(NotFittedError):
@@ -230,7 +280,7 @@ def rewritten(path, change):
     return path
 
 
-def estimators(header):
+def steps_of(header):
     return [part for _, part in header["model"]["pipeline"]]
 
 
@@ -238,9 +288,9 @@ CHANGES = {
     "later format": (lambda h, a: h.update(format=2), "install that version"),
     "other kind": (lambda h, a: h.update(kind="picture"), "'picture'"),
     "no format": (lambda h, a: h.pop("format"), "damaged"),
-    "unknown class": (lambda h, a: estimators(h)[0].update(estimator="os.system"), "no estimator"),
-    "private name": (lambda h, a: estimators(h)[0]["fitted"].update(__class__={"value": 1}), "no fitted attribute"),
-    "unknown parameter": (lambda h, a: estimators(h)[0]["params"].update(other={"value": 1}), "damaged"),
+    "unknown class": (lambda h, a: steps_of(h)[0].update(estimator="os.system"), "no estimator"),
+    "private name": (lambda h, a: steps_of(h)[0]["fitted"].update(__class__={"value": 1}), "no fitted attribute"),
+    "unknown parameter": (lambda h, a: steps_of(h)[0]["params"].update(other={"value": 1}), "damaged"),
     "unknown kernel": (lambda h, a: h["columns"].update(kernel={"kernel": "magic"}), "magic"),
     "array gone": (lambda h, a: a.pop("model.kernelsvc.dual_coef_"), "damaged"),
     "no model": (lambda h, a: h.pop("model"), "damaged"),
@@ -256,7 +306,7 @@ def test_changed_headers_are_refused(saved, name):
         load_model(rewritten(saved[1], change))
 
 
-def test_a_flipped_byte_is_noticed(saved):
+def test_flipped_byte_is_detected(saved):
     path = saved[1]
     with zipfile.ZipFile(path) as archive:
         largest = max(archive.infolist(), key=lambda member: member.file_size)
@@ -275,7 +325,7 @@ def test_foreign_files_are_refused(content, tmp_path):
         load_model(path)
 
 
-def test_arrays_of_others_and_cut_files_are_refused(saved, tmp_path):
+def test_other_arrays_and_truncated_files_are_refused(saved, tmp_path):
     np.savez(tmp_path / "arrays.npz", x=np.eye(2))
     np.save(tmp_path / "array.npy", np.eye(2))
     np.savez(tmp_path / "objects.npz", header=np.array([{}], dtype=object))
@@ -290,7 +340,7 @@ def test_arrays_of_others_and_cut_files_are_refused(saved, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\x03\x04broken"])
-def test_nobody_is_told_to_unpickle_a_file(content, tmp_path):
+def test_no_message_recommends_to_unpickle_a_file(content, tmp_path):
     (tmp_path / "model.npz").write_bytes(content)
     np.savez(tmp_path / "objects.npz", header=np.array([{}], dtype=object))
     for name in ("model.npz", "objects.npz"):
@@ -300,7 +350,7 @@ def test_nobody_is_told_to_unpickle_a_file(content, tmp_path):
         assert str(raised.value).endswith("get the file again, or save the model again with save_model")
 
 
-def test_prepared_columns_can_be_given_in_place_of_a_gram(cohort, tmp_path):
+def test_prepared_columns_replace_a_gram(cohort, tmp_path):
     X, y = cohort
     kernel = Linear()
     model = KernelSVC().fit(kernel(X), y)
@@ -309,7 +359,7 @@ def test_prepared_columns_can_be_given_in_place_of_a_gram(cohort, tmp_path):
     np.testing.assert_allclose(loaded.decision_function(X[:3]), model.decision_function(kernel(X[:3], X)), atol=1e-10)
 
 
-def test_columns_that_do_not_tell_their_features_are_saved_with_the_number_only(tmp_path):
+def test_columns_of_bags_require_the_number_of_features(tmp_path):
     rows = Bags.from_arrays(list(np.random.default_rng(0).normal(size=(8, 5, 2)))).rows()
     kernel = MeanMap(Gaussian(1.0)).resolve(rows)
     model = KernelSVC().fit(kernel(rows), [0, 1] * 4)

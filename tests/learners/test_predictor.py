@@ -52,7 +52,7 @@ def test_equals_the_model_on_kernel_values(cohort, gram, make):
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_prepared_columns_serve_as_the_gram_does(cohort, gram, make):
+def test_prepared_columns_are_equivalent_to_the_gram(cohort, gram, make):
     X, y = cohort
     model = make().fit(gram, y)
     columns = PreparedColumns(gram.kernel, gram.prepared_columns(), gram.col_ids)
@@ -62,7 +62,7 @@ def test_prepared_columns_serve_as_the_gram_does(cohort, gram, make):
     np.testing.assert_array_equal(CohortPredictor(model, columns).decision_function(X[:5] + 0.1), expected)
 
 
-def test_training_samples_are_new_samples_like_others(cohort, gram):
+def test_training_samples_can_be_used_as_new_samples(cohort, gram):
     X, y = cohort
     model = MODELS[0]().fit(gram, y)
     np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def test_training_samples_are_new_samples_like_others(cohort, gram):
     )
 
 
-def test_many_samples_go_in_parts(cohort, gram, monkeypatch):
+def test_many_samples_are_processed_in_blocks(cohort, gram, monkeypatch):
     X, y = cohort
     model = MODELS[0]().fit(gram, y)
     whole = CohortPredictor(model, gram)

@@ -102,11 +102,11 @@ def test_the_defaults_are_the_papers_grid():
         ({"kernels": []}, "kernels must be 'precomputed' or kernels"),
         ({"kernels": "linear"}, "kernels must be 'precomputed' or kernels"),
         ({"cv": ShuffleSplit(3, test_size=0.3, random_state=0)}, "test sets of cv overlap"),
-        ({"cv": ShuffleSplit(3, test_size=3, train_size=5, random_state=0)}, "leaves samples out of both sides"),
+        ({"cv": ShuffleSplit(3, test_size=3, train_size=5, random_state=0)}, "both its training and its test set"),
         ({"cv": [(np.array([0]), np.arange(1, 30))]}, "fewer than two samples to train on"),
     ],
 )
-def test_parameters_that_cannot_be_used_are_refused(options, message):
+def test_unusable_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         MLSRRankerCV(**({"kernels": KERNELS} | options)).fit(X, Y)
 

@@ -200,7 +200,7 @@ def test_saved_and_loaded(model, training, new, tmp_path):
         (MLSRRanker(kernels="linear"), np.eye(3), [1.0, 2.0, 3.0], "kernel must be 'precomputed'"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(model, data, y, message):
+def test_targets_that_cannot_be_ranked_are_refused(model, data, y, message):
     with pytest.raises(InputError, match=message):
         model.fit(data, y)
 

@@ -58,7 +58,7 @@ def test_equals_scikit_learn(seed, m, targets, weighted, each, solver):
     assert ours.objective_ == pytest.approx(value, rel=1e-7, abs=1e-12)
 
 
-def test_a_sample_without_weight_counts_as_absent():
+def test_sample_of_weight_zero_is_ignored():
     weights = np.ones(40)
     weights[[3, 20]] = 0
     kept = np.flatnonzero(weights)
@@ -129,12 +129,12 @@ def test_saved_and_loaded(model, data, tmp_path):
         (KernelRidge(), [[1.0, np.nan], [np.nan, 1.0]], [1.0, 2.0], "NaN"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(model, data, y, message):
+def test_data_that_cannot_be_fitted_are_refused(model, data, y, message):
     with pytest.raises(InputError, match=message):
         model.fit(data, y)
 
 
-def test_what_does_not_fit_is_refused_and_stopping_early_warns():
+def test_too_large_matrix_is_refused_and_early_stop_warns():
     with pytest.raises(MemoryLimitError, match="memory_limit"):
         KernelRidge(memory_limit=gradient_bytes(40, 3) - 1).fit(ArrayGram(K), Y)
     with pytest.warns(ConvergenceWarning, match="KernelRidge stopped after 1 iterations"):

@@ -88,7 +88,7 @@ def test_equals_nested_grid_search(classes):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_groups_never_fall_on_both_sides(classes):
+def test_groups_are_never_split(classes):
     X, y = cohort(classes, count=60)
     groups = np.array([f"patient {i // (2 * classes)}" for i in range(60)])
     gram = ArrayGram(Kendall("b")(X))
@@ -271,7 +271,7 @@ def test_means_and_deviations_by_hand():
         found.std(over="samples")
 
 
-def test_json_and_back():
+def test_json_round_trip():
     found = summary([0.6, 0.8], [np.nan, 0.5])
     text = json.dumps(found.to_dict(), allow_nan=False)
     back = Evaluation.from_dict(json.loads(text))
@@ -307,7 +307,7 @@ def test_a_whole_evaluation_is_json_ready():
         ({"groups": [0] * 15 + [1, 2, 3, 4, 5], "outer": 3}, "class 'many' has 1 groups, too few for 3 outer"),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused_first(options, message):
+def test_invalid_evaluation_is_refused_before_fitting(options, message):
     X, _ = cohort(count=20)
     y = np.array(["many"] * 15 + ["rare"] * 5)
     with pytest.raises(InputError, match=message):
@@ -315,7 +315,7 @@ def test_what_cannot_be_evaluated_is_refused_first(options, message):
 
 
 @pytest.mark.parametrize("steps", [[KernelStandardizer()], [FunctionTransformer(), KernelStandardizer()]])
-def test_what_is_no_classifier_is_refused(steps):
+def test_estimator_that_is_not_a_classifier_is_refused(steps):
     with pytest.raises(InputTypeError, match="decision_function"):
         cross_validate_gram(make_pipeline(*steps), np.eye(20), [0, 1] * 10, on_event=pytest.fail)
 
@@ -326,7 +326,7 @@ def test_a_fold_of_groups_that_takes_a_whole_class_is_refused():
         cross_validate_gram(None, np.eye(6), y, groups=groups, outer=2, repeats=1, C=[1.0])
 
 
-def test_unfit_matrices_and_labels_are_refused():
+def test_invalid_matrices_and_labels_are_refused():
     with pytest.raises(InputError, match="square"):
         cross_validate_gram(None, np.ones((3, 4)), [0, 1, 0])
     with pytest.raises(InputError, match="not symmetric"):

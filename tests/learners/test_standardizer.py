@@ -121,7 +121,7 @@ def test_the_training_array_is_recognised_in_any_memory_order(samples):
     np.testing.assert_array_equal(standardizer.fit_transform(K), standardizer.transform(np.asfortranarray(K)))
 
 
-def test_as_many_test_samples_as_training_samples_are_not_taken_for_them(samples):
+def test_square_test_matrix_is_not_mistaken_for_the_training_matrix(samples):
     train = samples[0]
     new = train[::-1] + 0.25
     standardizer = KernelStandardizer().fit(train @ train.T)
@@ -175,12 +175,12 @@ def test_a_rectangular_gram_without_diagonals_takes_them_from_the_argument(sampl
         (0.1 * np.ones((7, 7)), "norm zero"),
     ],
 )
-def test_unfit_training_matrices_are_refused(matrix, message):
+def test_invalid_training_matrices_are_refused(matrix, message):
     with pytest.raises(InputError, match=message):
         KernelStandardizer().fit(matrix)
 
 
-def test_a_gram_of_different_rows_and_columns_cannot_train():
+def test_gram_of_different_rows_and_columns_is_refused():
     gram = ArrayGram(np.eye(4))
     with pytest.raises(InputError, match="same samples"):
         KernelStandardizer().fit(gram[np.ix_([0, 1], [1, 0])])

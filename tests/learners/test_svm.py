@@ -21,8 +21,8 @@ from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, S
 from distkern.core.rankings import Rankings
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners import base, checks
-from distkern.learners.machines import Machines, sigmoid
+from distkern.learners import base, memory
+from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators import base as matrix_base
@@ -90,7 +90,7 @@ def test_equals_scikit_learn(classes, options, weighted):
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-def test_at_the_default_tolerance_the_objective_is_that_of_libsvm(C):
+def test_objective_equals_libsvm_at_the_default_tolerance(C):
     X, y = cohort(count=400)
     K = Gaussian(sigma=2.0)(X)
     theirs = SVC(kernel="precomputed", C=C).fit(K, y)
@@ -147,7 +147,7 @@ def test_objective_of_each_pair():
     np.testing.assert_allclose(model.objective_, pairs, rtol=1e-6)
 
 
-def test_weight_zero_counts_as_absent():
+def test_weight_zero_removes_a_sample():
     """scikit-learn's own SVC numbers its support vectors wrong here (scikit-learn pull request 27763)."""
     X, y = cohort(3)
     weights = np.random.default_rng(2).integers(0, 3, len(X))
@@ -201,9 +201,9 @@ def test_probabilities_are_calibrated(classes, multi_class):
         assert np.mean(y[test][likely] == label) == pytest.approx(found[likely, column].mean(), abs=0.12)
     raw = KernelSVC(kernel=kernel, **options).fit(X[train], y[train])
     np.testing.assert_allclose(raw.predict_proba(X[test]), found, atol=1e-6)
-    machines = Machines(classes, multi_class == "ovr")
+    binary = BinaryProblems(classes, multi_class == "ovr")
     size = 300 if multi_class == "ovr" or classes == 2 else 150
-    limit = vector_bytes(300, size, 6 * len(machines.sides)) + 100_000
+    limit = vector_bytes(300, size, 6 * len(binary.pairs)) + 100_000
     held = KernelSVC(memory_limit=limit, **options).fit(gram[np.ix_(train, train)], y[train])
     np.testing.assert_allclose(held.predict_proba(gram[np.ix_(test, train)]), found, atol=5e-3)
 
@@ -227,15 +227,15 @@ def test_a_sigmoid_is_that_of_platt():
     assert pytest.approx(by_sklearn.intercept_.item(), rel=1e-4) == -B
 
 
-def test_coupled_pairs_give_back_the_probabilities_that_they_came_from():
+def test_pairwise_coupling_recovers_consistent_probabilities():
     p = np.random.default_rng(0).dirichlet(np.ones(4), size=20)
-    machines = Machines(4)
-    pairs = np.column_stack([p[:, i] / (p[:, i] + p[:, j]) for i, j in machines.sides])
-    found = machines.probabilities(np.log(pairs / (1 - pairs)), -np.ones(6), np.zeros(6))
+    binary = BinaryProblems(4)
+    pairs = np.column_stack([p[:, i] / (p[:, i] + p[:, j]) for i, j in binary.pairs])
+    found = binary.probabilities(np.log(pairs / (1 - pairs)), -np.ones(6), np.zeros(6))
     np.testing.assert_allclose(found, p, atol=1e-6)
 
 
-def test_probabilities_only_where_they_were_asked_for():
+def test_probabilities_require_the_parameter():
     K, y = np.eye(12), [0, 1] * 6
     assert not hasattr(KernelSVC().fit(K, y), "predict_proba")
     with pytest.raises(InputError, match="class 1 has 1 sample, too few to calibrate"):
@@ -306,7 +306,7 @@ def test_a_stored_matrix_that_does_not_fit_gives_the_same_model(tmp_path):
 @pytest.mark.parametrize(
     "options", [{"max_iter": 3}, {"max_passes": 2, "memory_limit": vector_bytes(300, 300, 1) + 60_000}]
 )
-def test_a_model_that_stopped_early_says_so(options):
+def test_model_without_convergence_warns(options):
     X, y = cohort(count=300)
     gram = ArrayGram(Gaussian(sigma=2.0)(X))[:][:]
     with pytest.warns(ConvergenceWarning, match=r"the solver stopped early: .* more than tol=0.001; raise max_iter"):
@@ -358,7 +358,7 @@ def test_wrong_width_at_predict_of_case_9():
         (np.where(np.eye(4) == 1, np.inf, 0.0), "inf"),
     ],
 )
-def test_unfit_matrices_are_refused(wrap, matrix, message):
+def test_invalid_matrices_are_refused(wrap, matrix, message):
     with pytest.raises(InputError, match=message):
         KernelSVC().fit(wrap(matrix), [0, 1] * (len(matrix) // 2))
 
@@ -373,7 +373,7 @@ def test_a_lazy_view_with_values_that_are_not_finite_is_refused():
         model.predict(gram)
 
 
-def test_a_gram_of_different_rows_and_columns_cannot_train():
+def test_gram_of_different_rows_and_columns_is_refused():
     with pytest.raises(InputError, match="same samples"):
         KernelSVC().fit(ArrayGram(np.eye(4))[np.ix_([0, 1, 2, 3], [3, 2, 1, 0])], [0, 1, 0, 1])
 
@@ -390,7 +390,7 @@ def test_a_gram_of_different_rows_and_columns_cannot_train():
         (None, "requires y"),
     ],
 )
-def test_unfit_labels_are_refused(labels, message):
+def test_invalid_labels_are_refused(labels, message):
     with pytest.raises(InputError, match=message):
         KernelSVC().fit(np.eye(4), labels)
 
@@ -405,12 +405,12 @@ def test_unfit_labels_are_refused(labels, message):
         ([1, 1], "4 samples"),
     ],
 )
-def test_unfit_weights_are_refused(weights, message):
+def test_invalid_weights_are_refused(weights, message):
     with pytest.raises(InputError, match=message):
         KernelSVC().fit(np.eye(4), [0, 1, 0, 1], weights)
 
 
-def test_unfit_parameters_are_refused():
+def test_invalid_parameters_are_refused():
     for C in (0, -1.0, np.inf, "1"):
         with pytest.raises(InputError, match="C must be"):
             KernelSVC(C=C).fit(np.eye(4), [0, 1, 0, 1])
@@ -444,7 +444,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("share", [2.0, 0.7, 0.2])
-def test_training_keeps_its_promise_of_memory(case, share):
+def test_peak_memory_of_training_stays_below_the_limit(case, share):
     """Of a matrix that is not an array it holds no more than was asked for, beside blocks of a view on their way."""
     X, y = cohort(3, 1500)
     K = CASES[case](X @ X.T)
@@ -459,12 +459,12 @@ def test_training_keeps_its_promise_of_memory(case, share):
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    on_their_way = checks.memory_at_work(m, m, checks.BLOCKS_OF_VIEW)
+    on_their_way = memory.block_bytes(m, m, memory.BLOCKS_OF_VIEW)
     assert peak <= on_their_way + (limit if isinstance(K, BaseGram) else 0)
 
 
 def test_the_memory_of_a_container_is_what_counts(monkeypatch):
-    monkeypatch.setattr(checks, "available_memory", lambda: 2000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2000)
     with pytest.raises(MemoryLimitError, match="1,000 are allowed"):
         KernelSVC().fit(np.eye(20), [0, 1] * 10)
 
@@ -541,7 +541,7 @@ def test_features_in_another_order_are_refused(fitted_on, new):
             model.predict(new(X, wrong))
 
 
-def test_features_without_names_are_taken_as_they_stand():
+def test_features_without_names_are_matched_by_position():
     X, y = cohort()
     model = KernelSVC(kernel=Kendall()).fit(as_anndata(X, list("abcdef")), y)
     model.predict(csr_array(X))

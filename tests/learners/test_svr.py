@@ -55,7 +55,7 @@ def test_the_objective_and_its_gap_from_their_definitions():
     assert model.duality_gap_ == pytest.approx(0.5 * c @ K @ c + 3.0 * losses + dual, rel=1e-6, abs=1e-9)
 
 
-def test_weight_zero_counts_as_absent():
+def test_weight_zero_removes_a_sample():
     X, y = cohort()
     K, weights = Gaussian(sigma=2.0)(X), np.arange(90) % 3
     y = np.where(weights == 0, np.nan, y)
@@ -107,7 +107,7 @@ def test_constant_targets_are_predicted():
         ({"tol": 0.0}, np.zeros(4), "tol must be"),
     ],
 )
-def test_unfit_input_is_refused(changes, targets, message):
+def test_invalid_input_is_refused(changes, targets, message):
     with pytest.raises(InputError, match=message):
         KernelSVR(**changes).fit(np.eye(4), targets)
 

@@ -2,13 +2,12 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from pages import Page, refuse_what_is_beside_it
+from pages import Page, assert_self_contained
 
 import distkern as dk
 from distkern.core.errors import InputError, InputTypeError
 from distkern.plot.axes import class_colours
-from distkern.report import plot_cluster_numbers, plot_silhouettes, write_cluster_report
+from distkern.report import write_cluster_report
 from distkern.report.cluster_page import ranking_words
 
 VOTES = dk.datasets.load_apa()
@@ -26,16 +25,16 @@ def made(tmp_path, *args, **given):
     return Page(text), text
 
 
-def test_the_page_of_weighted_rankings(tmp_path, numbers):
+def test_a_page_of_weighted_rankings_states_the_results(tmp_path, numbers):
     labels, silhouettes = numbers.labels[1], numbers.silhouettes[1]
     rankings = dk.cluster_consensus(VOTES, labels, method="kemeny")
     page, text = made(
         tmp_path, VOTES, numbers, kernel=dk.Kendall(), n_clusters=2, sample_weight=VOTES.counts, rankings=rankings
     )
-    refuse_what_is_beside_it(page, text)
+    assert_self_contained(page, text)
     assert len(page.all("svg")) == 5
     alone = dk.kernel_silhouette(dk.Kendall()(VOTES), labels, sample_weight=VOTES.counts)
-    np.testing.assert_allclose(silhouettes, alone, rtol=0, atol=1e-12)  # several partitions are one product
+    np.testing.assert_allclose(silhouettes, alone, rtol=0, atol=1e-12)  # the product serves several partitions at once
     mean = np.average(silhouettes, weights=VOTES.counts)
     assert (
         f"2 clusters of 120 samples that stand for 5,738, with the Kendall kernel; mean silhouette {mean:.3f} ."
@@ -62,7 +61,7 @@ def test_the_page_of_weighted_rankings(tmp_path, numbers):
         assert f" {sample} {labels[sample]} {silhouettes[sample]:.3f} {VOTES.counts[sample]}" in listed
 
 
-def test_the_page_of_a_store_and_the_code_on_it(tmp_path, monkeypatch):
+def test_the_code_on_the_page_of_a_store_gives_the_same_labels(tmp_path, monkeypatch):
     gram = dk.compute_gram(dk.Kendall(), VOTES, store=tmp_path / "votes.zarr", tile=50, progress=False)
     found = dk.cluster_numbers(gram, [3], n_init=2, random_state=0)
     page, text = made(tmp_path, gram, found)
@@ -79,14 +78,14 @@ def test_the_page_of_a_store_and_the_code_on_it(tmp_path, monkeypatch):
     np.testing.assert_array_equal(done["labels"], found.labels[0])
 
 
-def test_one_cluster_and_bare_values(tmp_path):
+def test_a_page_of_one_cluster_of_an_array(tmp_path):
     page, _ = made(tmp_path, np.eye(2), dk.cluster_numbers(np.eye(2), [1], random_state=0))
     assert "finds 1 cluster of 2 samples." in page.text
     assert len(page.all("svg")) == 1
     assert "0 2 100.0 % – – –" in page.text
 
 
-def test_of_many_samples_some_are_listed(tmp_path, monkeypatch):
+def test_only_some_of_many_samples_are_listed(tmp_path, monkeypatch):
     monkeypatch.setattr("distkern.report.cluster_page.LISTED_SAMPLES", 10)
     x = np.random.default_rng(0).normal(size=40)
     page, _ = made(tmp_path, np.outer(x, x), dk.cluster_numbers(np.outer(x, x), [2], n_init=1, random_state=0))
@@ -107,13 +106,13 @@ def test_more_clusters_than_digits_keep_their_order_and_colours(tmp_path):
     for tag in re.findall(r"<path [^>]*>", drawn):
         colour = re.search(r"fill: (#[0-9a-f]{6})", tag)
         if colour and colour[1] in colours:
-            across = [float(place) for place in re.findall(r"[ML] (-?[\d.]+) ", tag)]
+            across = [float(x) for x in re.findall(r"[ML] (-?[\d.]+) ", tag)]
             widths[colours.index(colour[1])] = max(across) - min(across)
     shares = np.array([widths[cluster] for cluster in range(11)])
     np.testing.assert_allclose(shares / shares.sum(), sizes / sizes.sum(), atol=1e-3)
 
 
-def test_names_are_text_wherever_they_appear(tmp_path):
+def test_names_are_escaped(tmp_path):
     nasty = ["<script>alert(1)</script>", "$x$ & <b>", 'id="y"']
     gram = dk.ArrayGram(np.diag([1.0, 2.0, 3.0]), row_ids=nasty)
     page, _ = made(tmp_path, gram, dk.cluster_numbers(gram, [2], random_state=0), title="<u>T</u>")
@@ -121,7 +120,7 @@ def test_names_are_text_wherever_they_appear(tmp_path):
     assert all(name in page.text for name in (*nasty, "<u>T</u>"))
 
 
-def test_what_does_not_belong_together_is_refused(tmp_path, numbers):
+def test_arguments_of_different_samples_are_refused(tmp_path, numbers):
     path = tmp_path / "clusters.html"
     with pytest.raises(InputError, match="clusters are of 120 samples and X has 3"):
         write_cluster_report(path, np.eye(3), numbers)
@@ -131,7 +130,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, numbers):
         write_cluster_report(path, np.eye(120), numbers, n_clusters=7)
     with pytest.raises(InputError, match=r"weights of shape \(3,\) for 120"):
         write_cluster_report(path, np.eye(120), numbers, sample_weight=[1, 2, 3])
-    with pytest.raises(InputTypeError, match="cluster_numbers returns, not dict"):
+    with pytest.raises(InputTypeError, match=r"result of distkern\.cluster_numbers, not dict"):
         write_cluster_report(path, np.eye(120), {})
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"exists.*overwrite=True"):
@@ -139,46 +138,6 @@ def test_what_does_not_belong_together_is_refused(tmp_path, numbers):
     assert path.read_text(encoding="utf-8") == "mine"
 
 
-def test_the_words_of_a_ranking():
+def test_rankings_are_written_with_ties_and_shortened():
     assert ranking_words(np.array([1.0, -np.inf, 3.0, 1.0, np.nan]), tuple("abcde")) == "c > a = d > b"
     assert ranking_words(np.arange(20.0), tuple(map(str, range(20)))).endswith("9 > 8 > … (8 more)")
-
-
-# Figures -------------------------------------------------------------------------------------------------------------
-
-
-def test_silhouettes_fall_within_each_cluster_and_are_as_wide_as_their_weight():
-    ax = plot_silhouettes(
-        [0.1, 0.5, -0.2, 0.3], ["b", "a", "b", "a"], sample_weight=[1, 2, 3, 4], ax=Figure().subplots()
-    )
-    first, second = (patch.get_data() for patch in ax.patches)
-    assert first.values.tolist() == [0.5, 0.3]
-    assert np.diff(first.edges).tolist() == [2, 4]
-    assert second.values.tolist() == [0.1, -0.2]
-    np.testing.assert_allclose(np.diff(second.edges), [1, 3])
-    assert second.edges[0] > first.edges[-1]
-    assert ax.get_legend().get_texts()[-1].get_text() == "mean of all: 0.170"
-    with pytest.raises(InputError, match="one for each"):
-        plot_silhouettes([0.1, 0.2], ["a", "b"], sample_weight=[1.0], ax=Figure().subplots())
-
-
-def test_of_many_silhouettes_some_are_drawn():
-    ax = plot_silhouettes(np.linspace(1, 0, 4000), np.repeat([0, 1], 2000), ax=Figure().subplots())
-    assert sum(len(patch.get_data().values) for patch in ax.patches) <= 1500
-    assert [patch.get_data().edges[-1] for patch in ax.patches] == [2000, 4040]
-
-
-@pytest.mark.parametrize("measure", ["silhouette", "gap", "inertia"])
-def test_the_curve_has_the_numbers_and_marks_the_choice(numbers, measure):
-    ax = plot_cluster_numbers(numbers, measure, ax=Figure().subplots())
-    np.testing.assert_array_equal(ax.lines[0].get_xydata()[:, 1], getattr(numbers, measure))
-    marked = [line.get_xdata()[0] for line in ax.lines[1:] if line.get_fillstyle() == "none"]
-    assert marked == {"silhouette": [numbers.by_silhouette], "gap": [numbers.by_gap], "inertia": []}[measure]
-
-
-def test_a_curve_that_was_not_computed_is_refused():
-    found = dk.cluster_numbers(np.eye(4), [2], random_state=0)
-    with pytest.raises(InputError, match="no gap without reference data"):
-        plot_cluster_numbers(found, "gap", ax=Figure().subplots())
-    with pytest.raises(InputError, match="measure must be one of silhouette, gap, inertia"):
-        plot_cluster_numbers(found, "elbow", ax=Figure().subplots())

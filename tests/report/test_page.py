@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from pages import Page, refuse_what_is_beside_it
+from pages import Page, assert_self_contained
 
 import distkern as dk
 from distkern.core.errors import InputError, InputTypeError
@@ -39,7 +39,7 @@ def evaluated(gram, labels, **given):
     )
 
 
-def test_the_result_stands_beside_the_published_number(tmp_path, stored):
+def test_the_result_is_compared_with_the_published_score(tmp_path, stored):
     gram, labels = stored
     evaluation = evaluated(gram, labels)
     reference = published("CT", "SVMkdtALL")
@@ -56,17 +56,17 @@ def test_the_result_stands_beside_the_published_number(tmp_path, stored):
         f"Mean accuracy {mean:.1f} % ± {spread:.1f} over 3 repeats of 2-fold cross-validation on 12 samples (a or b), "
         "with the Kendall kernel (tau-b); SVMkdtALL in table 2 of Jiao & Vert (2015): 85.78 % ."
     ) in page.text
-    side = "above" if mean > 85.78 else "below"
-    assert f"ours is {abs(round(mean, 1) - 85.78):.1f} points {side}" in page.text
+    direction = "above" if mean > 85.78 else "below"
+    assert f"ours is {abs(round(mean, 1) - 85.78):.1f} points {direction}" in page.text
     assert "50.0 % always answering “a”" in page.text
 
 
-def test_the_page_states_what_was_computed_from_what_and_how(tmp_path, stored):
+def test_the_page_states_kernel_samples_store_and_protocol(tmp_path, stored):
     gram, labels = stored
     evaluation = evaluated(gram, labels)
     page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluation)
     info = gram.info()
-    for words in (
+    for text_on_page in (
         "k(x, y) = (n c − n d ) / √(t x t y )",
         "Jiao & Vert",
         "NumPy array 12 × 20",
@@ -79,7 +79,7 @@ def test_the_page_states_what_was_computed_from_what_and_how(tmp_path, stored):
         "gram = dk.compute_gram(dk.Kendall(ties='b'), X, store='few.zarr')",
         "evaluation = dk.cross_validate_gram(None, gram, y, C=[0.1, 1.0], outer=2, inner=2, repeats=3, seed=0)",
     ):
-        assert words in page.text, words
+        assert text_on_page in page.text, text_on_page
     assert "<sub>c</sub>" in text
     assert str(tmp_path) not in text
     for metric in ("accuracy", "balanced_accuracy"):
@@ -89,16 +89,16 @@ def test_the_page_states_what_was_computed_from_what_and_how(tmp_path, stored):
     assert f"Area under the ROC curve {evaluation.mean('auc'):.3f}" in page.text
 
 
-def test_the_page_needs_nothing_beside_it_and_can_be_heard(tmp_path, stored):
+def test_the_page_is_self_contained_and_accessible(tmp_path, stored):
     gram, labels = stored
     page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluated(gram, labels))
-    refuse_what_is_beside_it(page, text)
+    assert_self_contained(page, text)
     assert len(page.all("svg")) == 4
     assert len(page.all("table")) >= 4
     assert len(text) < 1_500_000
 
 
-def test_names_are_text_wherever_they_appear(tmp_path):
+def test_names_are_escaped(tmp_path):
     nasty = '<b onclick="x">$x$</b> & id="y"'
     X, labels = cohort(classes=(nasty, "</svg><script>alert(1)</script>"))
     evaluation = evaluated(dk.Kendall()(X), labels)
@@ -119,7 +119,7 @@ def test_names_are_text_wherever_they_appear(tmp_path):
     assert "&lt;b onclick=" in text
 
 
-def test_a_matrix_without_evaluation_or_labels(tmp_path, stored):
+def test_a_page_without_evaluation_and_labels(tmp_path, stored):
     page, _ = made(tmp_path, gram=stored[0])
     assert "The Gram matrix of 12 × 12 values of the Kendall kernel (tau-b)." in page.text
     assert "Mean accuracy" not in page.text
@@ -127,14 +127,14 @@ def test_a_matrix_without_evaluation_or_labels(tmp_path, stored):
     assert "cross_validate_gram" not in page.text
 
 
-def test_bare_values(tmp_path):
+def test_a_page_of_an_array(tmp_path):
     page, _ = made(tmp_path, gram=np.eye(2), labels=["a", "b"])
     assert "Gram matrix on 2 samples" in page.text
     assert "gram = dk.ArrayGram(K)" in page.text
-    assert len(page.all("svg")) == 1  # two samples span no plane
+    assert len(page.all("svg")) == 1  # two samples have no second component
 
 
-def test_many_classes(tmp_path):
+def test_a_page_of_many_classes(tmp_path):
     X, labels = cohort(classes=tuple(f"class {k:02d}" for k in range(9)), each=4)
     gram = dk.ArrayGram(dk.Linear()(X))
     page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluated(gram, labels))
@@ -142,7 +142,7 @@ def test_many_classes(tmp_path):
     assert "class 08 (4)" in text
 
 
-def test_the_snippet_runs_and_gives_the_same(tmp_path, stored):
+def test_the_code_on_the_page_gives_the_same_result(tmp_path, stored):
     gram, labels = stored
     evaluation = evaluated(gram, labels, C=None)
     np.savez(tmp_path / "few.npz", y=labels)
@@ -160,7 +160,7 @@ def test_the_snippet_runs_and_gives_the_same(tmp_path, stored):
     assert ran.stdout.split() == [str(evaluation.mean()), str(evaluation.std())]
 
 
-def test_an_existing_file_is_kept_unless_it_may_go(tmp_path):
+def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"exists.*overwrite=True"):
@@ -175,7 +175,7 @@ def test_an_existing_file_is_kept_unless_it_may_go(tmp_path):
     assert [left.name for left in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_what_does_not_belong_together_is_refused(tmp_path, stored):
+def test_arguments_of_different_samples_are_refused(tmp_path, stored):
     gram, labels = stored
     evaluation = evaluated(gram, labels)
     path = tmp_path / "report.html"
@@ -197,13 +197,13 @@ def test_what_does_not_belong_together_is_refused(tmp_path, stored):
 
 
 @pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
-def test_a_missing_extra_is_named_before_anything_is_read(module, monkeypatch, tmp_path):
+def test_a_missing_extra_is_named_before_arguments_are_read(module, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(dk.MissingExtraError, match=r"pip install 'distkern\[report\]'"):
         write_report(tmp_path / "report.html", gram="nothing")
 
 
-def test_the_users_style_is_left_alone(tmp_path):
+def test_the_matplotlib_settings_of_the_user_are_not_changed(tmp_path):
     import matplotlib as mpl
 
     with mpl.rc_context({"text.color": "#ff0000", "font.size": 30.0}):

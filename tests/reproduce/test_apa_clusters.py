@@ -39,8 +39,7 @@ def votes():
     return load_apa()
 
 
-def test_the_silhouette_counts_every_voter_and_discordant_pairs(votes):
-    """Over some of the ballots, one by one, by scikit-learn."""
+def test_silhouettes_equal_those_of_scikit_learn_on_single_ballots(votes):
     few = apa_clusters.Rankings(votes.values, votes.items, votes.kind, votes.counts // 10 + 1)
     points = list(figure(few, [3], starts=3))
     ballots = np.repeat(np.arange(120), few.counts)
@@ -52,7 +51,7 @@ def test_the_silhouette_counts_every_voter_and_discordant_pairs(votes):
     assert points[0].objective == pytest.approx(model.inertia_)
 
 
-def test_one_centre_in_the_rankings_is_the_best_of_all(votes):
+def test_one_centre_is_the_best_ranking(votes):
     counts = votes.counts.astype(float)
     every = np.array(list(permutations(range(1, 6))), dtype=float)
     labels, total = permutation_kmeans(votes.values, counts, 1, "kemeny", generators(3))
@@ -60,8 +59,8 @@ def test_one_centre_in_the_rankings_is_the_best_of_all(votes):
     assert set(labels) == {0}
 
 
-def test_two_centres_in_the_rankings_are_the_best_pair(votes):
-    """Brute force over all pairs of the 120 rankings."""
+def test_two_centres_are_the_best_pair_of_rankings(votes):
+    """Compared with all pairs of the 120 rankings."""
     counts = votes.counts.astype(float)
     distances = discordant_pairs(votes.values, np.array(list(permutations(range(1, 6))), dtype=float))
     least = min(float((counts @ np.minimum(distances[:, [c]], distances)).min()) for c in range(120))
@@ -70,7 +69,7 @@ def test_two_centres_in_the_rankings_are_the_best_pair(votes):
     assert set(labels) == {0, 1}
 
 
-def test_points_come_back_from_their_table(tmp_path, monkeypatch):
+def test_points_are_read_back_from_their_file(tmp_path, monkeypatch):
     points = [Point("kernel k-means, Kendall", 2, 0.25, 100.5), Point("Mallows mixture", 10, 0.5, 2.0)]
     asked = []
     monkeypatch.setattr(apa_clusters, "figure", lambda votes, **options: iter([asked.append(options), *points][1:]))
@@ -79,13 +78,13 @@ def test_points_come_back_from_their_table(tmp_path, monkeypatch):
     assert read_points(tmp_path / "points.csv") == points
 
 
-def test_the_committed_table_shows_what_the_slides_say(votes):
+def test_the_committed_table_agrees_with_the_slides(votes):
     points = read_points(COMMITTED)
     assert [(point.method, point.n_clusters) for point in points] == [(m, k) for m in METHODS for k in NUMBERS]
     curves = {method: np.array([point.silhouette for point in points if point.method == method]) for method in METHODS}
     assert (curves["kernel k-means, Kendall"] > curves["k-means, Kemeny"]).all()  # higher is better
     assert (curves["kernel k-means, Kendall"] > curves["k-means, Borda"]).all()
-    # some of it, computed now: with fewer starts as good, or nearly, and never better
+    # some points computed now: fewer starts are about as good, and never better
     for point in figure(votes, [2], starts=10):
         known = next(other for other in points if (other.method, other.n_clusters) == (point.method, 2))
         assert known.objective * (1 - 1e-6) <= point.objective <= known.objective * 1.01

@@ -1,4 +1,4 @@
-"""Table 2 and figure 2 on small stand-ins for two cohorts: one that is cross-validated, and one with a test set."""
+"""Table 2 and figure 2 on small artificial cohorts: one that is cross-validated, and one with a test set."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "figures" / "kendall-accuracy.c
 
 
 def simulated(rng, classes, shift=1.0):
-    """Samples of 30 features, of which the second class has some higher."""
+    """Samples of 30 features, some of which are higher in the second class."""
     counts, y = list(classes), np.repeat(["no", "yes"], classes)
     X = rng.normal(size=(sum(counts), 30))
     X[y == "yes", :6] += shift
@@ -55,7 +55,7 @@ def data(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_classifier_with_every_kernel(data):
+def test_there_is_a_row_for_every_classifier_and_kernel(data):
     rows = list(accuracies(data=data, cohorts=["PC2"], repeats=2, seed=1))
     assert [row["method"] for row in rows] == [
         f"{classifier}{kernel}ALL" for kernel in ("kdt", "rbf") for classifier in ("SVM", "KFD")
@@ -78,7 +78,7 @@ def test_every_classifier_with_every_kernel(data):
         assert row["std"] == pytest.approx(expected.std(ddof=1))
 
 
-def test_a_given_test_set_is_tested_once_and_trained_on_never(data):
+def test_a_test_set_is_used_for_testing_only(data):
     rows = list(accuracies(data=data, cohorts=["BC1"], repeats=3))
     samples = load("BC1", data)
     assert len(samples.train) == 26
@@ -90,14 +90,14 @@ def test_a_given_test_set_is_tested_once_and_trained_on_never(data):
     right = model.score(scaler.transform(ArrayGram(kernel(samples.X))[np.ix_(test, train)]), samples.y[test])
     row = next(row for row in rows if row["method"] == "KFDrbfALL")
     assert row["ours"] == pytest.approx(100 * right)
-    assert "repeat_2" not in row  # nothing is random
+    assert "repeat_2" not in row  # no choice is random
     assert row["chance"] == 10.0  # one of ten samples
     svm = next(row for row in rows if row["method"] == "SVMkdtALL")
     assert "repeat_3" in svm
     assert all(svm[f"repeat_{number}"] % 10 == pytest.approx(0, abs=1e-9) for number in (1, 2, 3))
 
 
-def test_the_sweep_has_every_C(data):
+def test_the_sensitivities_have_a_row_for_every_C(data):
     rows = list(sensitivities(data=data, cohorts=["PC2", "BC1"], repeats=2))
     assert [(row["cohort"], row["kernel"], row["C"]) for row in rows] == [
         (cohort, kernel, C) for cohort in ("PC2", "BC1") for kernel in ("kdt", "rbf") for C in (0.1, 1.0, 10.0)
@@ -110,7 +110,7 @@ def test_the_sweep_has_every_C(data):
     assert not any("repeat_2" in row for row in on_test)
 
 
-def test_what_chance_may_bring_about():
+def test_the_largest_difference_due_to_chance_follows_student_t():
     """Student's t with r − 1 degrees of freedom, on the difference of means of r and of 10 repetitions."""
     row = cancer_cohorts._beside("CT", "SVMkdtALL", np.array([84.0, 86.0, 88.0, 86.0]))
     assert row["std"] == pytest.approx(np.sqrt(8 / 3))
@@ -124,12 +124,12 @@ def test_what_chance_may_bring_about():
     assert cancer_cohorts._beside("PC1", "SVMkdtALL", np.array([100 * 32 / 34]))["within"] == "no"
 
 
-def test_the_kernels_and_the_grid_are_those_of_the_paper():
+def test_kernels_and_grid_are_those_of_the_paper():
     assert list(KERNELS.values()) == [Kendall("b"), Linear(), Polynomial(2, 0.0), Gaussian("median")]
     assert cancer_cohorts.GRID == (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
-def test_the_cohorts_that_ship_are_those_of_table_1():
+def test_the_cohorts_of_the_package_are_those_of_table_1():
     for name, shape in (("CT", (62, 2000)), ("MB", (60, 7129))):
         samples = load(name)
         assert samples.X.shape == shape
@@ -137,12 +137,12 @@ def test_the_cohorts_that_ship_are_those_of_table_1():
     assert at_hand(None) == ("CT", "MB")
 
 
-def test_features_of_the_ovarian_spectra_are_scaled():
+def test_the_ovarian_spectra_are_scaled():
     X = np.array([[1.0, 5.0, 2.0], [3.0, 5.0, 4.0], [2.0, 5.0, 8.0]])
     np.testing.assert_allclose(cancer_cohorts._scaled(X), [[0, 0, 0], [1, 0, 1 / 3], [0.5, 0, 1]])
 
 
-def test_data_that_are_missing_or_others(data, tmp_path):
+def test_missing_and_wrong_data_are_refused(data, tmp_path):
     assert at_hand(data) == ("BC1", "CT", "MB", "PC2")
     with pytest.raises(InputError, match="no cohort 'BC9'"):
         load("BC9")
@@ -162,7 +162,7 @@ def test_the_registry_finds_every_function():
         assert table.source.startswith(("Jiao", "Zhou", "Kondor", "Cuturi", "Suquan"))
 
 
-def test_the_committed_table_is_table_2(monkeypatch):
+def test_the_committed_table_agrees_with_table_2(monkeypatch):
     rows = read_rows(COMMITTED)
     cells = {(row["cohort"], row["method"]): row for row in rows}
     assert len(cells) == len(rows) == 8 * len({row["cohort"] for row in rows})
@@ -176,7 +176,7 @@ def test_the_committed_table_is_table_2(monkeypatch):
         ("BC1", "SVMlinearALL"),
         ("CT", "SVMrbfALL"),
     ]
-    # Fisher's discriminant has no C to choose: a repetition computed now is that of the table but for a sample or two
+    # Fisher's discriminant has no C to choose: one repetition computed now agrees with the table up to two samples
     monkeypatch.setattr(cancer_cohorts, "KERNELS", {"kdt": KERNELS["kdt"]})
     (_, now) = accuracies(cohorts=["CT"], repeats=1)
     assert float(cells["CT", "KFDkdtALL"]["repeat_1"]) == pytest.approx(now["repeat_1"], abs=100 * 2.1 / 62)

@@ -1,4 +1,4 @@
-"""The tables of the multiscale ranking paper: what is printed, and that its numbers come out."""
+"""The tables of the multiscale ranking paper: the published numbers are complete, and are reproduced."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from distkern.reproduce import mlsrrank, mlsrrank_jester
 from distkern.reproduce.mlsrrank import CHOSEN, PUBLISHED, curve_rows, run, scaled
 
 
-def test_the_tables_are_whole():
+def test_the_published_tables_are_complete():
     assert len(PUBLISHED) == 10
     assert all(set(row) == {"error", "corr", "tau", "rho"} for row in PUBLISHED.values())
     assert PUBLISHED["I", "RankSVM"]["error"] == 0.1726
@@ -27,7 +27,7 @@ def test_the_published_parameters_give_the_published_numbers(table, most):
     assert max(abs(cell.ours - cell.published) for cell in cells) < most
 
 
-def test_leaving_one_out_chooses_the_parameters_that_the_paper_prints():
+def test_leave_one_out_chooses_the_published_parameters():
     dhfr = load_qsar("dhfr")
     train, _ = scaled(dhfr)
     search = MLSRRankerCV().fit(train, dhfr.y[dhfr.train])
@@ -36,7 +36,7 @@ def test_leaving_one_out_chooses_the_parameters_that_the_paper_prints():
     assert (weights, lam) == (CHOSEN["I"].weights, CHOSEN["I"].lam)
 
 
-def test_scaling_by_the_training_range_and_by_each():
+def test_descriptors_are_scaled_by_the_range_of_each_or_of_the_training_set():
     dhfr = load_qsar("dhfr")
     (train, each), (same, test) = scaled(dhfr), scaled(dhfr, "train")
     np.testing.assert_array_equal(train, same)
@@ -50,7 +50,7 @@ def test_scaling_by_the_training_range_and_by_each():
         load_qsar("bzr")
 
 
-def test_the_learning_curve_falls(monkeypatch):
+def test_the_error_falls_along_the_learning_curve(monkeypatch):
     monkeypatch.setattr(mlsrrank, "FIGURE_STEP", 60)
     rows = list(curve_rows(repeats=3))
     errors = [row["ours"] for row in rows if row["measure"] == "error" and row["table"] == "figure 1, II"]
@@ -58,7 +58,7 @@ def test_the_learning_curve_falls(monkeypatch):
     assert errors[-1] < errors[0]
 
 
-def test_the_rows_are_those_of_both_tables():
+def test_there_are_rows_of_both_tables():
     rows = list(mlsrrank.rows(quick=True))
     assert [row["table"] for row in rows] == ["I"] * 4 + ["II"] * 4
     assert rows[0]["published"] == 0.1782
@@ -77,7 +77,7 @@ def ratings(tmp_path):
     return tmp_path / "jester.npz"
 
 
-def test_a_small_jester(ratings):
+def test_the_jester_columns_on_few_ratings(ratings):
     cells = mlsrrank_jester.run(ratings, repeats=2, reviewers=8, groups=["20-40"])
     assert len(cells) == 2 * (2 * 2 + 1)
     ours = {(cell.measure, cell.method, cell.parameters.split(":")[0]): cell.ours for cell in cells}
@@ -88,7 +88,7 @@ def test_a_small_jester(ratings):
     assert cells[0].published == 41.39
 
 
-def test_a_reader_is_ranked_as_the_ranker_does(ratings):
+def test_scores_of_a_reader_equal_those_of_the_ranker(ratings):
     values = mlsrrank_jester.load_ratings(ratings)
     samples = mlsrrank_jester.jokes_as_samples(values, np.arange(10))
     assert samples.shape == (100, 10)
@@ -104,7 +104,7 @@ def test_a_reader_is_ranked_as_the_ranker_does(ratings):
     assert constant[0] == pytest.approx(2 * np.var(values[40][test]))
 
 
-def test_what_is_no_table_of_ratings_is_refused(tmp_path, ratings):
+def test_other_files_than_ratings_are_refused(tmp_path, ratings):
     np.savez(tmp_path / "other.npz", votes=np.eye(3))
     np.savez(tmp_path / "large.npz", ratings=np.full((3, 3), 50.0))
     with pytest.raises(InputError, match="no array 'ratings'"):

@@ -1,4 +1,4 @@
-"""Shapes and digits as sets of points: what is drawn, and that the accuracies are those of plain machines."""
+"""Shapes and digits as sets of points: the images, and accuracies that equal those of single machines."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from distkern.reproduce.point_sets import POINTS, accuracies, best, crosses_and_
 TABLE = Path(__file__).parents[2] / "docs" / "figures" / "point-sets.csv"
 
 
-def test_the_number_of_pixels_and_their_spread_hardly_tell_the_shapes_apart():
+def test_number_and_spread_of_pixels_hardly_classify_the_shapes():
     images, names = crosses_and_squares(200, seed=3)
     counts = (images > 0).sum(axis=(1, 2))
     spreads = np.array([np.argwhere(image).var(axis=0).sum() for image in images])
@@ -27,7 +27,7 @@ def test_the_number_of_pixels_and_their_spread_hardly_tell_the_shapes_apart():
     assert square[top:bottom, right].all()
 
 
-def test_what_the_paper_says_of_the_tasks():
+def test_the_tasks_are_those_of_the_paper():
     drawn, written = shapes(), digits()
     assert (len(drawn.bags), drawn.vectors.shape, drawn.train) == (100, (100, 1600), 50)
     assert (len(written.bags), written.vectors.shape, written.train) == (200, (200, 784), 120)
@@ -39,7 +39,7 @@ def test_what_the_paper_says_of_the_tasks():
         assert sorted([*train, *test]) == list(range(len(task.bags)))
 
 
-def test_accuracies_are_those_of_machines_fitted_one_by_one():
+def test_accuracies_equal_those_of_machines_fitted_one_by_one():
     task = digits(each=6)
     K, labels = task.vectors @ task.vectors.T, np.asarray(task.bags.labels)
     splits = task.splits(2, seed=0)
@@ -56,7 +56,7 @@ def test_accuracies_are_those_of_machines_fitted_one_by_one():
             assert found[C][number] == pytest.approx(expected, abs=100 / len(test))
 
 
-def test_the_table_that_is_kept_is_what_comes_out(monkeypatch):
+def test_the_committed_table_is_reproduced(monkeypatch):
     kept = read_points(TABLE)
     winners = {(point.task, point.kernel): point for point in best(kept)}
     for task in ("shapes", "digits"):

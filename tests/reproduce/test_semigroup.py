@@ -1,4 +1,4 @@
-"""Digits as sets of pixels: what is drawn, that errors are those of plain machines, and what the kept tables show."""
+"""Digits as sets of pixels: the drawn pixels, errors that equal those of single machines, and the committed tables."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def few():
     return balanced(*load_mnist(), each=6)
 
 
-def test_what_is_drawn(few):
+def test_the_number_of_drawn_pixels(few):
     images, digits = few
     for of, threshold in semigroup.THRESHOLDS.items():
         sample = drawn(images, digits, 40, 0, of)
@@ -33,7 +33,7 @@ def test_what_is_drawn(few):
     assert set(drawn(images, digits, semigroup.FEW, 0).bags.sizes) == {25, 26, 27, 28, 29, 30}
 
 
-def test_errors_are_those_of_machines_fitted_one_by_one(few):
+def test_errors_equal_those_of_machines_fitted_one_by_one(few):
     sample = drawn(*few, 30, 0)
     K, labels = KernelIGV(Gaussian(SIGMA), ETA)(sample.bags), sample.labels
     wrong = []
@@ -49,7 +49,7 @@ def test_errors_are_those_of_machines_fitted_one_by_one(few):
 
 
 @pytest.mark.slow
-def test_a_table_and_a_surface_and_a_curve_of_a_few_images(few, monkeypatch):
+def test_table_surface_and_curve_of_a_few_images(few, monkeypatch):
     monkeypatch.setattr(semigroup, "RANK", 5)
     monkeypatch.setattr(semigroup, "EACH", 3)
     told = []
@@ -63,7 +63,7 @@ def test_a_table_and_a_surface_and_a_curve_of_a_few_images(few, monkeypatch):
     assert [row["kernel"] for row in semigroup.curve(*few, (20,), repeats=1, seed=0)] == ["k-IGV", "Gaussian"]
 
 
-def test_the_kept_table_shows_what_the_page_says():
+def test_the_committed_table_agrees_with_the_documentation():
     found = {
         (row["drawn_of"], int(row["images"]), int(row["pixels"]), row["kernel"], row["how"]): float(row["ours"])
         for row in read_rows(FIGURES / "k-igv.csv")
@@ -75,13 +75,13 @@ def test_the_kept_table_shows_what_the_page_says():
             assert abs(found["inked", 500, d, name + r, how] - PUBLISHED[d, name]) < 2
         assert found["inked", 1000, d, "k-IGV", low] < found["inked", 1000, d, "Bhattacharyya, r = 4", "exact"]
     for (of, images, d, name, how), error in found.items():
-        if of == "black":  # all err less than the paper prints
+        if of == "black":  # all errors are below the published ones
             assert error < PUBLISHED[d, name.partition(",")[0]]
-        elif how == low and images == 1000:  # landmarks change next to nothing
+        elif how == low and images == 1000:  # landmarks hardly change the error
             assert abs(found[of, images, d, name, "exact"] - error) < 0.5
 
 
-def test_some_of_the_kept_table_computed_now():
+def test_some_rows_of_the_committed_table_are_reproduced():
     images, digits = load_mnist()
     row = next(
         row for row in read_rows(FIGURES / "k-igv.csv") if row["kernel"] == "Gaussian" and row["drawn_of"] == "inked"
@@ -91,7 +91,7 @@ def test_some_of_the_kept_table_computed_now():
     assert now[0] == pytest.approx(float(row["repeat_1"]), abs=0.2)
 
 
-def test_the_kept_figures_show_what_the_paper_says():
+def test_the_committed_figures_agree_with_the_paper():
     surface = semigroup.read_surface(FIGURES / "k-igv-surface.csv")
     best = np.unravel_index(np.argmin(surface), surface.shape)
     assert SIGMAS[best[0]] in (0.1, 0.12, 0.15)

@@ -113,7 +113,7 @@ def test_a_right_hand_side_of_zero_is_solved_by_zero():
         assert found.residual[0] == 0
 
 
-def test_what_stops_early_says_so():
+def test_early_stop_warns():
     A, B, _, _ = problem(6, m=200)
     found = solve(ArrayGram(A), B, np.full(4, 1e-6), method="cg", tol=1e-10, max_iter=2, memory=PLENTY)
     assert not found.converged

@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
-from distkern.solvers.eigen import BLOCKS, GUARD, dense_eigenpairs, largest_eigenpairs, with_settled_signs
+from distkern.solvers.eigen import BLOCKS, GUARD, dense_eigenpairs, largest_eigenpairs, with_fixed_signs
 
 
 class CountingGram(ArrayGram):
@@ -77,7 +77,7 @@ def test_vectors_are_those_of_lapack_where_eigenvalues_are_apart():
     np.testing.assert_allclose(largest_eigenpairs(ArrayGram(K), 6, tol=1e-12).vectors, theirs, atol=1e-10)
 
 
-def test_a_full_space_starts_again_from_its_best_vectors_and_still_gets_there():
+def test_restart_from_the_best_vectors_converges():
     K = with_spectrum(np.linspace(1.0, 2.0, 400) ** 0.5)
     gram = CountingGram(K)
     found = largest_eigenpairs(gram, 2, tol=1e-9)
@@ -94,7 +94,7 @@ def test_passes_and_bytes_are_those_of_the_products():
     assert max(gram.products) <= 3 + GUARD
 
 
-def test_stopping_early_gives_the_best_so_far_and_says_so():
+def test_early_stop_returns_the_current_pairs_and_warns():
     K = with_spectrum(spectra["flat"])
     residuals = []
     for passes in (1, 3, 6):
@@ -106,7 +106,7 @@ def test_stopping_early_gives_the_best_so_far_and_says_so():
     assert residuals[0] > residuals[1] > residuals[2]
 
 
-def test_the_seed_settles_everything():
+def test_the_seed_determines_all_results():
     gram = ArrayGram(with_spectrum(spectra["flat"]))
     one, two, other = (largest_eigenpairs(gram, 3, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.vectors, two.vectors)
@@ -114,14 +114,14 @@ def test_the_seed_settles_everything():
     np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
 
 
-def test_a_sign_does_not_hang_on_rounding():
+def test_sign_does_not_depend_on_rounding():
     v = np.array([[-0.5], [0.5], [0.1]])
     for noise in (0.0, 1e-15, -1e-15):
-        turned = with_settled_signs(v + np.array([[0.0], [noise], [0.0]]))
+        turned = with_fixed_signs(v + np.array([[0.0], [noise], [0.0]]))
         assert turned[0, 0] > 0
 
 
-def test_what_cannot_be_solved_is_refused():
+def test_unsolvable_problem_is_refused():
     K = np.eye(3)
     for count in (0, 4):
         with pytest.raises(InputError, match="3 samples"):

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from distkern.core.errors import InputError
 from distkern.operators.array import ArrayGram
 from distkern.solvers import lloyd as lloyd_module
-from distkern.solvers.lloyd import TRIALS, at_samples, best_of, lloyd, medoids, plus_plus, repaired
+from distkern.solvers.lloyd import TRIALS, Start, at_samples, best_of, lloyd, medoids, plus_plus, without_empty
 
 finite = st.floats(-10, 10, allow_subnormal=False, width=16)
 
@@ -68,7 +68,7 @@ def test_equals_scikit_learn_from_the_same_start(seed, weighted):
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3])
-def test_stops_where_the_textbook_does_after_as_many_iterations(iterations):
+def test_equals_textbook_lloyd_after_every_iteration(iterations):
     X, weights = blobs(200, 6, seed=3), np.random.default_rng(3).uniform(0.5, 2, 200)
     seeds = np.array([0, 6, 12, 18, 24, 30])  # all in one blob, so that it takes longer
     gram = ArrayGram(X @ X.T)
@@ -101,7 +101,7 @@ def test_the_inertia_never_increases_and_is_that_of_the_labels(data):
 # What it reads -------------------------------------------------------------------------------------------------------
 
 
-def test_all_starts_are_columns_of_one_product_and_finished_ones_drop_out():
+def test_starts_share_one_product_and_converged_starts_are_removed():
     X = blobs(120, 5, seed=1)
     gram = CountingGram(X @ X.T)
     starts = plus_plus(gram, [5], np.ones(120), generators(8))[5]
@@ -160,7 +160,7 @@ def test_seeds_are_drawn_by_squared_distance_and_weight_and_the_best_of_some_is_
         assert abs(times / count - expected[pair]) < 5 * spread + 1e-12
 
 
-def test_taking_the_best_of_some_finds_more_blobs(monkeypatch):
+def test_several_candidates_for_a_seed_find_more_blobs(monkeypatch):
     blob = np.arange(400) % 20
     X = np.random.default_rng(0).normal(size=(400, 2)) + 10 * np.column_stack([blob // 5, blob % 5])
     gram, found = ArrayGram(X @ X.T), []
@@ -175,14 +175,14 @@ def test_taking_the_best_of_some_finds_more_blobs(monkeypatch):
 # Empty clusters and bad input ----------------------------------------------------------------------------------------
 
 
-def test_an_empty_cluster_takes_the_farthest_sample_that_leaves_none_empty():
+def test_empty_cluster_gets_the_farthest_sample_of_a_larger_cluster():
     labels, closest = np.array([0, 0, 0, 1, 1]), np.array([0.0, 1.0, 4.0, 9.0, 0.0])
-    np.testing.assert_array_equal(repaired(labels, closest, np.ones(5), 4), [0, 0, 3, 2, 1])
-    np.testing.assert_array_equal(repaired(labels, closest, np.array([1, 1, 1, 1, 0]), 3), [0, 0, 2, 1, 1])
-    np.testing.assert_array_equal(repaired(labels, closest, np.ones(5), 2), labels)
+    np.testing.assert_array_equal(without_empty(labels, closest, np.ones(5), 4), [0, 0, 3, 2, 1])
+    np.testing.assert_array_equal(without_empty(labels, closest, np.array([1, 1, 1, 1, 0]), 3), [0, 0, 2, 1, 1])
+    np.testing.assert_array_equal(without_empty(labels, closest, np.ones(5), 2), labels)
 
 
-def test_clusters_that_empty_on_the_way_are_filled():
+def test_clusters_that_become_empty_are_filled():
     """Two seeds on one point: the second is nobody's nearest centre, and the far point becomes its own."""
     X = np.array([[0.0], [0.0], [1.0], [50.0]])
     gram = ArrayGram(X @ X.T)
@@ -191,7 +191,7 @@ def test_clusters_that_empty_on_the_way_are_filled():
     assert found.inertia == pytest.approx(0, abs=1e-9)
 
 
-def test_fewer_points_than_clusters_end_without_nan():
+def test_fewer_points_than_clusters_give_no_nan():
     gram = ArrayGram(np.ones((4, 4)))
     found = best_of(lloyd(gram, np.ones(4), plus_plus(gram, [3], np.ones(4), generators(3))[3], max_iter=20, tol=0.0))
     assert found.inertia == 0
@@ -208,6 +208,17 @@ def test_a_matrix_that_is_not_positive_semidefinite_is_refused():
     starts = [at_samples(gram, np.array([2]))]
     with pytest.raises(InputError, match="not positive semidefinite"):
         lloyd(ArrayGram(K - 0.9 * np.eye(3)), np.ones(3), starts, max_iter=5, tol=0.0)
+
+
+def test_an_increasing_inertia_shows_an_indefinite_matrix():
+    """All squared distances, between samples and to the centres, are positive here; only the objective increases."""
+    above = [6, 3, 7, 6, 6, 8, 3, 3, 9, 6, 6, 9, 6, 5, 6, 6, 4, 9, 7, 5, 7, 4, 6, 8, 6, 6, 6, 5]
+    squares = np.zeros((8, 8))
+    squares[np.triu_indices(8, 1)] = above
+    gram = ArrayGram(10 - (squares + squares.T) / 2)
+    start = Start(2, np.array([1, 1, 0, 0, 0, 0, 1, 0]), np.ones(8))
+    with pytest.raises(InputError, match=r"not positive semidefinite.*k-means increased the sum of squared distances"):
+        lloyd(gram, np.ones(8), [start], max_iter=10, tol=0.0)
 
 
 def test_medoids_have_the_least_mean_squared_distance_from_their_cluster():

@@ -32,7 +32,7 @@ def test_the_objective_falls_inside_the_bounds(seed, n, rank, C):
     assert 0.5 * alpha @ (y * F - 1) <= before + 1e-8 * (1 + abs(before))
 
 
-def test_where_no_bound_is_in_the_way_one_step_solves_the_problem():
+def test_one_newton_step_solves_a_problem_without_active_bounds():
     rng = np.random.default_rng(0)
     factor = rng.normal(size=(12, 12))
     K, y = factor @ factor.T + np.eye(12), np.where(np.arange(12) % 2, 1.0, -1.0)
@@ -49,7 +49,7 @@ def test_where_no_bound_is_in_the_way_one_step_solves_the_problem():
     np.testing.assert_allclose(F, F[0], atol=1e-7)
 
 
-def test_a_problem_with_a_large_C_ends_where_libsvm_ends_in_fewer_pairs(monkeypatch):
+def test_problem_with_large_C_needs_fewer_pairs_than_libsvm(monkeypatch):
     C = 1e4
     rng = np.random.default_rng(1)
     y = np.where(np.arange(500) % 2, 1.0, -1.0)

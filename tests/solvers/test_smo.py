@@ -149,7 +149,7 @@ def test_blocks_smaller_than_the_problem(monkeypatch):
     assert -found.offset == pytest.approx(theirs.intercept_[0], abs=1e-5)
 
 
-def test_one_class_from_a_start_of_its_own():
+def test_one_class_problem_with_a_given_start():
     K, _ = drawn(2, 80)
     nu = 0.3
     theirs = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-8).fit(K)
@@ -166,7 +166,7 @@ def test_one_class_from_a_start_of_its_own():
         np.testing.assert_allclose(K @ found.alpha - found.offset, theirs.decision_function(K), atol=1e-5)
 
 
-def test_a_kernel_that_is_not_positive_ends_where_no_pair_gains():
+def test_indefinite_kernel_converges_to_a_pairwise_optimum():
     K, problem = drawn(3, 40)
     K = K - 0.5 * np.eye(40)
     [[found]] = solve(ArrayGram(K), [[problem]], memory=PLENTY)
@@ -195,7 +195,7 @@ def test_out_of_core_equals_in_memory(C, share):
     assert (falls <= 1e-6 * abs(found.objective)).all()
 
 
-def test_single_precision_where_only_that_fits():
+def test_single_precision_is_used_if_double_does_not_fit():
     K, problem = drawn(5, 300, C=10.0)
     gram = Elsewhere(K)
     vectors = vector_bytes(300, 300, 1)
@@ -240,7 +240,7 @@ def test_many_problems_share_every_pass():
         np.testing.assert_array_equal(one.alpha, other.alpha)
 
 
-def test_a_chain_goes_on_from_the_problem_before():
+def test_chain_starts_from_the_previous_solution():
     K, _ = drawn(8, 300, shift=0.3)
     chain = [drawn(8, 300, C=C, shift=0.3)[1] for C in (1.0, 2.0, 4.0)]
     [warm] = solve(ArrayGram(K), [chain], memory=PLENTY)
@@ -272,7 +272,7 @@ def test_a_stored_matrix_on_any_executor(tmp_path, client):
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_solver_that_runs_out_says_so():
+def test_solver_without_convergence_warns():
     K, problem = drawn(9, 300, C=100.0)
     memory = vector_bytes(300, 300, 1) + 50_000
     [[found]] = solve(Elsewhere(K), [[problem]], memory=memory, max_passes=4)
@@ -281,7 +281,7 @@ def test_a_solver_that_runs_out_says_so():
     assert (found.iterations, found.converged) == (30, False)
 
 
-def test_unfit_matrices_are_refused():
+def test_invalid_matrices_are_refused():
     K, problem = drawn(10, 60)
     skewed, broken = K.copy(), K.copy()
     skewed[3, 7] += 0.1
@@ -297,7 +297,7 @@ def test_unfit_matrices_are_refused():
             solve(late, [[problem]], memory=memory)
 
 
-def test_what_does_not_fit_is_refused_before_it_is_read():
+def test_matrix_that_does_not_fit_is_refused_before_it_is_read():
     K, problem = drawn(11, 100)
     gram = Elsewhere(K)
     with pytest.raises(MemoryLimitError, match="training on 100 samples needs"):

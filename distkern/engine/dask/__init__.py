@@ -1,1 +1,1 @@
-"""The only place that imports dask or distributed."""
+"""The Dask executor, and starting and joining Dask clusters; only this folder imports dask and distributed."""

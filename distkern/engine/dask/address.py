@@ -1,4 +1,4 @@
-"""Where the scheduler listens that the surroundings name; in a file of its own, for distributed takes long to load."""
+"""The scheduler address in Dask's configuration; a file of its own, because distributed is slow to import."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import dask.config
 
 
 def configured_address() -> str | None:
-    """Find the address in Dask's configuration: ``DASK_SCHEDULER_ADDRESS``, or ``scheduler-address`` in its files."""
+    """Return the scheduler address from ``DASK_SCHEDULER_ADDRESS`` or Dask's configuration files; None if not set."""
     return dask.config.get("scheduler-address", None) or None

@@ -1,4 +1,4 @@
-"""Starting a Dask cluster on this machine, and joining one that runs."""
+"""Start a Dask cluster on this machine, or join a running one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 from distkern.core.errors import InputError
-from distkern.engine.dask.greeting import HOW_TO_TLS, PATIENCE, greet
+from distkern.engine.dask.preflight import HOW_TO_TLS, PATIENCE, check_scheduler
 from distkern.engine.dask.security import (
-    BOTH_WAYS,
     ENCRYPTED,
+    REMEDY,
     Certificates,
     context_of,
     on_loopback,
@@ -24,14 +24,14 @@ from distkern.engine.dask.security import (
     temporary_security,
 )
 
-_LEAVE_INTERRUPTIONS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-"""What workers run first: Ctrl-C reaches all processes of a terminal, and it is the client that ends the work."""
+_IGNORE_SIGINT = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+"""Preloaded by workers: Ctrl-C reaches all processes of a terminal, but only the client must react to it."""
 
 LOOPBACK = "127.0.0.1"
 
 
 def _local_cluster(workers: int, security: Security | None, **given: Any) -> LocalCluster:
-    """Start workers of one thread each; no page of theirs, which TLS does not cover, leaves this machine."""
+    """Start workers of one thread each, with their dashboards on loopback, since TLS does not cover dashboards."""
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -40,7 +40,7 @@ def _local_cluster(workers: int, security: Security | None, **given: Any) -> Loc
         security=security,
         protocol=None if security is None else "tls://",
         silence_logs="ERROR",
-        preload=_LEAVE_INTERRUPTIONS,
+        preload=_IGNORE_SIGINT,
         **given,
     )
 
@@ -54,9 +54,9 @@ def local_client(workers: int, memory_limit: int | None = None, *, tls: bool = F
     workers
         Number of worker processes.
     memory_limit
-        Bytes that each may take; an equal share of the machine's memory by default.
+        Bytes that each may use; by default an equal share of the machine's memory.
     tls
-        Encrypt what they say to each other, with certificates that live in memory.
+        Encrypt connections, with temporary certificates in memory.
     """
     security = temporary_security() if tls else None
     with (
@@ -72,41 +72,40 @@ def local_client(workers: int, memory_limit: int | None = None, *, tls: bool = F
 def joined_client(
     address: str, *, certificates: Certificates | None = None, insecure: bool = False, origin: str = ""
 ) -> Iterator[Client]:
-    """Join the running cluster whose scheduler listens at ``address``, and leave it running at the end of the block.
+    """Connect to a running cluster, and leave it running at the end of the block.
 
     Parameters
     ----------
     address
-        ``tcp://host:port`` or ``tls://host:port``; without a protocol it is TLS where certificates are given.
+        ``tcp://host:port`` or ``tls://host:port`` of the scheduler. Without a protocol it is TLS if certificates are
+        given, else tcp.
     certificates
-        What TLS is spoken with; by default what Dask's configuration names.
+        The certificates for TLS; by default those of Dask's configuration.
     insecure
-        Join an unencrypted scheduler beyond this machine's loopback too.
+        Also join an unencrypted scheduler that is not on this machine's loopback.
     origin
-        Words that say where the address came from, for errors.
+        Where the address was found, for error messages.
 
     Raises
     ------
     InputError
-        If no scheduler answers there, one end speaks TLS and the other does not, a certificate is refused, or the
-        connection would not be encrypted.
+        If no scheduler answers, only one end uses TLS, a certificate is refused, or the connection would not be
+        encrypted.
     """
     protocol = split_address(address)[0]
     if certificates is not None and "://" not in address:
         protocol, address = "tls", f"tls://{address}"
     if certificates is not None and protocol not in ENCRYPTED:
         raise InputError(
-            f"{address!r}{origin} is not encrypted, and certificates were given: {HOW_TO_TLS}, or none of them"
+            f"{address!r}{origin} is not encrypted, but certificates were given: {HOW_TO_TLS}, or give no certificates"
         )
     refuse_unencrypted(address, insecure)
     security = Security() if certificates is None else certificates.security()
     context = context_of(security)
     if protocol in ENCRYPTED and context is None:
-        raise InputError(
-            f"the scheduler at {address!r}{origin} speaks TLS: give --tls-ca-file, --tls-cert and --tls-key"
-        )
+        raise InputError(f"the scheduler at {address!r}{origin} uses TLS: give --tls-ca-file, --tls-cert and --tls-key")
     if protocol in ("tcp", "tls"):
-        greet(address, context if protocol == "tls" else None, origin)
+        check_scheduler(address, context if protocol == "tls" else None, origin)
     try:
         client = Client(address, security=security, timeout=PATIENCE)
     except (OSError, ValueError, RuntimeError) as error:
@@ -116,12 +115,12 @@ def joined_client(
 
 
 def address_in(file: Path) -> str:
-    """Read the address from the file that a scheduler writes when it starts.
+    """Read the scheduler address from a scheduler file.
 
     Raises
     ------
     InputError
-        If there is no such file, or it says no address.
+        If there is no such file, or it contains no address.
 
     Examples
     --------
@@ -143,8 +142,8 @@ def address_in(file: Path) -> str:
         raise InputError(f"cannot read the scheduler file {str(file)!r}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{str(file)!r} is not a scheduler file, which is JSON with an address: give the one that `dask scheduler "
-            "--scheduler-file` writes"
+            f"{str(file)!r} is not a scheduler file, which is JSON with an address: give the file that `dask "
+            "scheduler --scheduler-file` writes"
         ) from error
 
 
@@ -160,29 +159,29 @@ def served_cluster(
     insecure: bool = False,
     scheduler_file: Path | None = None,
 ) -> Iterator[LocalCluster]:
-    """Start a scheduler and worker processes that others may join, and stop them at the end of the block.
+    """Start a scheduler that others can join, with worker processes, and stop them at the end of the block.
 
     Parameters
     ----------
     workers, memory_limit
         As in `local_client`.
     host, port
-        Where the scheduler listens. The dashboard stays on loopback, for nothing protects it.
+        Where the scheduler listens. The dashboard listens on loopback only, since it has no authentication.
     certificates
-        What TLS is spoken with; without them the cluster is not encrypted.
+        The certificates for TLS; without them the cluster is not encrypted.
     insecure
-        Listen unencrypted beyond loopback too.
+        Listen on other addresses than loopback also without encryption.
     scheduler_file
-        Where the scheduler writes its address for those who join.
+        Where the scheduler writes its address for clients and workers.
 
     Raises
     ------
     InputError
-        If it would listen unencrypted beyond loopback, or cannot listen there.
+        If it would listen without encryption on another address than loopback, or cannot listen there.
     """
     if certificates is None and not insecure and not on_loopback(host):
         raise InputError(
-            f"a scheduler at {host!r} would not be encrypted and could be reached from other machines, {BOTH_WAYS}"
+            f"a scheduler at {host!r} would not be encrypted and could be reached from other machines, {REMEDY}"
         )
     security = None if certificates is None else certificates.security()
     try:

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: a rolling window of futures, tiny results, patience with workers that come and go."""
+"""The executor that runs tasks on a Dask cluster whose workers may join and leave at any time."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from distributed import Client, get_worker
 
 from distkern.core.errors import InputTypeError, TaskError
 from distkern.core.sentences import Argument, OptionalPart, SameCall
-from distkern.core.typing import Failure, Receipt, Task, Waiting
-from distkern.engine.dask.flow import Flow
-from distkern.engine.dask.worker import compare_workers, versions, work
+from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
+from distkern.engine.dask.futures import Futures
+from distkern.engine.dask.worker import compare_workers, this_worker
 from distkern.engine.memory import USABLE, share_of
+from distkern.engine.versions import run_checked, versions
 
 WINDOW = 3
-"""Futures submitted ahead for every thread of the cluster."""
+"""Futures submitted per thread of the cluster: one that runs, and two that hide the latency of the scheduler."""
 
 POLL_SECONDS = 0.02
-"""Seconds between two looks at what has come in."""
+"""Seconds between two checks for completed futures."""
 
 COUNT_SECONDS = 1.0
-"""Seconds for which a count of the workers is good."""
+"""Seconds for which the number of workers is cached."""
 
 NO_WORKERS = "the cluster has no workers: waiting for one"
 NO_SCHEDULER = "the scheduler does not answer: trying to reach it"
 
 
 def in_task() -> bool:
-    """Whether this is code of a task on a Dask worker."""
+    """Whether the calling code runs in a task on a Dask worker."""
     try:
         get_worker()
     except ValueError:
@@ -39,7 +40,7 @@ def in_task() -> bool:
 
 
 def existing_client() -> Client | None:
-    """Find the client that the user made in this process; None where there is none."""
+    """Return the client that the user made in this process; None if there is none."""
     try:
         client = Client.current(allow_global=True)
     except ValueError:
@@ -47,8 +48,8 @@ def existing_client() -> Client | None:
     return client if client.status == "running" and not client.asynchronous else None
 
 
-class Dask:
-    """Runs tasks on the cluster of a Dask client, which is used and never closed.
+class Dask(Executor):
+    """Runs tasks on the cluster of a Dask client; the client is not closed.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Dask:
     InputTypeError
         If the client is asynchronous.
     WorkerMismatchError
-        If a worker has other versions than this process; those that join later are compared with their first task.
+        If a worker has other package versions than this process. Workers that join later are checked by their tasks.
     """
 
     remote = True
@@ -71,13 +72,13 @@ class Dask:
                 "the client is asynchronous: give one made without asynchronous=True, or call from a thread of its own"
             )
         self.client = client
-        self._address = getattr(client.scheduler, "address", "unknown address")  # a client that has closed forgets it
+        self._address = getattr(client.scheduler, "address", "unknown address")  # a closed client does not know it
         self._counted: float | None = None
         self._threads: dict[str, int] = {}
         compare_workers(client, versions())
 
     def _workers(self) -> dict[str, int]:
-        """Threads of each worker, as they were a moment ago."""
+        """Return the number of threads of each worker, at most `COUNT_SECONDS` old."""
         now = time.monotonic()
         if self._counted is None or now - self._counted >= COUNT_SECONDS:
             self._counted = now
@@ -85,16 +86,28 @@ class Dask:
                 try:
                     self._threads = dict(self.client.nthreads())
                 except (OSError, TimeoutError):
-                    pass  # the scheduler is lost, which the client is about to notice
+                    pass  # the connection is lost; the status of the client will say so
         return self._threads
 
     @property
-    def workers(self) -> int:
-        """Number of tasks that run side by side now; at least one, for workers may still be on their way."""
+    def workers(self) -> int:  # type: ignore[override]  # it changes as workers join and leave
+        """Number of threads of the cluster now; at least 1, since workers may still be starting."""
         return max(1, sum(self._workers().values()))
 
+    @property
+    def alive(self) -> bool:
+        """Whether the client has not been closed."""
+        return self.client.status not in ("closed", "closing")
+
     def memory_per_task(self, limit: int | None) -> int:
-        """Bytes that one task may take: of ``limit`` per worker process, or of the smallest share of a worker's own."""
+        """Bytes that one task may use.
+
+        Parameters
+        ----------
+        limit
+            Bytes that each worker process may use; by default the usable share of the memory limit that each worker was
+            started with, of which the smallest counts.
+        """
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         if limit is not None or not workers:
             return share_of(limit, max((worker["nthreads"] for worker in workers), default=1))
@@ -102,50 +115,51 @@ class Dask:
         return min(share if share > 0 else share_of(None, self.workers) for share in shares)
 
     def describe(self) -> str:
-        """Say what runs the tasks."""
+        """Name the cluster in logs."""
         threads = self._workers()
         return f"a Dask cluster at {self._address}: {len(threads)} workers, {sum(threads.values())} threads"
 
     def await_workers(self) -> Iterator[Waiting]:
-        """Wait until there is a worker; yields once if there is none yet."""
+        """Return once the cluster has a worker; yield a `Waiting` first if it has none yet."""
         if self._obstacle():
             yield Waiting(self._obstacle())
         while self._obstacle():
             time.sleep(POLL_SECONDS)
 
     def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure | Waiting]:
-        """Yield the receipts and failures of all tasks as they finish, and what the cluster waits for if it stands.
+        """Yield ``fn(task)`` or a `Failure` for each task, and a `Waiting` while there is no worker or no scheduler.
 
         Raises
         ------
         TaskError
-            If the scheduler is lost for good.
+            If the connection to the scheduler is lost for good.
         """
-        queue, flow = iter(tasks), Flow(self.client, partial(work, fn, versions()), fn.__name__)
+        run_task = partial(run_checked, fn, versions(), this_worker)
+        queue, futures = iter(tasks), Futures(self.client, run_task, fn.__name__)
         try:
-            said = ""
+            reported = ""
             while True:
                 obstacle = self._obstacle()
-                if obstacle != said:
-                    said = obstacle
+                if obstacle != reported:
+                    reported = obstacle
                     yield Waiting(obstacle)
                 if obstacle != NO_SCHEDULER:
-                    flow.resubmit()
-                    for task in islice(queue, max(0, WINDOW * self.workers - len(flow))):  # workers come and go
-                        flow.submit(task)
-                    if not len(flow):
+                    futures.resubmit_lost()
+                    for task in islice(queue, max(0, WINDOW * self.workers - len(futures))):  # workers come and go
+                        futures.submit(task)
+                    if not len(futures):
                         return
-                heard = False
-                for outcome in flow.outcomes():
-                    heard = True
+                idle = True
+                for outcome in futures.outcomes():
+                    idle = False
                     yield outcome
-                if not heard:
+                if idle:
                     time.sleep(POLL_SECONDS)
         finally:
-            flow.cancel()
+            futures.cancel()
 
     def _obstacle(self) -> str:
-        """What keeps the cluster from working, in words; empty where nothing does."""
+        """Return why no task can run at present; empty if tasks can run."""
         if self.client.status == "running":
             return "" if self._workers() else NO_WORKERS
         if self.client.status in ("connecting", "newly-created"):

@@ -1,4 +1,4 @@
-"""Who may reach a cluster: TLS certificates, and no unencrypted scheduler beyond this machine unless insisted on."""
+"""TLS certificates, and the refusal of schedulers that are reachable from other machines without encryption."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from distkern.core.errors import InputError, MissingExtraError
 ENCRYPTED = ("tls", "wss")
 """Protocols of Dask that encrypt."""
 
-BOTH_WAYS = (
-    "and whoever reaches it runs code: use TLS, with certificates made by `distkern deploy certificates DIR` and a "
-    "tls:// address, or insist on it with --insecure or DISTKERN_INSECURE=1"
+REMEDY = (
+    "and everybody who can reach it can run code: use TLS, with certificates made by `distkern deploy certificates "
+    "DIR` and a tls:// address, or allow it with --insecure or DISTKERN_INSECURE=1"
 )
 
 
 def on_loopback(host: str) -> bool:
-    """Say whether a host is this machine's loopback and nothing else.
+    """Whether a host name stands for loopback addresses of this machine only.
 
     Examples
     --------
@@ -41,20 +41,20 @@ def on_loopback(host: str) -> bool:
 
 
 def split_address(address: str) -> tuple[str, str, int]:
-    """Split ``protocol://host:port``; the protocol is tcp where none is written.
+    """Split ``protocol://host:port``; the protocol defaults to tcp.
 
     Raises
     ------
     InputError
-        If it is not such an address.
+        If the text is not such an address.
 
     Examples
     --------
     >>> split_address("tls://[::1]:8786"), split_address("node7:8786")
     (('tls', '::1', 8786), ('tcp', 'node7', 8786))
     """
-    protocol, _, place = address.rpartition("://")
-    host, _, port = place.rpartition(":")
+    protocol, _, location = address.rpartition("://")
+    host, _, port = location.rpartition(":")
     if not host or not port.isdecimal():
         raise InputError(
             f"{address!r} is not the address of a scheduler: write protocol, host and port, such as tls://10.0.0.1:8786"
@@ -63,12 +63,12 @@ def split_address(address: str) -> tuple[str, str, int]:
 
 
 def refuse_unencrypted(address: str, insecure: bool) -> None:
-    """Refuse a scheduler that others can reach and that does not encrypt.
+    """Refuse a scheduler that is not encrypted and not on this machine's loopback.
 
     Raises
     ------
     InputError
-        Unless the address is encrypted, on loopback, or insisted on.
+        Unless the protocol is encrypted, the host is loopback, or ``insecure`` is set.
 
     Examples
     --------
@@ -76,23 +76,23 @@ def refuse_unencrypted(address: str, insecure: bool) -> None:
     >>> refuse_unencrypted("tcp://10.0.0.1:8786", insecure=False)
     Traceback (most recent call last):
         ...
-    distkern.core.errors.InputError: 'tcp://10.0.0.1:8786' is not encrypted and lies beyond this machine's loopback, ...
+    distkern.core.errors.InputError: 'tcp://10.0.0.1:8786' is not encrypted and not on this machine's loopback, ...
     """
     protocol, host, _ = split_address(address)
     if not (insecure or protocol in ENCRYPTED or on_loopback(host)):
-        raise InputError(f"{address!r} is not encrypted and lies beyond this machine's loopback, {BOTH_WAYS}")
+        raise InputError(f"{address!r} is not encrypted and not on this machine's loopback, {REMEDY}")
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """Where the files lie by which the two ends of a connection know each other.
+    """Paths of the TLS files of a cluster, all in PEM format.
 
     Parameters
     ----------
     ca
-        Certificate of the authority that signed those of all members of the cluster.
+        Certificate of the authority that signed the certificates of all members of the cluster.
     cert, key
-        The own certificate, and its private key.
+        Certificate of this member, and its private key.
     """
 
     ca: Path
@@ -101,20 +101,20 @@ class Certificates:
 
     @classmethod
     def within(cls, folder: Path) -> Certificates:
-        """Name the files of a folder that `write_certificates` made."""
+        """Return the paths in a folder that `write_certificates` made."""
         return cls(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
 
     def options(self) -> list[str]:
-        """Words that hand them to ``distkern``, ``dask scheduler`` and ``dask worker`` alike."""
+        """Return the command line options that ``distkern``, ``dask scheduler`` and ``dask worker`` share."""
         return ["--tls-ca-file", str(self.ca), "--tls-cert", str(self.cert), "--tls-key", str(self.key)]
 
     def security(self) -> Security:
-        """Make Dask use them in every role, and refuse whoever has none.
+        """Make the security settings of Dask, for every role; peers without a certificate are refused.
 
         Raises
         ------
         InputError
-            If a file is missing, cannot be read, or is not what it should be.
+            If a file is missing, cannot be read, or is not valid.
         """
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
@@ -133,7 +133,7 @@ class Certificates:
 
 
 def context_of(security: Security) -> ssl.SSLContext | None:
-    """Make the TLS context of a client; None where no certificates are configured.
+    """Make the TLS context of a client; None if no certificates are configured.
 
     Raises
     ------
@@ -146,12 +146,12 @@ def context_of(security: Security) -> ssl.SSLContext | None:
         named = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)  # type: ignore[attr-defined]
         files = ", ".join(repr(name) for name in named if name)
         raise InputError(
-            f"the TLS files {files} cannot be used ({error}): PEM files, the key that of the certificate"
+            f"the TLS files {files} cannot be used ({error}): give PEM files, and the key of that certificate"
         ) from error
 
 
 def temporary_security() -> Security:
-    """Make certificates in memory, for a cluster that is started and stopped by this process.
+    """Make certificates in memory, for a cluster that this process starts and stops.
 
     Raises
     ------
@@ -165,30 +165,30 @@ def temporary_security() -> Security:
 
 
 def write_certificates(folder: Path, days: int = 365) -> Certificates:
-    """Make an authority, and one certificate signed by it that all members of a cluster share.
+    """Make a certificate authority, and one certificate that all members of a cluster share.
 
-    The authority's own key is forgotten, so that nobody can ever sign another certificate: to shut somebody out, make a
-    new folder. The folder can be read by its owner alone.
+    The private key of the authority is not kept, so that no other certificate can ever be signed. To exclude a member,
+    make new certificates in a new folder. Only the owner of the folder can read it.
 
     Parameters
     ----------
     folder
         Where ``ca.pem``, ``cert.pem`` and ``key.pem`` are written; it must not exist.
     days
-        How long they are valid.
+        Days for which the certificates are valid.
 
     Raises
     ------
     InputError
-        If something lies at the path, or it cannot be made.
+        If the path exists, or the folder cannot be made.
     MissingExtraError
         If the package ``cryptography`` is not installed.
 
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     made = write_certificates(Path(place, "tls"))
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     made = write_certificates(Path(parent, "tls"))
     ...     oct(made.key.parent.stat().st_mode & 0o777), made.security().require_encryption
     ('0o700', True)
     """
@@ -216,7 +216,7 @@ def write_certificates(folder: Path, days: int = 365) -> Certificates:
 
 
 def _signed(days: int) -> tuple[bytes, bytes, bytes]:
-    """Make the authority's certificate, one that it signed, and the key of the latter."""
+    """Return the certificate of a new authority, a certificate signed by it, and the key of the latter, as PEM."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

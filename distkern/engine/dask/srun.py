@@ -1,4 +1,4 @@
-"""One command on all tasks of one ``srun``: the first is the scheduler, the second the client, the rest are workers."""
+"""A Dask cluster made of the tasks of one ``srun``: task 0 is the scheduler, 1 the client, the others workers."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from distkern.engine.dask.cluster import LOOPBACK, address_in
 from distkern.engine.dask.security import Certificates
 
 PATIENCE = 600
-"""Seconds that the client waits for a first worker."""
+"""Seconds that the client waits for the first worker."""
 
 
 @contextmanager
 def under_srun(scheduler_file: Path, certificates: Certificates) -> Iterator[None]:
-    """Run the block in the client's task when a worker is there; the other tasks do their part and never return.
+    """Run the block in the client's task once there is a worker; in the other tasks the call does not return.
 
     Parameters
     ----------
     scheduler_file
-        A path that all tasks share, where nothing lies yet.
+        Path of a new file on a file system that all tasks share.
     certificates
-        What all tasks speak TLS with.
+        The certificates of all tasks.
 
     Raises
     ------
     InputError
-        Outside of ``srun``, or with less than three tasks.
+        If the process is not a task of ``srun``, or there are fewer than three tasks.
     TaskError
-        If no worker comes.
+        If no worker joins within `PATIENCE` seconds.
     MissingExtraError
         If the package ``dask-jobqueue`` is not installed.
     """
     missing = [name for name in ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID") if name not in os.environ]
     if missing:
-        raise InputError(f"this runs as the tasks of one srun, and {missing[0]} is not set: start it with `srun`")
+        raise InputError(f"this must run as the tasks of one srun, but {missing[0]} is not set: start it with `srun`")
     if int(os.environ["SLURM_NTASKS"]) < 3:
-        raise InputError("a scheduler, a client and a worker take three tasks or more: raise --ntasks of the job")
+        raise InputError("scheduler, client and workers need three tasks or more: raise --ntasks of the job")
     security = certificates.security()
     runner = _runner_class(security)(
         scheduler_file=str(scheduler_file),
@@ -54,22 +54,22 @@ def under_srun(scheduler_file: Path, certificates: Certificates) -> Iterator[Non
             "protocol": "tls://",
             "security": security,
             "nthreads": 1,
-            "memory_limit": _memory_of_a_task(),
+            "memory_limit": _memory_per_task(),
             "dashboard_address": f"{LOOPBACK}:0",
         },
     )
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # dask-jobqueue makes it end with exit code 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # dask-jobqueue replaces it by one that exits with code 0
     with runner:
         with Client(runner.scheduler_address, security=security, set_as_default=False) as client:
             try:
                 client.wait_for_workers(1, timeout=PATIENCE)
             except TimeoutError:
-                raise TaskError(f"no worker came within {PATIENCE} s: look into the output of the job") from None
+                raise TaskError(f"no worker joined within {PATIENCE} s: see the output of the job") from None
         yield
 
 
-def _memory_of_a_task() -> int | str:
-    """Bytes that SLURM grants a task; where it says nothing, a share of the machine."""
+def _memory_per_task() -> int | str:
+    """Bytes that SLURM grants a task; ``"auto"``, a share of the machine, if it sets no limit."""
     granted = os.environ.get("SLURM_MEM_PER_CPU")
     return "auto" if granted is None else int(granted) * 2**20 * int(os.environ.get("SLURM_CPUS_PER_TASK", "1"))
 
@@ -81,7 +81,7 @@ def _runner_class(security: Security) -> Any:
         raise MissingExtraError.of("running under srun", "slurm") from error
 
     class Runner(SLURMRunner):
-        """Ends the scheduler through TLS, and reads its file only when it is written to the end."""
+        """Uses TLS also to stop the scheduler, and waits until the scheduler file is complete."""
 
         async def get_scheduler_address(self) -> str:
             import asyncio

@@ -1,0 +1,77 @@
+"""Memory limits of the learners: how much they may use, and reading kernel values in blocks of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from distkern.core.errors import MemoryLimitError
+from distkern.core.sentences import OptionalPart, Parameter
+from distkern.core.typing import Floats
+from distkern.core.units import parse_bytes
+from distkern.engine.memory import available_memory
+from distkern.operators.base import BaseGram
+from distkern.operators.checks import finite
+
+MEMORY_FRACTION = 0.5
+"""Fraction of the available memory that a learner may use unless ``memory_limit`` is given."""
+
+BLOCK_BYTES = 2**26
+"""Bytes of one block while a matrix is read or computed block by block."""
+
+BLOCKS_OF_VIEW = 8
+"""Maximum number of blocks in memory at once while a view of a view of a Gram matrix is read."""
+
+
+def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Split rows into slices of at most ``limit`` bytes of float64 values each, ``cols`` to a row; at least one row."""
+    height = max(1, limit // max(1, 8 * cols))
+    for start in range(0, rows, height):
+        yield slice(start, min(start + height, rows))
+
+
+def block_bytes(rows: int, cols: int, blocks: int = 1) -> int:
+    """Bytes of ``blocks`` temporary blocks while a matrix (rows, cols) is read or checked."""
+    return blocks * min(8 * rows * cols, BLOCK_BYTES)
+
+
+def memory_allowed(limit: int | str | None) -> int:
+    """Bytes that a learner may use: ``limit``, or by default `MEMORY_FRACTION` of the available memory."""
+    return int(available_memory() * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
+
+
+def require_memory(needed: int, limit: int | str | None, what: str) -> None:
+    """Refuse a computation that does not fit in memory, before it starts.
+
+    Raises
+    ------
+    MemoryLimitError
+        If it needs more bytes than allowed; the message states both numbers.
+    """
+    allowed = memory_allowed(limit)
+    if needed > allowed:
+        source = f"{MEMORY_FRACTION:.0%} of the memory available now" if limit is None else "memory_limit"
+        raise MemoryLimitError(
+            "{what} needs {needed:,} bytes of memory and {allowed:,} are allowed ({source}): use fewer samples or a "
+            "machine with more memory{limit}",
+            what=what,
+            needed=needed,
+            allowed=allowed,
+            source=source,
+            limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
+        )
+
+
+def read_matrix(gram: BaseGram) -> Floats:
+    """Read a Gram matrix into one array, block by block, so that no view allocates temporaries of the full size.
+
+    Raises
+    ------
+    InputError
+        If a value is not finite.
+    """
+    values = np.empty(gram.shape)
+    for rows, cols, block in gram.tiles():
+        values[np.ix_(rows, cols)] = finite(block)
+    return values
