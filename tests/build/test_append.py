@@ -62,7 +62,7 @@ def test_the_grown_store_holds_the_bytes_of_one_computed_at_once(tmp_path):
 
 @settings(max_examples=6)
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=5), st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_wherever_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
+def test_values_do_not_depend_on_where_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
     Y = np.random.default_rng(seed).integers(0, 4, size=(sum(sizes), 6)).astype(float)
     path = tmp_path_factory.mktemp("cut") / "k.zarr"
     stops = np.cumsum(sizes).tolist()
@@ -91,7 +91,7 @@ def test_only_pairs_with_a_new_sample_are_computed(tmp_path, monkeypatch):
     assert sum(rows * cols for _, rows, _, cols in computed) == 33 * 7 + 7 * 7
 
 
-def test_on_a_cluster_by_path(tmp_path, client):
+def test_cluster_reads_added_samples_by_path(tmp_path, client):
     np.save(tmp_path / "first.npy", X[:25])
     np.save(tmp_path / "second.npy", X[25:])
     compute_gram(Kendall(ties="b"), tmp_path / "first.npy", store=tmp_path / "k.zarr", tile=6, executor=client)
@@ -111,7 +111,7 @@ def stop_after(count):
     return listen
 
 
-def test_an_interrupted_call_goes_on_where_it_stopped(tmp_path):
+def test_interrupted_append_resumes(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     before = open_gram(path)
@@ -129,7 +129,7 @@ def test_an_interrupted_call_goes_on_where_it_stopped(tmp_path):
     assert grown.verify() == []
 
 
-def test_all_samples_complete_an_interrupted_call_too(tmp_path):
+def test_compute_gram_with_all_samples_completes_an_interrupted_append(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     with pytest.raises(Stop):
@@ -137,7 +137,7 @@ def test_all_samples_complete_an_interrupted_call_too(tmp_path):
     np.testing.assert_array_equal(compute_gram(Kendall(), X, store=path).to_numpy(), Kendall()(X))
 
 
-def test_a_crash_before_the_plan_changes_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+def test_crash_before_the_manifest_is_written_changes_nothing(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
 
@@ -157,7 +157,7 @@ def test_a_crash_before_the_plan_changes_leaves_the_store_as_it_was(tmp_path, mo
     np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X[:28]))
 
 
-def test_a_handle_opened_before_goes_on_and_says_when_it_cannot(tmp_path):
+def test_earlier_handle_reads_cached_tiles_and_refuses_others(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     before, unread = open_gram(path), open_gram(path)
@@ -168,7 +168,7 @@ def test_a_handle_opened_before_goes_on_and_says_when_it_cannot(tmp_path):
         unread.to_numpy()
 
 
-def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
+def test_task_does_not_write_into_a_store_that_has_grown(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     old = GramStore.opened(path)
@@ -183,7 +183,7 @@ def test_a_run_under_way_does_not_write_into_a_store_that_has_grown(tmp_path):
     assert chunks(path) == before
 
 
-def test_a_client_does_not_mark_as_done_in_another_store_what_it_computed_for_its_own(tmp_path):
+def test_client_does_not_write_its_checksums_into_another_store(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:12], store=path, tile=6, executor="serial")
     old = GramStore.opened(path)
@@ -199,7 +199,7 @@ def test_a_client_does_not_mark_as_done_in_another_store_what_it_computed_for_it
     assert not new.rows.checksums().any()
 
 
-def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
+def test_undecodable_tile_is_computed_whole_and_not_kept(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     file = path / "gram" / "c" / "0" / "4"
@@ -208,7 +208,7 @@ def test_a_damaged_tile_is_computed_whole_and_not_taken_over(tmp_path):
     np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
 
 
-def test_flipped_byte_of_a_tile_is_not_taken_over_under_a_new_checksum(tmp_path):
+def test_flipped_byte_of_a_tile_is_not_kept_under_a_new_checksum(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Linear(), X[:25], store=path, tile=6, executor="serial")
     file = path / "gram" / "c" / "0" / "4"  # values that are not compressed: any bytes can be decoded
@@ -220,7 +220,7 @@ def test_flipped_byte_of_a_tile_is_not_taken_over_under_a_new_checksum(tmp_path)
     np.testing.assert_array_equal(grown.to_numpy(), Linear()(X))
 
 
-def test_nothing_is_added_while_what_was_prepared_of_stored_samples_is_lost(tmp_path):
+def test_no_samples_are_added_while_prepared_samples_are_lost(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     append_gram(path, X[25:30], executor="serial")
@@ -236,7 +236,7 @@ def test_nothing_is_added_while_what_was_prepared_of_stored_samples_is_lost(tmp_
 
 
 @pytest.mark.parametrize("file", ["rows/prepared/diagonal/c/4", "rows/prepared/codes/c/4/0"])
-def test_half_a_block_of_prepared_samples_that_was_damaged_while_others_were_added_is_prepared_again(tmp_path, file):
+def test_damaged_block_is_prepared_again_with_the_samples_added_to_it(tmp_path, file):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
 
@@ -278,7 +278,7 @@ def test_equal_samples_are_still_computed_once(tmp_path):
     assert compute_gram(Kendall(), np.concatenate([Y, new, X[:2]]), store=tmp_path / "k.zarr").is_complete
 
 
-def test_a_store_of_each_sample_stays_one_when_samples_repeat(tmp_path):
+def test_store_that_computes_each_sample_does_so_for_equal_added_ones(tmp_path):
     gram = compute_gram(Kendall(), X[:3], store=tmp_path / "k.zarr")
     every = np.concatenate([X[:3], *[X[:3]] * 3])
     grown = append_gram(gram, every[3:])
@@ -287,7 +287,7 @@ def test_a_store_of_each_sample_stays_one_when_samples_repeat(tmp_path):
     assert len(compute_gram(Kendall(), every, store=tmp_path / "k.zarr").info()["runs"]) == runs
 
 
-def test_rows_of_a_rectangular_matrix(tmp_path):
+def test_rows_are_added_to_a_rectangular_matrix(tmp_path):
     gram = compute_gram(Gaussian(2.0), X[:9], X[20:], store=tmp_path / "k.zarr", tile=7)
     grown = append_gram(gram, X[9:20])
     whole = compute_gram(Gaussian(2.0), X[:20], X[20:], store=tmp_path / "whole.zarr", tile=7)
@@ -303,7 +303,7 @@ def true_entries(gram):
     return GramStore.opened(gram.path).manifest.landmark_columns.true_entries.to_json()
 
 
-def test_an_approximation_by_landmarks_grows_into_the_one_of_all_samples(tmp_path):
+def test_grown_landmark_store_equals_one_of_all_samples(tmp_path):
     for number, kernel in enumerate((Gaussian(2.0), Kendall(ties="b"), Linear() + 0.5 * Kendall())):
         grown = by_landmarks(kernel, X[:15], tmp_path / f"{number}.zarr")
         for start, stop in ((15, 16), (16, 40)):
@@ -320,7 +320,7 @@ def test_an_approximation_by_landmarks_grows_into_the_one_of_all_samples(tmp_pat
         assert view.error().rms > 0
 
 
-def test_true_entries_of_equal_sparse_and_single_samples(tmp_path):
+def test_true_entries_of_a_grown_store_of_equal_sparse_and_single_samples(tmp_path):
     few = np.random.default_rng(5).permuted(np.tile(np.arange(12.0), (14, 1)), axis=1)
     many = few[np.random.default_rng(4).integers(0, 14, 60)]
     many[:14] = few
@@ -363,7 +363,7 @@ def test_only_true_entries_with_a_new_sample_are_computed_and_few_blocks_are_rea
     assert len(read) < 3 * 6
 
 
-def test_damaged_true_entries_are_not_taken_over(tmp_path):
+def test_damaged_true_entries_are_not_kept(tmp_path):
     gram = by_landmarks(Linear(), X[:33], tmp_path / "k.zarr")
     file = tmp_path / "k.zarr" / "zarr.json"
     whole = json.loads(file.read_text())
@@ -375,7 +375,7 @@ def test_damaged_true_entries_are_not_taken_over(tmp_path):
     assert open_gram(gram.path).shape == (33, 33)
 
 
-def test_sparse_samples_with_room_and_without(tmp_path):
+def test_sparse_samples_are_added_if_they_fit_the_width_of_the_store(tmp_path):
     rng = np.random.default_rng(1)
     dense = rng.poisson(0.1, size=(30, 200)).astype(float)
     dense[0, :60] = 1.0
@@ -388,7 +388,7 @@ def test_sparse_samples_with_room_and_without(tmp_path):
         append_gram(grown, (np.arange(200)[None, :] < 150).astype(float))
 
 
-def test_a_view_stays_the_view_it_was(tmp_path):
+def test_view_keeps_its_kernel_after_an_append(tmp_path):
     gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr").with_kernel(Mallows(0.1))
     grown = append_gram(gram, X[20:])
     assert grown.kernel == Mallows(0.1)
@@ -397,7 +397,7 @@ def test_a_view_stays_the_view_it_was(tmp_path):
         append_gram(grown.with_kernel(Kendall(ties="b")), np.ones((1, 30)))
 
 
-def test_unobserved_values(tmp_path):
+def test_samples_with_missing_values_are_added(tmp_path):
     Y = X.copy()
     Y[np.random.default_rng(3).random(Y.shape) < 0.3] = np.nan
     gram = compute_gram(PartialKendall(), Y[:20], store=tmp_path / "k.zarr", tile=6)
@@ -453,21 +453,21 @@ def assert_holds(path, samples):
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(samples))
 
 
-def test_of_two_clients_that_add_other_samples_at_once_both_end_right(shared, monkeypatch):
+def test_two_clients_that_add_different_samples_at_once_both_succeed(shared, monkeypatch):
     overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:33], executor="serial"))
     append_gram(shared, X[33:], executor="serial")
     assert_holds(shared, X)
     assert len(open_gram(shared).info()["generations"]) == 3
 
 
-def test_of_two_clients_that_add_the_same_samples_at_once_both_end_right(shared, monkeypatch):
+def test_two_clients_that_add_the_same_samples_at_once_both_succeed(shared, monkeypatch):
     overtaken(shared, monkeypatch, lambda: append_gram(shared, X[20:], executor="serial"))
     assert append_gram(shared, X[20:], executor="serial").shape == (40, 40)
     assert_holds(shared, X)
     assert len(open_gram(shared).info()["runs"]) == 2
 
 
-def test_a_client_that_comes_second_completes_the_same_samples_and_is_refused_with_others(shared, monkeypatch):
+def test_second_client_completes_the_same_samples_and_is_refused_with_others(shared, monkeypatch):
     def interrupted():
         with pytest.raises(Stop):
             append_gram(shared, X[20:33], executor="serial", progress=stop_after(6))
@@ -480,7 +480,7 @@ def test_a_client_that_comes_second_completes_the_same_samples_and_is_refused_wi
     assert_holds(shared, X[:35])
 
 
-def test_a_client_that_was_overtaken_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_client_that_came_second_leaves_no_files(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
     overtaken(str(path), monkeypatch, lambda: append_gram(path, X[20:], executor="serial"))
@@ -490,7 +490,7 @@ def test_a_client_that_was_overtaken_leaves_nothing_behind(tmp_path, monkeypatch
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_first(shared, monkeypatch):
+def test_client_that_adds_samples_while_another_validates_its_own_comes_first(shared, monkeypatch):
     from distkern.build import append
 
     just_before(append, "validated_digests", monkeypatch, lambda: append_gram(shared, X[20:26], executor="serial"))
@@ -498,7 +498,7 @@ def test_another_client_that_adds_samples_while_this_one_looks_at_its_own_comes_
     assert_holds(shared, X)
 
 
-def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
+def test_only_one_of_many_clients_on_a_disk_replaces_the_root(tmp_path):
     location = location_of(str(tmp_path))
     location.put("zarr.json", b"0")
     roots = [bytes([k]) * 1000 for k in range(1, 9)]
@@ -514,7 +514,7 @@ def test_of_many_clients_on_a_disk_one_replaces_the_root(tmp_path):
     assert location.root() == (tmp_path / "zarr.json").read_bytes() == roots[won.index(True)]
 
 
-def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_made_the_store_grow(tmp_path, monkeypatch):
+def test_client_killed_after_the_claim_of_the_root_has_made_the_store_grow(tmp_path, monkeypatch):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
     old = (path / "zarr.json").read_bytes()
@@ -538,7 +538,7 @@ def test_a_client_killed_before_it_could_write_the_new_plan_in_its_place_has_mad
     assert (path / "zarr.json").read_bytes() != old
 
 
-def test_what_a_slow_client_writes_late_takes_no_samples_away(tmp_path):
+def test_late_write_of_a_slow_client_removes_no_samples(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:20], store=path, tile=6, executor="serial")
     names = ("zarr.json", "gram/zarr.json", "marks/zarr.json", "rows/marks/zarr.json", "rows/prepared/untied/zarr.json")
@@ -552,7 +552,7 @@ def test_what_a_slow_client_writes_late_takes_no_samples_away(tmp_path):
     assert {name: (path / name).read_bytes() for name in names} == new
 
 
-def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
+def test_interrupted_append_is_not_completed_under_other_names(tmp_path):
     compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr", tile=6, executor="serial")
     with pytest.raises(Stop):
         append_gram(tmp_path / "k.zarr", X[25:], executor="serial", progress=stop_after(18))
@@ -560,7 +560,7 @@ def test_a_growing_store_is_not_completed_under_other_names(tmp_path):
         append_gram(tmp_path / "k.zarr", X[25:], ids=[f"q{k}" for k in range(15)])
 
 
-def test_a_handle_of_a_store_that_another_kernel_has_replaced_adds_nothing(tmp_path):
+def test_handle_of_a_store_replaced_by_another_kernel_adds_nothing(tmp_path):
     gram = compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr")
     compute_gram(Linear(), X[:20], store=tmp_path / "k.zarr", overwrite=True)
     with pytest.raises(StoreMismatchError, match="replaced by a store of another kernel"):
@@ -568,7 +568,7 @@ def test_a_handle_of_a_store_that_another_kernel_has_replaced_adds_nothing(tmp_p
     assert append_gram(tmp_path / "k.zarr", X[20:]).kernel == Linear()
 
 
-def test_a_view_refuses_samples_that_the_store_is_not_defined_for(tmp_path):
+def test_view_refuses_samples_for_which_the_stored_kernel_is_not_defined(tmp_path):
     gram = compute_gram(Kendall(ties="b"), X[:20], store=tmp_path / "k.zarr")
     with pytest.raises(SampleError, match="'20'"):
         append_gram(gram.with_kernel(Mallows(0.1)), np.ones((1, 30)))
@@ -610,7 +610,7 @@ def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
     assert json.loads((tmp_path / "k.zarr" / "zarr.json").read_text()) == before
 
 
-def test_a_limit_of_memory_holds_when_an_interrupted_call_goes_on(tmp_path):
+def test_memory_limit_holds_when_an_append_resumes(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
     with pytest.raises(Stop):
@@ -623,7 +623,7 @@ def test_a_limit_of_memory_holds_when_an_interrupted_call_goes_on(tmp_path):
     assert_holds(path, X)
 
 
-def test_compute_gram_says_where_the_store_holds_the_first_of_the_samples(tmp_path):
+def test_compute_gram_names_a_store_of_the_first_samples(tmp_path):
     compute_gram(Kendall(), X[:25], store=tmp_path / "k.zarr")
     with pytest.raises(StoreMismatchError, match=r"holds the first 25 of these 40 samples: add the others"):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr")

@@ -95,7 +95,7 @@ def test_a_model_from_a_file_predicts_for_new_bags(name, tmp_path):
 @pytest.mark.parametrize(
     "kernel", [KernelIGV(Gaussian("median"), 0.1), Entropy(bandwidth=0.5, draws=50)], ids=lambda kernel: kernel.name
 )
-def test_what_depends_on_the_cohort_is_settled_on_the_bags_that_were_stored(kernel, tmp_path):
+def test_data_dependent_parameters_come_from_the_first_stored_bags(kernel, tmp_path):
     y = np.arange(14) % 2
     gram = compute_gram(kernel, BAGS, store=tmp_path / "k.zarr", tile=7, executor="serial")
     np.testing.assert_array_equal(gram.to_numpy(), kernel(BAGS))
@@ -105,7 +105,7 @@ def test_what_depends_on_the_cohort_is_settled_on_the_bags_that_were_stored(kern
     np.testing.assert_allclose(on_bags, on_gram, atol=1e-6)
 
 
-def test_bags_are_clustered_by_what_they_hold(tmp_path):
+def test_bags_are_clustered_by_their_points(tmp_path):
     gram = compute_gram(Bhattacharyya(0.3), BAGS, store=tmp_path / "k.zarr", executor="serial")
     model = KernelKMeans(2, random_state=0).fit(gram)
     assert len({tuple(model.labels_[side::2]) for side in (0, 1)}) == 2
@@ -113,7 +113,7 @@ def test_bags_are_clustered_by_what_they_hold(tmp_path):
     assert model.predict(gram.cross(NEW)).tolist() == [model.labels_[0], model.labels_[1], model.labels_[0]]
 
 
-def test_bags_for_which_a_store_has_no_room_are_refused_and_leave_it_as_it_was(tmp_path):
+def test_bags_too_large_for_a_store_are_refused_and_change_nothing(tmp_path):
     gram = compute_gram(Entropy(), BAGS[:5], store=tmp_path / "k.zarr", executor="serial")
     before = stored_bytes(gram.path)
     with pytest.raises(InputError, match=r"the largest of these bags has 9 points, and the other bags have room for 6"):

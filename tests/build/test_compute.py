@@ -37,7 +37,7 @@ def stored_bytes(path):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
-def test_the_same_bits_whatever_the_tile_side_and_executor(kernel, tmp_path, client):
+def test_bits_do_not_depend_on_tile_size_and_executor(kernel, tmp_path, client):
     whole = kernel(X)
     for tile in (5, 16, 100):
         for executor in ("serial", 3):
@@ -53,7 +53,7 @@ def test_the_same_bits_whatever_the_tile_side_and_executor(kernel, tmp_path, cli
 
 
 @pytest.mark.parametrize("cols", [None, X[15:]], ids=["symmetric", "rectangular"])
-def test_prepared_rows_are_read_once_for_all_tiles_of_a_row_and_held_no_longer(tmp_path, monkeypatch, cols):
+def test_prepared_rows_are_read_once_per_row_of_tiles_and_then_freed(tmp_path, monkeypatch, cols):
     whole, seen = StoredSamples.read, Counter()
 
     def read(self, block, checksums=None, only=None):
@@ -83,7 +83,7 @@ def test_a_rectangular_matrix_and_its_diagonals(tmp_path):
         assert gram.col_ids[:2] == ("0", "1")
 
 
-def test_one_pass_serves_every_kernel_made_of_the_concordance(tmp_path):
+def test_one_store_serves_every_kernel_of_the_concordance(tmp_path):
     gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=7)
     for kernel in (Kendall(ties="b"), Mallows(0.01), Mallows(3.0, scaled=True)):
         for view in (gram.with_kernel(kernel), compute_gram(kernel, X, store=tmp_path / "k.zarr", progress=False)):
@@ -163,7 +163,7 @@ def test_other_data_or_another_kernel_is_refused_with_both_fingerprints(tmp_path
     np.testing.assert_array_equal(open_gram(tmp_path / "k.zarr").to_numpy(), Kendall()(X))
 
 
-def test_nothing_is_overwritten_unless_asked_and_never_what_is_no_store(tmp_path):
+def test_only_stores_are_overwritten_and_only_when_asked(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
     with pytest.raises(StoreError, match="exists"):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", resume=False)
@@ -224,13 +224,13 @@ def test_arguments_in_the_wrong_place_are_explained(tmp_path):
         Kendall() ** np.int64(2),
     ],
 )
-def test_numbers_of_numpy_serve_as_parameters(tmp_path, kernel):
+def test_numpy_scalars_are_parameters_of_kernels(tmp_path, kernel):
     gram = compute_gram(kernel, X, store=tmp_path / "k.zarr", tile=np.int64(7))
     np.testing.assert_array_equal(gram.to_numpy(), kernel(X))
     assert open_gram(gram.path).kernel == kernel
 
 
-def test_other_names_for_the_same_samples_are_refused_on_resuming(tmp_path):
+def test_resuming_under_other_sample_names_is_refused(tmp_path):
     names = [f"s{i}" for i in range(len(X))]
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", ids=names)
     assert compute_gram(Kendall(), X, store=tmp_path / "k.zarr").ids == tuple(names)

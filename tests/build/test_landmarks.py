@@ -356,7 +356,7 @@ class TestChoices:
         with pytest.raises(TaskError, match="MemoryError"):
             pool.columns(np.arange(3))
 
-    def test_samples_that_are_one_in_feature_space_still_make_up_the_number(self, tmp_path):
+    def test_samples_equal_in_feature_space_still_fill_the_number_of_landmarks(self, tmp_path):
         shifted = np.vstack([X[:3] + shift for shift in range(8)])  # three orderings, all values differ
         for how in ("kmeans++", "leverage"):
             gram = compute_gram(Kendall(), shifted, store=tmp_path / f"{how}.zarr", landmarks=6, landmark_choice=how)
@@ -510,7 +510,7 @@ class TestRefusals:
             ({"landmarks": 3, "Y": X}, "leave out Y= or landmarks="),
         ],
     )
-    def test_what_cannot_be_landmarks(self, asked, said, tmp_path):
+    def test_invalid_landmarks_are_refused(self, asked, said, tmp_path):
         with pytest.raises(InputError, match=said):
             compute_gram(Linear(), X, store=tmp_path / "l.zarr", **asked)
         assert not (tmp_path / "l.zarr").exists()
@@ -523,7 +523,7 @@ def gram(tmp_path_factory):
 
 
 class TestLearners:
-    def test_they_take_it_as_any_matrix(self, gram):
+    def test_learners_take_it_as_any_matrix(self, gram):
         y = np.where(X[:, 0] + X[:, 1] > 0, "a", "b")
         K = gram.to_numpy()
         train, test = np.arange(0, 60), np.arange(60, 90)

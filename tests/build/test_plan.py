@@ -69,7 +69,7 @@ def test_memory_limits_the_tile_side():
     assert plan_gram(Kendall(), X, executor=2, memory_limit=2_000_000).bytes_per_task <= 1_000_000
 
 
-def test_what_cannot_fit_is_refused_before_anything_is_made(tmp_path):
+def test_tiles_that_cannot_fit_are_refused_before_any_work(tmp_path):
     with pytest.raises(MemoryLimitError, match="raise memory_limit="):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", memory_limit="1kB")
     with pytest.raises(MemoryLimitError, match=r"largest tile that fits is [1-9]"):
@@ -106,7 +106,7 @@ def test_what_this_process_prepares_for_a_cluster_fits_its_own_memory(tmp_path, 
     assert asked == 2 * [1, 200_000 // (20 * 3416)]  # blocks side by side
 
 
-def test_what_this_process_cannot_prepare_is_refused_before_anything_is_made_unless_it_is_prepared_already(tmp_path):
+def test_samples_too_large_for_this_process_are_refused_unless_they_are_prepared(tmp_path):
     store = tmp_path / "k.zarr"
     with pytest.raises(MemoryLimitError, match=r"preparing samples that lie in the memory of this process on tiles of"):
         compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
@@ -127,7 +127,7 @@ def test_what_this_process_cannot_prepare_is_refused_before_anything_is_made_unl
     compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
 
 
-def test_a_full_disk_is_refused_before_anything_is_made(tmp_path, monkeypatch):
+def test_full_disk_is_refused_before_any_work(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
     with pytest.raises(MemoryLimitError, match=r"the disk of .* has 1000 B"):

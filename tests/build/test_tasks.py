@@ -18,7 +18,7 @@ from distkern.store.tiles import GramStore
 X = np.random.default_rng(0).normal(size=(20, 30))
 
 
-def test_data_that_change_between_the_check_and_the_work_are_refused(tmp_path, monkeypatch):
+def test_data_that_change_after_validation_are_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
     create = GramStore.create.__func__
 
@@ -31,7 +31,7 @@ def test_data_that_change_between_the_check_and_the_work_are_refused(tmp_path, m
         compute_gram(Kendall(), tmp_path / "x.npy", store=tmp_path / "k.zarr")
 
 
-def test_a_task_never_writes_into_a_store_that_replaced_its_own(tmp_path, monkeypatch):
+def test_task_does_not_write_into_a_store_that_replaced_its_own(tmp_path, monkeypatch):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=10)
     old = GramStore.opened(tmp_path / "k.zarr")
     stale = tasks.TileTask(

@@ -42,7 +42,7 @@ DENSE = counts(40, 300, 0.08)
 SPARSE = sparse.csr_array(DENSE)
 
 
-def test_refused_by_default(tmp_path):
+def test_missing_values_are_refused_by_default(tmp_path):
     with pytest.raises(SampleError, match=r"sample '2' has no value .* feature number 5"):
         compute_gram(Kendall(), GAPS, store=tmp_path / "k.zarr")
 
@@ -65,7 +65,7 @@ def test_the_gaps_of_training_and_test_samples_count(tmp_path):
     assert gram.info()["dropped"] == [5]
 
 
-def test_unknown_places_are_averaged_and_complete_samples_keep_their_values(tmp_path):
+def test_unknown_ranks_are_averaged_and_complete_samples_keep_their_values(tmp_path):
     gram = compute_gram(Kendall(), GAPS, store=tmp_path / "i.zarr", missing="interleaving")
     complete = [i for i in range(12) if not np.isnan(GAPS[i]).any()]
     np.testing.assert_allclose(gram[np.ix_(complete, complete)].to_numpy(), Kendall()(WHOLE[complete]), atol=1e-14)
@@ -86,7 +86,7 @@ def test_positive_semidefinite_where_pairwise_deletion_is_not(tmp_path):
     assert np.linalg.eigvalsh(gram.to_numpy()).min() > -1e-12
 
 
-def test_what_is_not_offered_is_said(tmp_path):
+def test_unknown_treatment_of_missing_values_is_refused(tmp_path):
     with pytest.raises(InputError, match="for Kendall kernels"):
         compute_gram(Linear(), GAPS, store=tmp_path / "l.zarr", missing="interleaving")
     with pytest.raises(InputError, match="'error', 'drop-features', 'interleaving', not 'pairwise'"):
@@ -117,7 +117,7 @@ def test_test_cells_against_training_cells(tmp_path):
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(DENSE[:10], DENSE[10:]))
 
 
-def test_what_is_stored_grows_with_what_is_not_zero(tmp_path):
+def test_prepared_bytes_grow_with_the_number_of_nonzero_values(tmp_path):
     wide = sparse.csr_array(counts(30, 5000, 0.05))
     compute_gram(Kendall(), wide, store=tmp_path / "s.zarr")
     stored = sum(f.stat().st_size for f in (tmp_path / "s.zarr" / "rows" / "prepared").rglob("*") if f.is_file())
@@ -166,7 +166,7 @@ def test_features_in_another_order_are_refused(tmp_path):
     assert open_gram(tmp_path / "k.zarr").features[:2] == ("gene0", "gene1")
 
 
-def test_a_kernel_that_workers_cannot_build_is_refused_first(tmp_path):
+def test_kernel_that_workers_cannot_build_is_refused_before_any_work(tmp_path):
     class Mine(Linear):
         name = "mine"
 
@@ -188,7 +188,7 @@ def gram(ballots, tmp_path_factory):
 class TestEqualSamples:
     """Ballots: 5,738 of them are 120 distinct rankings, and only those are computed."""
 
-    def test_only_distinct_ones_are_computed_and_nobody_notices(self, ballots, gram):
+    def test_only_distinct_samples_are_computed_and_all_are_shown(self, ballots, gram):
         assert gram.shape == (5738, 5738)
         assert gram.info()["samples_computed"] == [120, 120]
         rng = np.random.default_rng(0)
@@ -220,7 +220,7 @@ class TestEqualSamples:
         np.testing.assert_array_equal(gram.cross(new).to_numpy(), Kendall()(new, ballots))
         assert len(gram[:30].prepared_columns()) == 5738
 
-    def test_rectangular_and_only_where_it_pays(self, ballots, tmp_path):
+    def test_equal_samples_are_computed_once_only_where_many_are_equal(self, ballots, tmp_path):
         gram = compute_gram(Kendall(), ballots[:300], ballots[:1000], store=tmp_path / "r.zarr")
         np.testing.assert_array_equal(gram.to_numpy(), Kendall()(ballots[:300], ballots[:1000]))
         assert gram.info()["samples_computed"][1] <= 120

@@ -80,7 +80,7 @@ def uses(path, kernel, samples):
 
 @settings(max_examples=4)
 @given(st.data())
-def test_forged_samples_are_refused_or_are_those_of_some_other_sample(own, tmp_path_factory, data):
+def test_forged_samples_are_refused_or_could_be_another_sample(own, tmp_path_factory, data):
     whole, kernel, samples = own
     path = tmp_path_factory.mktemp("forged") / "k.zarr"
     shutil.copytree(whole, path)
@@ -117,7 +117,7 @@ INDICES = {
 
 
 @pytest.mark.parametrize(("case", "name"), [(case, name) for case, names in INDICES.items() for name in names])
-def test_what_is_taken_as_an_index_is_refused_by_name_wherever_it_is_used(tmp_path, case, name):
+def test_forged_indices_are_refused_by_name_wherever_they_are_used(tmp_path, case, name):
     (kernel, samples), path = CASES[case], tmp_path / "k.zarr"
     compute_gram(kernel, samples, store=path, tile=3, executor="serial", progress=False)
     dtype = GramStore.opened(path).read(f"rows/prepared/{name}").dtype
@@ -127,7 +127,7 @@ def test_what_is_taken_as_an_index_is_refused_by_name_wherever_it_is_used(tmp_pa
             use()
 
 
-def test_repair_refuses_what_is_forged_too(tmp_path):
+def test_repair_refuses_forged_samples(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X, store=path, tile=3, executor="serial", progress=False)
     forge(path, "order", 0, 60_000)

@@ -116,7 +116,7 @@ def test_other_containers_give_the_same():
         np.testing.assert_array_equal(found.to_numpy(), expected)
 
 
-def test_the_same_bits_on_every_road(client, monkeypatch):
+def test_bits_do_not_depend_on_executor_and_store(client, monkeypatch):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 9, (40, 23)).astype(float)
     gaps = np.where(rng.random(X.shape) < 0.1, nan, X)
@@ -132,7 +132,7 @@ def test_the_same_bits_on_every_road(client, monkeypatch):
     np.testing.assert_array_equal(matrix(X, True), whole)
 
 
-def test_a_store_is_kept_and_taken_up_again(tmp_path):
+def test_store_of_features_is_kept_and_resumed(tmp_path):
     frame = pd.DataFrame(np.random.default_rng(4).normal(size=(10, 4)), columns=list("wxyz"))
     first = matrix(frame, store=tmp_path / "tau.zarr")
     assert open_gram(tmp_path / "tau.zarr").row_ids == tuple("wxyz")
@@ -158,7 +158,7 @@ def test_samples_that_lack_a_value_are_left_out_and_counted():
 
 
 @pytest.mark.parametrize("missing", ["raise", "drop-samples", "pairwise"])
-def test_nothing_is_said_where_nothing_is_missing(missing):
+def test_complete_samples_give_no_warning(missing):
     frame = pd.DataFrame({"a": [1.0, 2, 4, 3], "b": [2.0, 1, 7, 8]})
     pd.testing.assert_frame_equal(matrix(frame, missing=missing), frame.corr(method="kendall"))
 
@@ -211,7 +211,7 @@ def test_one_sample_is_too_few():
         matrix(np.ones((1, 3)))
 
 
-def test_what_does_not_fit_is_refused_first():
+def test_result_that_does_not_fit_is_refused_before_any_work():
     with pytest.raises(MemoryLimitError, match="the matrix of 200 features takes"):
         matrix(np.eye(200), memory_limit="100KiB")
 

@@ -20,7 +20,7 @@ def store(tmp_path):
     return tmp_path / "k.zarr"
 
 
-def test_a_chunk_that_would_unpack_to_more_than_its_tile_is_not_unpacked(store):
+def test_chunk_that_would_unpack_to_more_than_its_tile_is_not_unpacked(store):
     from numcodecs import Blosc
 
     packed = Blosc(PACKING["cname"], 9, 1).encode(np.zeros(2**30, dtype=np.uint8))
@@ -34,7 +34,7 @@ def test_a_chunk_that_would_unpack_to_more_than_its_tile_is_not_unpacked(store):
     tracemalloc.stop()
 
 
-def test_of_a_file_that_is_far_too_long_no_more_is_read_than_an_array_holds(store):
+def test_no_more_bytes_of_a_long_file_are_read_than_the_array_has(store):
     for key in ("gram/c/0/1", "rows/prepared/diagonal/c/1"):
         os.truncate(store / key, 2**40)  # takes no room on the disk
     tracemalloc.start()

@@ -38,7 +38,7 @@ def rewrite(store, key, **entries):
 
 
 @pytest.mark.parametrize("codec", ["pickle", "json2", "zlib", "numcodecs.pickle", "sharding_indexed"])
-def test_no_codec_but_the_own_one_is_ever_built(store, codec, monkeypatch):
+def test_only_codecs_of_distkern_are_built(store, codec, monkeypatch):
     import zarr.registry
 
     asked = []
@@ -71,7 +71,7 @@ def test_the_documents_are_those_that_zarr_writes(store, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [np.arange(23), RNG.integers(0, 6, 23)], ids=["distinct", "equal"])
-def test_the_reader_of_the_page_gives_the_same_values_without_distkern(rows, tmp_path):
+def test_reader_in_the_documentation_gives_the_same_values_without_distkern(rows, tmp_path):
     gram = compute_gram(Kendall(ties="b"), X[rows], store=tmp_path / "k.zarr", tile=5, ids=NAMES)
     calls = "S, t, names = read_concordance('k.zarr'); np.savez('read.npz', S=S, t=t, names=names)"
     alone = f"import sys; sys.modules['distkern'] = None\n{READER}\n{calls}"
@@ -87,7 +87,7 @@ def test_the_reader_of_the_page_gives_the_same_values_without_distkern(rows, tmp
     )
 
 
-def test_the_reader_notices_a_tile_that_is_damaged(tmp_path):
+def test_reader_in_the_documentation_notices_a_damaged_tile(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=5)
     (tmp_path / "k.zarr" / "gram" / "c" / "0" / "1").unlink()
     space = {}

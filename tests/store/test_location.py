@@ -70,7 +70,7 @@ def test_the_same_bytes_as_on_a_disk(s3, s3_client, tmp_path):
     assert {key.partition("/")[0] for key in s3.files("study/k.zarr")} == {"study"}
 
 
-def test_all_that_a_handle_does(s3):
+def test_handle_of_a_store_on_object_storage(s3):
     gram = compute_gram(Kendall(), X, store=f"{s3.url}/", tile=8)
     again = pickle.loads(pickle.dumps(gram.with_kernel(Mallows(0.5))))
     np.testing.assert_array_equal(again.to_numpy(), Mallows(0.5)(X))
@@ -81,7 +81,7 @@ def test_all_that_a_handle_does(s3):
     np.testing.assert_array_equal(rectangular.to_numpy(), Linear()(X[:5], X[5:]))
 
 
-def test_a_run_that_was_interrupted_goes_on(s3):
+def test_interrupted_run_on_object_storage_resumes(s3):
     def interrupt(event):
         if event.phase == "compute tiles" and event.done == 3:
             raise KeyboardInterrupt
@@ -128,7 +128,7 @@ def test_a_store_that_was_copied_to_a_disk_is_the_same_store(s3, tmp_path):
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
 
 
-def test_nothing_but_a_store_is_ever_replaced(s3):
+def test_only_stores_are_replaced_on_object_storage(s3):
     obstore.put(s3.objects, "study/chapter1.tex", b"precious")
     for url in (f"s3://{s3.bucket}/study", f"s3://{s3.bucket}/study/"):
         for overwrite in (False, True):
@@ -162,7 +162,7 @@ def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
         open_gram(s3.url).info()
 
 
-def test_of_an_object_that_is_far_too_long_no_more_is_read_than_an_array_holds(s3):
+def test_no_more_bytes_of_a_long_object_are_read_than_the_array_has(s3):
     gram = compute_gram(Gaussian(3.0), X, store=s3.url, tile=12)
     held = chunks(s3)
     for more in (bytes(2**24), None):
@@ -173,7 +173,7 @@ def test_of_an_object_that_is_far_too_long_no_more_is_read_than_an_array_holds(s
         assert 0 < sum(s3.sent.values()) < 2**20
 
 
-def test_what_is_prepared_of_a_block_is_read_side_by_side(s3, monkeypatch):
+def test_prepared_arrays_of_a_block_are_read_concurrently(s3, monkeypatch):
     compute_gram(Kendall(), X, store=s3.url, tile=12)
     store = GramStore.opened(s3.url)
     together = threading.Barrier(len(store.rows.names), timeout=30)
@@ -188,7 +188,7 @@ def test_what_is_prepared_of_a_block_is_read_side_by_side(s3, monkeypatch):
     assert store.rows.read(1).keys() == {"codes", "diagonal", "order", "tied", "untied"}
 
 
-def test_two_clients_at_once_make_one_store_and_both_finish_right(s3):
+def test_two_clients_at_once_create_one_store_and_both_complete_it(s3):
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(compute_gram, Kendall(), X, store=s3.url, tile=8, executor="serial") for _ in range(2)]
         for run in runs:
@@ -198,7 +198,7 @@ def test_two_clients_at_once_make_one_store_and_both_finish_right(s3):
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
-def test_of_two_creators_of_different_stores_one_wins_and_neither_harms_it(s3, monkeypatch):
+def test_one_of_two_creators_of_different_stores_succeeds(s3, monkeypatch):
     put = places.Objects.put
 
     def slow(self, key, value):
@@ -216,7 +216,7 @@ def test_of_two_creators_of_different_stores_one_wins_and_neither_harms_it(s3, m
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
-def test_what_a_killed_creator_left_is_no_store_and_is_swept_when_it_is_old(s3, monkeypatch):
+def test_files_of_a_killed_creator_are_no_store_and_are_swept_when_old(s3, monkeypatch):
     left = f"study/k.zarr/{'0' * 32}/gram/zarr.json"
     obstore.put(s3.objects, left, b"{}")
     with pytest.raises(StoreError, match="there is no store"):
@@ -260,7 +260,7 @@ def test_requests_are_few_and_never_list_what_a_store_holds(s3):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_a_server_answers_becomes_one_sentence(s3, monkeypatch):
+def test_answer_of_a_server_becomes_one_sentence(s3, monkeypatch):
     with pytest.raises(StoreError, match=r"^cannot look for the store 's3://nowhere/k.zarr': NoSuchBucket: [^\n]*$"):
         compute_gram(Kendall(), X, store="s3://nowhere/k.zarr")
     with pytest.raises(StoreError, match=r"cannot open the store 's3://nowhere/k\.zarr': NoSuchBucket"):
@@ -281,7 +281,7 @@ def test_what_a_server_answers_becomes_one_sentence(s3, monkeypatch):
         open_gram(s3.url)
 
 
-def test_a_permission_lost_half_way_is_told_and_the_run_goes_on_later(s3):
+def test_lost_permission_is_reported_and_the_run_resumes_later(s3):
     def forbid(event):
         if event.phase == "compute tiles" and event.done == 2:
             s3.fails["PUT"] = ("403 Forbidden", "AccessDenied")

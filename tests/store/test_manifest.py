@@ -137,7 +137,7 @@ def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
 
 @settings(max_examples=80)
 @given(st.data())
-def test_a_plan_that_was_changed_with_its_checksum_is_refused_or_read_as_it_says(valid, data):
+def test_manifest_changed_with_its_checksum_is_refused_or_read_as_it_says(valid, data):
     _, files, values = valid
     document = json.loads(files["zarr.json"])
     for _ in range(data.draw(st.integers(1, 2))):
@@ -169,7 +169,7 @@ def rewrite(store, key, **entries):
     (store / key).write_text(json.dumps(document))
 
 
-def test_what_metadata_claim_is_compared_with_the_memory_first(store):
+def test_claimed_sizes_are_compared_with_the_free_memory_first(store):
     rewrite(store, "marks/zarr.json", shape=[10**9, 10**9])
     np.testing.assert_array_equal(open_gram(store).to_numpy(), Kendall()(X))  # the plan knows of three blocks
     claims = {"shape": [10**9] * 2, "samples": [10**9] * 2}

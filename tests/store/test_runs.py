@@ -94,7 +94,7 @@ def test_samples_that_cannot_be_prepared_are_named(tmp_path, monkeypatch):
     assert open_gram(tmp_path / "k.zarr").status()["blocks_prepared"] == 3
 
 
-def test_a_run_is_seen_while_it_goes_on(store, log, clock):
+def test_status_shows_a_run_while_it_is_running(store, log, clock):
     found = store_status(store, clock.now)
     assert (found["state"], found["alive"], found["tiles_done"], found["tiles"]) == ("running", True, 6, 10)
     assert found["tiles_per_second"] is None
@@ -146,7 +146,7 @@ def test_a_clock_that_goes_backwards_changes_no_rate_and_no_elapsed_time(store, 
     assert store_status(store, NOON - timedelta(days=500))["alive"]
 
 
-def test_a_run_that_is_not_heard_of_any_more_is_taken_for_dead(store, log, clock):
+def test_run_without_heartbeats_is_silent(store, log, clock):
     assert store_status(store, NOON + timedelta(seconds=30))["state"] == "running"
     found = store_status(store, NOON + timedelta(minutes=5))
     assert (found["state"], found["alive"], found["last_heard_seconds"]) == ("silent", False, 300)
@@ -159,7 +159,7 @@ def test_runs_are_kept_in_order_whatever_the_time_of_day(store):
     assert [run.started[:10] for run in read_runs(store)[1:]] == ["2026-01-01", "2025-12-31", "2025-12-30"]
 
 
-def test_two_runs_at_once_keep_their_logs_apart_and_add_up_their_rates(store, clock):
+def test_two_runs_at_once_keep_separate_logs_and_their_rates_are_added(store, clock):
     def started():
         log = RunLog(store, Serial(), lambda event: None, clock=lambda: clock.seconds, now=lambda: clock.now)
         log(Progress("compute tiles", 0, 1))
@@ -177,7 +177,7 @@ def test_two_runs_at_once_keep_their_logs_apart_and_add_up_their_rates(store, cl
     assert [run.state for run in read_runs(store)[1:]] == ["finished", "finished"]
 
 
-def test_a_heartbeat_that_cannot_be_written_hides_no_error(store, monkeypatch):
+def test_heartbeat_that_cannot_be_written_hides_no_error(store, monkeypatch):
     def full(store, name, run):
         raise StoreError("no space left for the log")
 
@@ -186,7 +186,7 @@ def test_a_heartbeat_that_cannot_be_written_hides_no_error(store, monkeypatch):
         ended_by(ZeroDivisionError(), store)
 
 
-def test_a_run_beats_on_while_no_task_ends(store, monkeypatch):
+def test_heartbeats_continue_while_no_task_ends(store, monkeypatch):
     monkeypatch.setattr(runlog, "BEAT_SECONDS", 0.02)
     heard = iter(range(10**6))
     with RunLog(store, Serial(), lambda event: None, now=lambda: NOON + timedelta(seconds=next(heard))) as log:
@@ -198,7 +198,7 @@ def test_a_run_beats_on_while_no_task_ends(store, monkeypatch):
     assert "distkern-heartbeat" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_an_interrupted_run_says_so(store):
+def test_interrupted_run_is_logged_as_interrupted(store):
     with pytest.raises(KeyboardInterrupt):
         ended_by(KeyboardInterrupt(), store)
     assert read_runs(store)[-1].state == "interrupted"
