@@ -103,10 +103,10 @@ def seconds_of_marking(rows: int) -> float:
         X = np.random.default_rng(0).normal(size=(1_000, 3))
         compute_gram(Kendall(), X[:2], store=f"{folder}/warm.zarr", executor="serial", progress=False)
         store = GramStore.opened(compute_gram(Kendall(), X, store=f"{folder}/k.zarr", tile=125).path)
-        marks = store.read("marks")
+        checksums = store.read("marks")
         began = time.perf_counter()
         for row in range(rows):
-            store.add_checksums(marks, row % len(marks))
+            store.add_checksums(checksums, row % len(checksums))
         return (time.perf_counter() - began) / rows
 
 

@@ -83,13 +83,13 @@ def storing(n: int, m: int, tile: int, ties: bool, rounds: int) -> list[str]:
         run = gram.info()["runs"][0]
         store = GramStore.opened(f"{folder}/k.zarr")
         values = store.read_tile(0, 1)
-        marks = store.checksums(refresh=True)
+        checksums = store.checksums(refresh=True)
         seconds: dict[str, list[float]] = {"store": [], "read": []}
         for _ in range(rounds):
             began = time.perf_counter()
             store.refuse_if_changed()
             store.write_tile(0, 1, values)
-            store.add_checksums(marks, 0)
+            store.add_checksums(checksums, 0)
             stored = time.perf_counter()
             for block in (0, 1):
                 store.rows.read(block)

@@ -511,7 +511,7 @@ def json_checksum(entries: Spec) -> int:
 # Validation -----------------------------------------------------------------------------------------------------------
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -560,7 +560,7 @@ _ENTRIES: tuple[tuple[str, Check, Any], ...] = (
     ("bytes_stored", is_whole(high=2**63), int),
     ("bytes_per_task", is_whole(1, 2**63), int),
     ("workers", is_whole(1), int),
-    ("seconds", is_seconds, _same),
+    ("seconds", is_seconds, _unchanged),
     ("dropped", is_list(is_whole()), list),
     ("source", is_text, str),
 )
