@@ -22,7 +22,7 @@ class Mallows(ConcordanceView):
     t is the number of pairs that a sample does not tie. So a pair tied in exactly one sample costs 1/4. With strictly
     discordant pairs alone, the kernel would not be positive semidefinite. ``scaled=True`` divides d by C(n, 2).
 
-    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 4 and theorem 1.
+    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 2 and theorem 1.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ class PartialKendall(PartialKernel):
     j is not, 1 (top) or (k + 1 − 2a) / (k + 1) (interleaving); and 0 where neither is. The sums close over the items
     that both samples observe. An inner product of the s, hence positive semidefinite, kinds mixed or not.
 
-    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 3 (equation 5 for top-k, 6 for
-    interleaving); the closed forms with ties and mixed kinds are derived in ``docs/kernels/partial.md``.
+    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 3 (equation 5 for interleaving, 6
+    for top-k); the closed forms with ties and mixed kinds are derived in ``docs/kernels/partial.md``.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class Bhattacharyya(_GaussianPairs):
 
     Here S = (Σ + Σ')/2 and δ = μ − μ', with the maximum-likelihood mean μ and covariance Σ + ηI of each bag.
 
-    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 3.
+    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 2.
 
     Parameters
     ----------
@@ -123,8 +123,7 @@ class GeneralizedVariance(_GaussianPairs):
 
     Σ'' = (Σ + Σ')/2 + δδᵀ/4 with δ the difference of the means. For η = 0, k = 1 / det Σ''.
 
-    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5, equations of the inverse
-    generalised variance and its regularised form.
+    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), sections 3.2 and 4.2.
 
     Parameters
     ----------

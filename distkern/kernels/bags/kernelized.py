@@ -191,7 +191,7 @@ class KernelIGV(KernelizedBagKernel):
 
     The inverse generalised variance of the mixture (μ + μ')/2 in the feature space of the base kernel κ.
 
-    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 6.
+    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class KernelBhattacharyya(KernelizedBagKernel):
     k = Π ((λ_l + η)/η)^¼ · det(I + Λ^½ UᵀU Λ^½ / 2η)^(−½) · e^(−Q/8),
     Q = ‖δ‖²/η − δᵀ U (Λ⁻¹ + UᵀU / 2η)⁻¹ Uᵀ δ / 2η².
 
-    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 4. The text omits the mean difference
+    Source: Kondor & Jebara, *A kernel between sets of vectors* (2003), section 3. The text omits the mean difference
     from the span; it is included here, since k(p, p) would not be 1 otherwise.
 
     Parameters
