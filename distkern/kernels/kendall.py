@@ -161,8 +161,8 @@ class Kendall(ConcordanceView):
     in either sample counts in neither. t_x is the number of pairs that x does not tie. Both forms are inner products of
     sign vectors, hence positive semidefinite, with any ties.
 
-    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 3; the form with ties is in section 6,
-    on its experiments.
+    Source: Jiao & Vert, *The Kendall and Mallows kernels for permutations*, equation 3; section 6 for the form
+    with ties.
 
     Parameters
     ----------

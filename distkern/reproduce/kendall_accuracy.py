@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from distkern.core.errors import InputError
 
-SOURCE = "Jiao & Vert, The Kendall and Mallows kernels for permutations, ICML 2015 (JMLR: W&CP 37), table 2"
-
 
 @dataclass(frozen=True)
 class Cohort:

@@ -32,7 +32,8 @@ class Entropy(BagKernel):
 
     J is conditionally negative definite, so that k is positive definite for every β.
 
-    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), sections 3.1 and 4.1; Fuglede & Topsøe (2004).
+    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), sections 3.1 and 4.1; Fuglede &
+    Topsøe (2004).
 
     Parameters
     ----------
