@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.common import F, options
+from distkern.cli.wording import in_cli_words
 from distkern.core.errors import DistkernError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:
     try:
         return from_spec(spec)
     except DistkernError as error:
-        raise _bad(str(error)) from error
+        raise _bad(in_cli_words(error)) from error
 
 
 def _spec(kernel: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def cli_name(reference: Reference) -> str | None:
             words = None if command is None else " ".join([command, *map(_word, arguments)])
             return f"`{words}`" if words is not None and words.startswith("distkern ") else words
         case Parameter():
-            return None  # commands choose the parameters of their estimators
+            return None  # no command passes these on
     return the_same_command()
 
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
@@ -237,13 +238,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = largest_eigenpairs(view, count, tol=self.tol, max_passes=self.max_iter, seed=seed)
         if not found.converged:
-            warnings.warn(
-                f"Lanczos stopped after {found.passes} products with a residual of {found.residuals.max():.3g}, "
-                f"{found.residuals.max() / np.abs(found.values).max():.3g} of the largest eigenvalue, above tol="
-                f"{self.tol:g}: raise max_iter or tol, or n_components if the last eigenvalues are nearly equal",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Sentence(
+                "Lanczos stopped after {products} products with a residual of {residual:.3g}, {fraction:.3g} of the "
+                "largest eigenvalue, above tol={bound:g}: raise {max_iter} or {tol}, or {n_components} if the last "
+                "eigenvalues are nearly equal",
+                products=found.passes,
+                residual=found.residuals.max(),
+                fraction=found.residuals.max() / np.abs(found.values).max(),
+                bound=self.tol,
+                max_iter=Parameter("max_iter"),
+                tol=Parameter("tol"),
+                n_components=Parameter("n_components"),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=3)
         return found
 
     def _set_components(self, found: Eigenpairs, total: float) -> None:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
@@ -257,13 +258,17 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         found = solve_by_products(gram, codes, weights, self.mu, tol=self.tol, max_iter=self.max_iter)
         self.n_passes_ = 1 if in_memory else found.passes
         if not found.converged:
-            warnings.warn(
-                f"conjugate gradients stopped after {found.iterations} steps with a relative residual of "
-                f"{found.residuals.max():.3g}, above tol={self.tol:g}: raise max_iter, tol or mu, or "
-                "scale the kernel to unit norm",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Sentence(
+                "conjugate gradients stopped after {steps} steps with a relative residual of {residual:.3g}, above "
+                "tol={bound:g}: raise {max_iter}, {tol} or {mu}, or scale the kernel to unit norm",
+                steps=found.iterations,
+                residual=found.residuals.max(),
+                bound=self.tol,
+                max_iter=Parameter("max_iter"),
+                tol=Parameter("tol"),
+                mu=Parameter("mu"),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=3)
         return found
 
     def _set_decision(self, found: FisherDirections, totals: Array, kept: Indices, m: int) -> None:

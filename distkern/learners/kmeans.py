@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
@@ -253,11 +254,14 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 stacklevel=3,
             )
         if not found.converged:
-            warnings.warn(
-                f"k-means stopped after max_iter={self.max_iter} iterations before it converged: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Sentence(
+                "k-means stopped after {iterations} iterations before it converged{advice}",
+                iterations=self.max_iter,
+                advice=OptionalPart(
+                    ": raise {max_iter} or {tol}", max_iter=Parameter("max_iter"), tol=Parameter("tol")
+                ),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=3)
 
     # Distances -----------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
@@ -46,10 +47,14 @@ class LinearSystemEstimator(KernelEstimator):
         self.n_iter_ = max(found.iterations, 1)  # scikit-learn requires n_iter_ >= 1 of a direct solver too
         self.n_passes_, self.bytes_read_ = found.passes, found.bytes_read
         if not found.converged:
-            warnings.warn(
-                f"{type(self).__name__} stopped after {found.iterations} iterations at a relative residual of "
-                f"{self.residual_:.2g}, above tol={self.tol:.2g}: raise max_iter= or the regularisation",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Sentence(
+                "{estimator} stopped after {iterations} iterations at a relative residual of {residual:.2g}, above "
+                "tol={tol:.2g}: raise {max_iter} or the regularisation",
+                estimator=type(self).__name__,
+                iterations=found.iterations,
+                residual=self.residual_,
+                tol=self.tol,
+                max_iter=Parameter("max_iter"),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=3)
         return found

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.compiled.consensus import contradicted, improve_order, preferences
 from distkern.core.errors import InputError, SampleError
 from distkern.core.rankings import Rankings
+from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
 from distkern.datasets.mallows import sample_mallows
@@ -204,12 +205,13 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         self.objective_, self.converged_ = -self.log_likelihood_, best.converged
         self.labels_ = self._joint(ranks).argmax(axis=1)
         if not best.converged:
-            warnings.warn(
-                f"the mixture stopped after max_iter={self.max_iter} iterations before it converged: raise max_iter or "
-                "tol",
-                ConvergenceWarning,
-                stacklevel=2,
+            message = Sentence(
+                "the mixture stopped after {iterations} iterations before it converged: raise {max_iter} or {tol}",
+                iterations=self.max_iter,
+                max_iter=Parameter("max_iter"),
+                tol=Parameter("tol"),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=2)
         return self
 
     def predict(self, X: Any) -> Indices:

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
@@ -131,11 +132,13 @@ class RankSVM(PairRanker):
         self.n_iter_, self.n_passes_ = found.iterations, found.passes
         self.bytes_read_ = gram.bytes_read() - before
         if not found.converged:
-            warnings.warn(
-                f"RankSVM stopped after {found.iterations} steps at a gap of {found.gap:.2g}: raise max_iter=",
-                ConvergenceWarning,
-                stacklevel=2,
+            message = Sentence(
+                "RankSVM stopped after {steps} steps at a gap of {gap:.2g}: raise {max_iter}",
+                steps=found.iterations,
+                gap=found.gap,
+                max_iter=Parameter("max_iter"),
             )
+            warnings.warn(ConvergenceWarning(message), stacklevel=2)
         return self
 
 

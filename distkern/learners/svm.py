@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
@@ -348,13 +349,18 @@ def warn_unless_converged(found: Sequence[Solution], tol: float) -> None:
     """Warn if a problem was stopped early, and state the largest violation."""
     stopped = [solution.violation for solution in found if not solution.converged]
     if stopped:
-        warnings.warn(
-            f"the solver stopped early: optimality conditions are violated by up to {max(stopped):.3g}, more than "
-            f"tol={tol:g}; "
-            "raise max_iter or max_passes, or scale the kernel (KernelStandardizer)",
-            ConvergenceWarning,
-            stacklevel=4,
+        message = Sentence(
+            "the solver stopped early: optimality conditions are violated by up to {violation:.3g}, more than "
+            "tol={tol:g}; {advice}choose a smaller C",
+            violation=max(stopped),
+            tol=tol,
+            advice=OptionalPart(
+                "raise {max_iter} or {max_passes}, scale the kernel (KernelStandardizer), or ",
+                max_iter=Parameter("max_iter"),
+                max_passes=Parameter("max_passes"),
+            ),
         )
+        warnings.warn(ConvergenceWarning(message), stacklevel=4)
 
 
 def _number(values: Floats) -> float | Floats:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import distkern as dk
 from distkern.cli.main import main
@@ -402,6 +403,17 @@ def test_warning_with_a_sentence_is_rendered():
     warning = UserWarning(Sentence("pass {labels}", labels=Argument("labels")))
     assert str(warning) == "pass labels="
     assert in_cli_words(warning) == "pass --labels FILE"
+
+
+def test_warning_of_a_solver_omits_parameters_that_no_option_sets():
+    y = ["ill", "well"] * 3
+    with pytest.warns(ConvergenceWarning) as caught:
+        dk.KernelSVC(C=1e4, max_iter=1).fit(X @ X.T, y)
+    message = caught[0].message
+    assert str(message).endswith(
+        "; raise max_iter= or max_passes=, scale the kernel (KernelStandardizer), or choose a smaller C"
+    )
+    assert in_cli_words(message).endswith("more than tol=0.001; choose a smaller C")
 
 
 def test_finished_text_is_not_rewritten():
