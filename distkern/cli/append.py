@@ -42,7 +42,7 @@ interruption run the same command again."""
 @quiet_option
 def append(
     input: Path,
-    store: Path,
+    store: Path | str,
     samples: str | None,
     label: str | None,
     sep: str | None,

@@ -216,14 +216,14 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
         print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on})
         return
     left = 1 - done / plan.tiles
-    sides = "symmetric" if plan.symmetric else "test × training"
+    form = "symmetric" if plan.symmetric else "test × training"
     if plan.landmarks:
-        sides = f"all samples × landmarks ({landmark_words(plan.landmarks)})"
+        form = f"all samples × landmarks ({landmark_words(plan.landmarks)})"
     table = [
         ("kernel", repr(kernel)),
         (
             "matrix",
-            f"{plan.shape[0]:,} × {plan.shape[1]:,} {plan.dtype}, {sides}",
+            f"{plan.shape[0]:,} × {plan.shape[1]:,} {plan.dtype}, {form}",
         ),
         ("features", f"{plan.n_features:,}"),
         ("samples from", plan.source),

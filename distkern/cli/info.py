@@ -51,7 +51,7 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
         ("samples", f"{ids} (from {found['source']})"),
         ("tiles", f"{found['tiles_done']:,} of {found['tiles']:,} done, side {found['tile']:,}; {state}"),
         ("on disk", f"{readable_bytes(found['bytes_stored'])} when complete"),
-        *((f"fingerprint of {side}", digest) for side, digest in found["fingerprint"].items()),
+        *((f"fingerprint of {axis}", digest) for axis, digest in found["fingerprint"].items()),
         ("written by", f"distkern {found['version']}, store format {found['format']}"),
     ]
     if found.get("landmarks"):

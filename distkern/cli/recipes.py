@@ -1,4 +1,4 @@
-"""The files that `distkern deploy` prints, and those in ``deploy/``: both are made from ``templates/``."""
+"""The files that `distkern deploy` prints, and the files in ``deploy/``: both are made from ``templates/``."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ finished tiles. Failed tiles are named here, and later in `distkern info`."""
 @click.argument("store", type=StoreLocation())
 @click.option("--watch", is_flag=True, help="Show the status every few seconds until the matrix is complete.")
 @json_option
-def status(store: Path, watch: bool, as_json: bool) -> None:
+def status(store: Path | str, watch: bool, as_json: bool) -> None:
     """Show the progress, rate, time left, workers and failures of the run that writes STORE."""
     if not watch:
         found = open_store(store).status()

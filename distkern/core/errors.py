@@ -11,7 +11,7 @@ from distkern.core.sentences import Sentence
 class DistkernError(Exception):
     """Base of all errors raised by distkern, so that one ``except`` catches them.
 
-    The message is a template whose ``fields`` are the values that it names. It is taken as it is if there are none.
+    The message is a template, and ``fields`` are its values. A message without fields is not formatted.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class DistkernError(Exception):
 
     @property
     def sentence(self) -> Sentence:
-        """The message, which can be rendered for readers who do not write Python."""
+        """The message, which can also be rendered for users of the command line."""
         return Sentence(str(self)) if self._sentence is None else self._sentence
 
     @property

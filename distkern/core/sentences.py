@@ -1,8 +1,8 @@
-"""Sentences with named fields: each reader gets the names that they type, and a program reads the fields.
+"""Messages with named fields, rendered for users of Python or of the command line.
 
-Python users and users of the command line write the same thing differently: ``overwrite=True`` is ``--overwrite``. A
-message therefore holds a *reference*, such as `Argument`, in the place of the name. ``str(sentence)`` is the sentence
-for Python; `Sentence.render` takes the names from a table of the reader.
+The same argument has two names: ``overwrite=True`` in Python is ``--overwrite`` on the command line. A message
+therefore contains a *reference*, such as `Argument`, instead of the name. ``str(sentence)`` is the message for Python;
+`Sentence.render` takes a function that names references. Programs can read the fields.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the function that was called; without ``value`` the user chooses one.
+    """An argument of the function that was called; without ``value`` the user chooses the value.
 
     Examples
     --------
@@ -66,17 +66,17 @@ class SameCall:
 
 
 Reference = Argument | Parameter | Call | SameCall
-"""What Python users and users of the command line write differently."""
+"""Names that differ between Python and the command line."""
 
 Names = Callable[[Reference], str | None]
-"""How a reader writes a reference; None if the reader has no counterpart of it."""
+"""Function that names a reference for a kind of user; None if they have no counterpart of it."""
 
 
 @dataclass(frozen=True, init=False)
 class Sentence:
     """A template, as for ``str.format``, with its fields: plain values, references, and sentences.
 
-    A template without fields is taken as it is, so that braces in a finished message do no harm.
+    A template without fields is not formatted, so that a finished message may contain braces.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Sentence:
 
 @dataclass(frozen=True, init=False)
 class OptionalPart(Sentence):
-    """A part of a sentence that is left out for readers who have no counterpart of one of its references.
+    """A part of a sentence, omitted for users who have no counterpart of one of its references.
 
     Examples
     --------

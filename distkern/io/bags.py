@@ -160,15 +160,15 @@ def save_bags(
     ...     gram.ids, load_bags(path) == bags
     (('a', 'b'), True)
     """
-    place = as_path(path)
+    folder = as_path(path)
     if "://" in os.fspath(path):
         raise InputError(f"bags are stored in a folder, and {str(path)!r} is a URL: give a path that all workers share")
-    if overwrite and os.path.lexists(place) and not holds_bags(place):
-        raise InputError(f"{str(place)!r} exists and holds no bags, and nothing else is replaced: give another path")
+    if overwrite and os.path.lexists(folder) and not holds_bags(folder):
+        raise InputError(f"{str(folder)!r} exists and holds no bags, and nothing else is replaced: give another path")
     names = np.frombuffer(json.dumps(_document(bags)).encode(), dtype=np.uint8)
-    with folder_written_whole(place, overwrite=overwrite) as building:
+    with folder_written_whole(folder, overwrite=overwrite) as building:
         _write(building, bags, names, on_event)
-    return place
+    return folder
 
 
 def load_bags(path: str | os.PathLike[str]) -> Bags:

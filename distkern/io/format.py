@@ -1,4 +1,4 @@
-"""What a format of files and a container in memory declare, so that a cohort can be read from them.
+"""Declarations of file formats and of containers in memory, from which cohorts are read.
 
 A file of `distkern.io.formats` lists its formats in ``FORMATS`` and its containers in ``CONTAINERS``, where
 `distkern.io.registry` finds them. A new format is therefore one new file in that folder.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller says about a file.
+    """Options of the caller for reading a file.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class Opened:
     columns
         Further values by name, one for each sample: candidates for labels.
     label
-        Column of the labels, where the format has a usual name for it.
+        Column of the labels, if the format has a usual name for it.
     kinds
         Kind of each ranking of a `Rankings`.
     kind
-        What messages call the container, where it differs from what they call its values.
+        Name of the container in messages; by default the name of its values.
     """
 
     values: Any
@@ -91,25 +91,25 @@ class Format:
     Parameters
     ----------
     name
-        What messages call it.
+        Name in messages.
     suffixes
         Endings of file names, in lower case.
     open
-        Opens a file. Where ``values`` is a `Reader` with ``portable = True``, workers read the file themselves by its
-        path; other cohorts are sent to them.
+        Opens a file. If ``values`` is a `Reader` with ``portable = True``, workers read the file themselves by its
+        path. Other cohorts are sent to the workers.
     recognises
         Whether a file is of this format, from its path and first bytes (none for a folder). It must be cheap: it runs
         for files of any format.
     folder
         Whether the format is a folder.
     general
-        Whether other formats are special cases of this one, as a series matrix is a text table. It is asked last.
+        Whether other formats are special cases of this one. It is tested last.
     samples
         Whether the samples are rows or columns of the file; None if the file does not say, so that the caller must.
     matrix
         Whether the cohort is a matrix, samples × features, which AnnData can hold.
     load
-        Reads the whole file as AnnData, where it holds more than values, names and columns.
+        Reads the whole file as AnnData, if it contains more than values, names and columns.
     columns
         Reads texts of the samples without their values; by default they are those of the opened file.
 
@@ -155,7 +155,7 @@ class Container:
     Parameters
     ----------
     module
-        Module that holds the classes. If nobody has imported it, no object of theirs exists.
+        Module of the classes. If it was never imported, no object of these classes exists.
     classes
         Names of the classes.
     open

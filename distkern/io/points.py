@@ -70,7 +70,7 @@ def bags_from_file(
         return _from_h5ad(path, by, columns, weight, label, use_rep, layer)
     if not name.endswith((*TEXT, *PARQUET)):
         raise InputError(
-            f"{path.name!r} is of no kind that points are read from: {', '.join((*TEXT, *PARQUET))}, .h5ad"
+            f"points cannot be read from {path.name!r}: its name must end in {', '.join((*TEXT, *PARQUET))} or .h5ad"
         )
     if use_rep is not None or layer is not None:
         raise InputError(
@@ -162,7 +162,7 @@ def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Lis
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             raise InputError(f"{path.name!r} cannot be read as a table of points: {error}") from error
     if parts[0].index.nlevels > 1:
-        raise InputError(f"the lines of {path.name!r} have more cells than its header has names: mend the table")
+        raise InputError(f"the lines of {path.name!r} have more cells than its header has names: correct the table")
     if len(parts[0]) == 0:
         raise InputError(f"{path.name!r} holds no points: it has a header only")
     frame = pd.concat(parts).drop(columns="", errors="ignore")  # the column without a name has row names
@@ -182,7 +182,7 @@ def _refuse_mixed(path: Path, frame: Any, used: set[str | None]) -> None:
         wrong = frame[name][numbers.isna() & frame[name].notna()]
         if name not in used and numbers.notna().any() and len(wrong):
             raise InputError(
-                "column {column!r} of {file!r} holds numbers and also {text!r}: mend it, or name the columns with "
+                "column {column!r} of {file!r} holds numbers and also {text!r}: correct it, or name the columns with "
                 "coordinates by {columns}",
                 column=name,
                 file=path.name,

@@ -138,7 +138,7 @@ class Source:
         return Source(WidenedReader(self._reader, width), self.ids)
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
-        """Return the same samples with the features of earlier samples, some of which were dropped.
+        """Return the same samples with the features that earlier samples kept.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Source:
         features
             Names of the features that they kept.
         whose
-            Name of these samples in messages.
+            Name of the samples in messages.
 
         Raises
         ------

@@ -47,7 +47,7 @@ _READ_ERRORS = (EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, A
 def estimators() -> dict[str, type[BaseEstimator]]:
     """All saveable estimator classes by name, after importing every module of this folder.
 
-    Importing is what registers a class, so a new learner needs no entry here.
+    Importing a module registers its classes, so a new learner needs no entry here.
     """
     for module in pkgutil.iter_modules(learners.__path__, f"{learners.__name__}."):
         import_module(module.name)
@@ -142,7 +142,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
         kernel = from_spec(columns["kernel"])
         if not _is_valid(kernel, prepared, columns.get("n_features")):
-            raise ValueError(f"the samples in it are nothing that {kernel!r} prepares")
+            raise ValueError(f"{kernel!r} cannot have prepared the samples in it")
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error

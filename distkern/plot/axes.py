@@ -19,10 +19,10 @@ SIZE = (4.8, 4.2)
 """Width and height of a new figure in inches."""
 
 NAMED_CLASSES = 20
-"""Most classes that a legend names."""
+"""Largest number of classes that a legend names."""
 
 LONGEST_NAME = 20
-"""Most letters of a class name in a figure."""
+"""Largest number of letters of a class name in a figure."""
 
 
 def new_or_given(ax: Axes | None) -> Axes:

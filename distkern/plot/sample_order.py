@@ -14,10 +14,10 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
 DRAWN_SAMPLES = 1500
-"""About the most samples that are read and drawn; they are evenly spaced within each class."""
+"""Approximate maximum number of samples that are read and drawn, evenly spaced within each class."""
 
 PIXELS = 400
-"""About the most pixels on an axis; a pixel of a larger matrix is the mean of several entries."""
+"""Approximate maximum number of pixels on an axis; a pixel of a larger matrix is the mean of several entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def as_classes(labels: Any, ids: tuple[str, ...]) -> Classes:
     Raises
     ------
     InputError
-        If the number of labels is not that of the samples, or a sample has no label; names the sample.
+        If the number of labels is not that of the samples, or a sample has no label; the message names the sample.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def arranged(values: Floats, of_class: list[Indices], codes: Indices, *, within:
 def by_similarity(values: Floats) -> Indices:
     """Order samples by the leading eigenvector of their centred kernel matrix.
 
-    Of both directions the one is taken that starts with the earlier sample.
+    Of the two directions, it uses the one whose first sample precedes its last sample in the matrix.
 
     Examples
     --------

@@ -18,7 +18,7 @@ DRAWN_STEPS = 1500
 """If there are more samples, every k-th sample of each cluster is drawn, in the order of the silhouettes."""
 
 NAMED_CLUSTERS = 8
-"""Most clusters that a legend names."""
+"""Largest number of clusters that a legend names."""
 
 
 def plot_silhouettes(silhouettes: Any, labels: Any, *, sample_weight: Any = None, ax: Axes | None = None) -> Axes:

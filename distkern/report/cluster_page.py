@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from distkern.learners.consensus import Consensus
 
 LISTED_SAMPLES = 1000
-"""Most samples in the table; they are evenly spaced by cluster and silhouette."""
+"""Largest number of samples in the table; they are evenly spaced by cluster and silhouette."""
 
 LISTED_ITEMS = 12
-"""Most items of a ranking that the page names."""
+"""Largest number of items of a ranking that the page names."""
 
 
 def write_cluster_report(
@@ -202,7 +202,7 @@ def _values(
 
 
 def _tried(numbers: ClusterNumbers, k: int) -> str:
-    """Return which numbers of clusters were tried, and which of them the measures choose."""
+    """Return the range of numbers of clusters that were tried, and those that the measures choose."""
     if len(numbers.n_clusters) == 1:
         return "the only number that was tried"
     first, last = numbers.n_clusters[[0, -1]]

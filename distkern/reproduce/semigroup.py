@@ -5,8 +5,8 @@ Bhattacharyya's kernel compare them as sets of points, the Gaussian and the poly
 and ones, which are scaled to sum 1 for the Gaussian kernel. One-vs-rest machines with C = ∞ are trained on two of three
 folds; the error is the mean over 5 such splits and 3 draws of pixels.
 
-The text of the paper leaves three questions. It states that pixels of an intensity above 190 are drawn (``"black"``
-here), but then all errors are far below the published ones; with all pixels that are not white (``"inked"``) they
+The text of the paper leaves three questions open. It states that pixels of an intensity above 190 are drawn
+(``"black"`` here), but then all errors are far below the published ones; with all pixels that are not white (``"inked"``) they
 agree. It states that there are 1,000 images, but the errors of the kernels between points are those of 500. And it does
 not state the number of components r of Bhattacharyya's kernel; 4 and 10 are the values of Kondor & Jebara. The table
 therefore has rows for 1,000 images, for 500 images as in the figures of the paper, and for black pixels at both ends of
@@ -169,7 +169,7 @@ def errors(gram: BaseGram | Floats, labels: Array, repeats: int = REPEATS, seed:
 
 
 def measured(kernel: Kernel, samples: Any, labels: Array, repeats: int, seed: int) -> tuple[Floats, float, float]:
-    """Return the errors of a kernel, the seconds of its Gram matrix on all cores, and the seconds of all machines."""
+    """Return the errors of a kernel, the seconds of its Gram matrix, and the seconds of its support vector machines."""
     with TemporaryDirectory(prefix="distkern-") as folder:
         began = time.perf_counter()
         gram = compute_gram(kernel, samples, store=Path(folder) / "gram.zarr", progress=False)

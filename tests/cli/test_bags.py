@@ -76,7 +76,7 @@ GOOD = "who,x,y\na,1,2\nb,3,4\n"
         (GOOD, ("--by", "who", "--columns", "z"), "has no column 'z'"),
         (GOOD, ("--by", "who", "--use-rep", "X"), "which has neither obsm nor layers: name its columns with --columns"),
         (GOOD + "b,5,\n", ("--by", "who"), "point 1 of bag 'b' has a value that is not finite"),
-        (GOOD + "b,5,high\n", ("--by", "who"), "column 'y' of 'points.csv' holds numbers and also 'high': mend it"),
+        (GOOD + "b,5,high\n", ("--by", "who"), "column 'y' of 'points.csv' holds numbers and also 'high': correct it"),
         (GOOD + "b,5,high\n", ("--by", "who", "--columns", "x,y"), "column 'y' does not hold numbers only"),
         (GOOD + " ,5,6\n", ("--by", "who"), "row 2 has no name of a bag in column 'who'"),
         (GOOD + "b,5,6,7\n", ("--by", "who"), "cannot be read as a table of points"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 H5AD, ZARR = "an .h5ad file", "AnnData in a Zarr folder"
-"""What messages call the formats."""
+"""Names of the formats in messages."""
 
 HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
 
