@@ -1,4 +1,4 @@
-# Common tasks. They need nothing but Python 3.11 or newer; `make help` lists them.
+# Common tasks. They need only Python 3.11 or newer; `make help` lists them.
 #
 #   PYTHON=python3.12   the Python that the virtual environment is made with
 #   VENV=.venv          the virtual environment; made when missing, brought up to date when pyproject.toml changed

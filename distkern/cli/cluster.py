@@ -90,7 +90,7 @@ class Numbers(click.ParamType):
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="Number of random starts, of which the best is kept.",
+    help="Number of random starts; the best result is kept.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random starts."

@@ -26,7 +26,7 @@ def read_cohort(
     label: str | None = None,
     sep: str | None = None,
 ) -> Any:
-    """Read a table, and labels where they are named; other files are only opened, because workers read them by path."""
+    """Read a table, or a cohort with labels; open any other file, because workers read it by path."""
     from distkern.io.expression import read_expression
     from distkern.io.registry import find_format
     from distkern.io.source import as_source
@@ -94,8 +94,8 @@ def read_column(
     Parameters
     ----------
     path
-        A text table with the samples in its rows (or its columns, if ``samples`` says so), AnnData, stored bags, whose
-        labels are the column ``label``, or another file of samples with labels.
+        A text table with the samples in its rows (or its columns, as ``samples`` states), AnnData, stored bags (their
+        labels are the column ``label``), or another file of samples with labels.
     column
         Name of the column (or row); it may be left out if there is only one.
     ids

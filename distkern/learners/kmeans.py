@@ -221,7 +221,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return min(self.n_init, memory_allowed(self.memory_limit) // one)
 
     def _best(self, gram: BaseGram, weights: Floats, at_once: int) -> Clustering:
-        """Best result of all starts, of which ``at_once`` share their passes."""
+        """Best result of all starts; groups of ``at_once`` starts share their passes."""
         found: list[Clustering] = []
         for starts in self._starts(gram, weights, at_once):
             found.append(best_of(lloyd(gram, weights, starts, max_iter=self.max_iter, tol=self.tol)))

@@ -136,7 +136,7 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     Notes
     -----
-    Samples are `Rankings`, or rows of distinct values (m, n) with larger = preferred, of which only the order is used.
+    Samples are `Rankings`, or rows of distinct values (m, n) with larger = preferred; only their order is used.
     Equal samples are merged, so the time grows with the number of distinct samples.
 
     Examples

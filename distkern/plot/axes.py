@@ -59,7 +59,7 @@ def plain_legend(ax: Axes, handles: list[Any], names: list[str], **position: Any
 
 
 def class_colours(count: int) -> list[Any]:
-    """Return colours of classes: those of Okabe and Ito, or for more classes those of a perceptually uniform map."""
+    """Return colours of classes: the palette of Okabe and Ito, or for more classes a perceptually uniform map."""
     if count <= len(OKABE_ITO):
         return list(OKABE_ITO[:count])
     return [tuple(colour) for colour in mpl.colormaps["viridis"](np.linspace(0, 0.95, count))]

@@ -100,7 +100,7 @@ class Point:
 def windows(X: Array, count: int = WINDOWS) -> Floats:
     """Return the widths of the left panel: from twice the smallest difference to twice the range, log-spaced.
 
-    They are those of the authors' script (github.com/YunlongJiao/kendallkernel_demo, August 2016), which has noise on
+    They agree with the authors' script (github.com/YunlongJiao/kendallkernel_demo, August 2016), which has noise on
     [−e, e] of width a = 2e: on the medulloblastomas the 14th of 20 widths is the 10,204 of the figure.
 
     Raises

@@ -15,7 +15,7 @@ from distkern.io.blocks import Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Container, Format, Opened, ReadOptions
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
-"""Files of which a Zarr folder has one, in versions 3 and 2 of the format."""
+"""A Zarr folder contains one of these files, in version 3 or 2 of the format."""
 
 
 class ZarrReader(ReopenedReader):
