@@ -16,6 +16,7 @@ import numpy as np
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import CorruptTileError, StoreError
 from distkern.core.events import Listener
+from distkern.core.sentences import SameCall
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
@@ -128,7 +129,9 @@ def _fetched(store: GramStore, part: Array | Scattered) -> Array:
     array = store.scattered(part.name, slice(part.start, part.stop))
     if checksum(array) != part.checksum:
         raise CorruptTileError(
-            f"a temporary array in {store.path!r} does not match its checksum: run the same call again"
+            "a temporary array in {store!r} does not match its checksum: run {again} again",
+            store=store.path,
+            again=SameCall(),
         )
     return array
 

@@ -8,9 +8,10 @@ folds; the error is the mean over 5 such splits and 3 draws of pixels.
 The text of the paper leaves three questions open. It states that pixels of an intensity above 190 are drawn
 (``"black"`` here), but then all errors are far below the published ones. With all pixels that are not white
 (``"inked"``) they agree. It states that there are 1,000 images, but the errors of the kernels between points agree with
-500 images. It does not state the number of components r of Bhattacharyya's kernel; 4 and 10 are the values of Kondor & Jebara. The table
-therefore has rows for 1,000 images, for 500 images as in the figures of the paper, and for black pixels at both ends of
-d. The paper has equally many images of each digit; the first 1,000 images of MNIST have 87 to 117.
+500 images. It does not state the number of components r of Bhattacharyya's kernel; 4 and 10 are the values of Kondor &
+Jebara. The table therefore has rows for 1,000 images, for 500 images as in the figures of the paper, and for black
+pixels at both ends of d. The paper has equally many images of each digit; the first 1,000 images of MNIST have 87 to
+117.
 
     distkern reproduce k-igv --out docs/figures/k-igv.csv
 """
