@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from hosts import skip_unless_ci
+from hosts import skip_or_fail
 from processes import wait_for
 
 PREFIX = "distkern-"
@@ -53,12 +53,12 @@ class Disk:
 def small_disk(folder: Path, size: str) -> Iterator[Disk]:
     """Mount a tmpfs, and unmount it at the end of the block; the test is skipped if it cannot be mounted."""
     if os.geteuid() != 0:
-        skip_unless_ci("mounting takes root")
+        skip_or_fail("mounting takes root")
     _sweep()
     folder.mkdir()
     failed = _run("mount", "-t", "tmpfs", "-o", f"size={size}", f"{PREFIX}{os.getpid()}", folder)
     if failed:
-        skip_unless_ci(f"this machine mounts nothing: {failed}")
+        skip_or_fail(f"this machine mounts nothing: {failed}")
     try:
         yield Disk(folder)
     finally:

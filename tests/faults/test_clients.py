@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fault_injection import SIDE, TILES, assert_undisturbed, gram_words, kill, last_run, processes, tiles_done
-from hosts import skip_unless_ci
+from hosts import skip_or_fail
 from processes import distkern, started, surroundings, wait_for
 
 from distkern import IncompleteGramError, Kendall, compute_gram, open_gram
@@ -140,7 +140,7 @@ def libfaketime():
     """Find the library of Debian's `faketime`, which changes the clock of one process only."""
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
     if not found:
-        skip_unless_ci("changing the clock of a process takes libfaketime (Debian's faketime)")
+        skip_or_fail("changing the clock of a process takes libfaketime (Debian's faketime)")
     return str(found[0])
 
 
