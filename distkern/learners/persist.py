@@ -194,7 +194,7 @@ def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
     prepared = gram.prepared_columns()
     if gram.n_features is None and not _is_valid(gram.kernel, prepared, None):
         raise InputError(
-            "these training samples do not tell how many features they have: give PreparedColumns n_features="
+            "the number of features of these training samples is unknown: give PreparedColumns n_features="
         )
     return {
         "kernel": gram.kernel.spec(),

@@ -279,7 +279,7 @@ def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any,
             continue
         ranking = rankings[cluster]
         pairs = len(ranking.items) * (len(ranking.items) - 1) // 2
-        apart = f"{ranking.distance / ranking.voters:.4g} of {pairs:,} pairs discordant in the mean"
+        apart = f"{ranking.distance / ranking.voters:.4g} of {pairs:,} pairs discordant on average"
         rows.append((f"Cluster {cluster}, consensus ({ranking.method})", f"{_shortened(list(ranking.items))}; {apart}"))
         if source is not None and medoid >= 0:
             names = source.features or tuple(map(str, range(source.shape[1])))

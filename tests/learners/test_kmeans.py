@@ -235,5 +235,7 @@ def test_warnings_say_what_to_do():
     with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters, fewer than n_clusters=3"):
         KernelKMeans(3, random_state=0).fit(np.ones((4, 4)))
     K = np.random.default_rng(0).normal(size=(200, 50))
-    with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations before it converged: raise max_iter= or tol="):
+    with pytest.warns(
+        ConvergenceWarning, match="stopped after 1 iterations before it converged: raise max_iter= or tol="
+    ):
         KernelKMeans(5, max_iter=1, random_state=0).fit(K @ K.T)

@@ -220,6 +220,8 @@ def test_invalid_parameters_are_refused(options):
 
 def test_early_stop_is_reported():
     X, _ = two_groups(dispersion=0.3)
-    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations before it converged: raise max_iter= or tol="):
+    with pytest.warns(
+        ConvergenceWarning, match="stopped after 2 iterations before it converged: raise max_iter= or tol="
+    ):
         model = MallowsMixture(3, max_iter=2, random_state=0).fit(X)
     assert (model.n_iter_, model.converged_) == (2, False)
