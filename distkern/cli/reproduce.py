@@ -1,4 +1,4 @@
-"""``distkern reproduce``: compute a table of a paper again, beside the published numbers."""
+"""``distkern reproduce``: compute a table of a paper again, and compare it with the published numbers."""
 
 from __future__ import annotations
 

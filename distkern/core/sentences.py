@@ -95,7 +95,7 @@ class Sentence:
         object.__setattr__(self, "fields", fields)
 
     def render(self, names: Names = str) -> str:
-        """Fill the template, with references written as ``names`` says, or else as in Python."""
+        """Fill the template; ``names`` renders the references. If it returns None, they are rendered as in Python."""
         if not self.fields:
             return str(self.template)
         return self.template.format(**{field: _rendered(value, names) for field, value in self.fields.items()})
