@@ -103,7 +103,6 @@ def test_landmarks_are_planned_computed_and_reported_with_their_error(cohort, ru
     )
     planned = run("plan", *words)
     assert "24 × 6 float64, all samples × landmarks (6 by leverage, seed 0)" in planned.stdout
-    assert run("gram", *words, "--dry-run").stdout == planned.stdout
     done = run("gram", *words)
     assert done.exit_code == 0, done.stderr
     gram = open_gram(cohort / "x.zarr")

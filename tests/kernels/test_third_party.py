@@ -17,6 +17,7 @@ from distkern import (
     KernelNotFoundError,
     KernelSVC,
     Linear,
+    WorkerMismatchError,
     append_gram,
     compute_gram,
     from_spec,
@@ -213,7 +214,7 @@ def test_a_run_is_interrupted_resumed_and_extended(tmp_path, kernel, folder, req
     executor = {"serial": "serial", "threads": 2}.get(where)
     if where == "cluster":
         executor = request.getfixturevalue("client")
-        executor.run(sys.path.insert, 0, str(folder))
+        executor.run(exec, f"import sys; sys.path.insert(0, {str(folder)!r})")
     store = tmp_path / "k.zarr"
     both = kernel + Kendall()
     expected = intersections(X, X) + Kendall()(X)
@@ -227,6 +228,18 @@ def test_a_run_is_interrupted_resumed_and_extended(tmp_path, kernel, folder, req
     np.testing.assert_allclose(grown.cross(X[:3] + 1), intersections(X[:3] + 1, X) + Kendall()(X[:3] + 1, X))
     vectors = np.ones((len(X), 2))
     np.testing.assert_allclose(open_gram(store, executor=executor) @ vectors, expected @ vectors)
+
+
+def test_workers_that_cannot_import_the_module_end_the_run_with_one_error_and_stay(tmp_path, kernel, client):
+    forget = f"import sys; sys.modules.pop({NAME!r}, None); sys.path[:] = [p for p in sys.path if '/user' not in p]"
+    client.run(exec, forget)
+    workers = client.nthreads().keys()
+    with pytest.raises(
+        WorkerMismatchError, match=f"cannot load its task .*{NAME}.*: make the module importable on all"
+    ):
+        compute_gram(kernel, X, store=tmp_path / "k.zarr", tile=8, executor=client)
+    assert client.nthreads().keys() == workers
+    assert not open_gram(tmp_path / "k.zarr").is_complete
 
 
 def test_another_process_opens_the_store_once_it_has_imported_the_module(tmp_path, kernel, folder):

@@ -222,7 +222,7 @@ def test_pairwise_has_no_store(tmp_path):
 
 
 def test_text_columns_are_refused():
-    with pytest.raises(InputError, match="column 1 of the cohort holds"):
+    with pytest.raises(InputError, match="column 1 of the cohort contains"):
         matrix(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
 
 

@@ -13,7 +13,7 @@ from distkern.core.errors import InputTypeError, TaskError
 from distkern.core.sentences import Argument, OptionalPart, SameCall
 from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 from distkern.engine.dask.futures import Futures
-from distkern.engine.dask.worker import compare_workers, this_worker
+from distkern.engine.dask.worker import compare_workers, run_pickled, this_worker
 from distkern.engine.memory import USABLE, share_of
 from distkern.engine.versions import run_checked, versions
 
@@ -134,7 +134,7 @@ class Dask(Executor):
         TaskError
             If the connection to the scheduler is lost for good.
         """
-        run_task = partial(run_checked, fn, versions(), this_worker)
+        run_task = partial(run_checked, partial(run_pickled, fn), versions(), this_worker)
         queue, futures = iter(tasks), Futures(self.client, run_task, fn.__name__)
         try:
             reported = ""

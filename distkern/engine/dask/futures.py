@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from distributed import CancelledError, Client, as_completed
+from distributed.protocol import pickle
 from distributed.scheduler import KilledWorker, NoWorkerError
 
 from distkern.core.errors import TaskError
@@ -48,10 +49,10 @@ class Futures:
     client
         A connected client.
     fn, name
-        The function that is run on each task, and the prefix of the keys of its futures.
+        The function that is run on each pickled task, and the prefix of the keys of its futures.
     """
 
-    def __init__(self, client: Client, fn: Callable[[Any], Any], name: str) -> None:
+    def __init__(self, client: Client, fn: Callable[[bytes], Any], name: str) -> None:
         self._client, self._fn, self._name = client, fn, name
         self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._submitted: dict[Any, _Submission] = {}
@@ -73,7 +74,8 @@ class Futures:
 
     def _submit(self, submission: _Submission) -> None:
         key = f"{self._name}-{uuid4().hex}"
-        submission.future = self._client.submit(self._fn, submission.task, key=key, pure=False, retries=RETRIES)
+        pickled = pickle.dumps(submission.task)
+        submission.future = self._client.submit(self._fn, pickled, key=key, pure=False, retries=RETRIES)
         submission.overdue = False
         self._submitted[key] = submission
         self._completed.add(submission.future)

@@ -1,4 +1,4 @@
-"""The comparison of package versions on the workers and the scheduler of a Dask cluster.
+"""What runs on the workers of a Dask cluster around each task, and the comparison of package versions.
 
 No worker plugin is registered: a plugin for future workers would remain on the cluster after the run, keep workers
 without distkern from joining, and let a worker go on after an error of its own. `run_checked` compares versions around
@@ -8,11 +8,14 @@ each task instead.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 from distributed import Client, get_worker
+from distributed.protocol import pickle
 
 from distkern._version import __version__
 from distkern.core.errors import TaskError, WorkerMismatchError
+from distkern.engine.base import Receipt, Task
 from distkern.engine.versions import Versions, require_same_versions, versions
 
 PATIENCE = 30
@@ -22,6 +25,27 @@ PATIENCE = 30
 def this_worker() -> str:
     """Name the worker that runs this task."""
     return f"the worker at {get_worker().address}"
+
+
+def run_pickled(fn: Callable[[Task], Receipt], pickled: bytes) -> Receipt:
+    """Unpickle a task, and run it.
+
+    Dask would unpickle the task where the worker and the scheduler receive it. There, a module that they cannot import
+    ends their connection, and with it the cluster. The module of a user's kernel can be such a module.
+
+    Raises
+    ------
+    WorkerMismatchError
+        If the worker cannot import what the task refers to.
+    """
+    try:
+        task = pickle.loads(pickled)
+    except (ImportError, AttributeError) as error:
+        raise WorkerMismatchError(
+            f"{this_worker()} cannot load its task ({type(error).__name__}: {error}): make the module importable on "
+            "all workers"
+        ) from error
+    return fn(task)
 
 
 def compare_workers(client: Client, wanted: Versions) -> None:
