@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a computation: ``done`` of ``total`` units of ``phase`` are finished; ``note`` states why it waits."""
+    """Progress of a computation: ``done`` of ``total`` units of ``phase`` are finished; ``note`` is why it waits."""
 
     phase: str
     done: int
