@@ -187,11 +187,11 @@ class MapReduce:
         self._longest = max((group.length for group in self.groups), default=0)
 
     def task_bytes(self, numbers: int) -> int:
-        """Bytes that a task needs for so many numbers of each sample."""
+        """Bytes that a task needs for a number of values per sample."""
         return task_bytes(self.store.grid, self._item, numbers)
 
     def numbers_to_hold(self) -> int:
-        """Numbers per sample in the largest results of which the client can hold enough to keep all workers running."""
+        """Maximum numbers per sample of a result, so that the client can keep enough results for all workers."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
         return HELD_BYTES // max(1, 8 * self._longest * tasks)
 
@@ -203,8 +203,8 @@ class MapReduce:
         Parameters
         ----------
         rows, cols
-            Arrays that the work needs of all computed row samples and column samples; those of the rows serve for both
-            axes of a symmetric matrix.
+            Arrays that the work needs of all computed row samples and column samples; for a symmetric matrix the arrays
+            of the rows serve for both axes.
         """
         reduction = _Reduction(self.store, self.groups, work, state)
         per_sample = sum(array.nbytes // max(1, len(array)) for array in state)
