@@ -94,7 +94,7 @@ def append_gram(
     Returns
     -------
     Gram
-        The handle of the grown matrix. Handles opened before say so when they meet a tile that has grown.
+        The handle of the grown matrix. Older handles raise an error when they read a tile that has grown.
 
     Raises
     ------

@@ -30,7 +30,7 @@ ENTRIES = 1000
 """True entries that are computed beside the matrix, for an estimate of the error."""
 
 TOGETHER = 16
-"""Pairs whose samples are read and compared at a time: the diagonal of a square tile is kept."""
+"""Pairs that are read and compared at a time: the values are the diagonal of a square tile."""
 
 
 @dataclass(frozen=True)

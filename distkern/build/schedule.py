@@ -65,7 +65,7 @@ def prepare_axis(
     Returns
     -------
     ndarray
-        The checksums of all its blocks, as this client knows them: another client may be rewriting those in the store.
+        The checksums of all its blocks, as this client knows them: another client may be rewriting the stored ones.
     """
     samples = store.samples(axis)
     checksums = samples.all_checksums()

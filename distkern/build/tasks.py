@@ -188,7 +188,7 @@ def _warm_up(what: str, store_id: str, work: Callable[[], Any], read_bytes: int)
     Parameters
     ----------
     read_bytes
-        Bytes of the samples that were read already, which are memory of the task and not of the process at rest.
+        Bytes of the samples that are in memory already: memory of the task, not of the process at rest.
     """
     began = time.perf_counter()
     with _warming:

@@ -38,7 +38,7 @@ TASKS_PER_WORKER = 4
 """Tasks of each worker whose results should fit ``HELD_BYTES`` together, to keep all workers running."""
 
 SUMMARY = "summary: "
-"""Prefix of the arrays of a task that the kernel needs, to tell them from the arrays that the work needs."""
+"""Prefix of the arrays of a task that the kernel needs, which separates them from the arrays of the work."""
 
 
 class PartialResults(Protocol):

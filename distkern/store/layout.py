@@ -105,7 +105,7 @@ def unpacked_bytes(header: bytes) -> int:
 
 
 def arrays_of(manifest: Manifest) -> dict[str, Layout]:
-    """Every array of a store by name; that of the names of samples has length 0 here, since the manifest has none."""
+    """All arrays of a store by name; arrays of sample names have length 0 here, since the manifest has no names."""
     grid, first = manifest.grid, manifest.as_made().grid  # arrays keep the chunks that they were made with
     dtype = np.dtype(manifest.dtype)
     empty = "NaN" if dtype.kind == "f" else 0

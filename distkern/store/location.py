@@ -380,7 +380,7 @@ class Objects:
         self._delete([found["path"] for batch in self._obs.list(self.target, f"{folder}/") for found in batch])
 
     def exists(self) -> bool:
-        """Whether there is a store at the prefix, or anything that no interrupted creation left."""
+        """Whether there is a store at the prefix, or a key that an interrupted creation cannot have left."""
         return self.get(ROOT) is not None or any(not _FOLDER.match(key) for key in self._children())
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:

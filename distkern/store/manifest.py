@@ -141,7 +141,7 @@ class TrueEntries:
 
 @dataclass(frozen=True)
 class LandmarkColumns:
-    """The landmarks of a store: the samples that its columns stand for.
+    """The landmarks of a store: the samples of its columns.
 
     Parameters
     ----------

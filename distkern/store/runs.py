@@ -130,7 +130,7 @@ class Run:
         return max(0.0, (now - datetime.fromisoformat(self.heard)).total_seconds())
 
     def is_alive(self, now: datetime) -> bool:
-        """Whether the run goes on, as far as its heartbeats tell."""
+        """Whether the run continues, according to its heartbeats."""
         return self.state == "running" and self.silence(now) <= SILENT_BEATS * self.beat_seconds
 
 
