@@ -73,11 +73,10 @@ def append_gram(
 ) -> StoredGram:
     """K_ij for samples that are added to a store: only the rows and columns of the new ones are computed.
 
-    The store ends with the same bytes as if it had been computed from all samples at once. If it is interrupted, the
-    same call goes on from there, and when it has ended the same call changes nothing: samples that were the last to be
-    added are not added again, unless they come under other names. Of two clients that add samples at once one comes
-    first: with the same samples both complete them, with others the second adds its own once the first has ended, and
-    is refused before.
+    The store ends with the same bytes as if it had been computed from all samples at once. After an interruption, the
+    same call continues. After its end, the same call changes nothing: the samples that were added last are not added
+    again, unless they have other names. Two clients may add the same samples at the same time; both complete them. A
+    client that adds other samples is refused until the first client has ended.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def append_gram(
         approximation by landmarks too: its landmarks stay, and its true entries become a sample of all pairs.
     X
         The new samples in rows, in whatever `compute_gram` takes. Parameters that the kernel took from the first
-        samples, as a median bandwidth, stay as they are.
+        samples, such as a median bandwidth, stay as they are.
     ids
         Names of the new samples; their own by default, else positions.
     executor, memory_limit, progress
@@ -95,14 +94,14 @@ def append_gram(
     Returns
     -------
     Gram
-        The handle of the grown matrix. Handles opened before say so when they meet a tile that has grown.
+        The handle of the grown matrix. Older handles raise an error when they read a tile that has grown.
 
     Raises
     ------
     InputError
         If a sample cannot be used, its name is taken, or features differ.
     StoreMismatchError
-        If the store does not hold what the handle's kernel is made of any more.
+        If the store no longer holds the values that the handle's kernel is a function of.
     MemoryLimitError
         If the work cannot fit the memory or disk; before any of it starts.
     StoreError
@@ -155,7 +154,7 @@ def append_gram(
         )
     elif source.ids is not None and store.rows.ids != added.ids:
         raise StoreError(
-            f"{store.path!r} is growing by the same samples under other names: give those that it was given"
+            f"{store.path!r} is growing by the same samples under other names: give the names of the first call"
         )
     else:
         _refuse_lost_samples(store, len(versions) - 1)
@@ -202,10 +201,10 @@ def _refuse_fuller(store: GramStore, filled: Indices, names: tuple[str, ...]) ->
 
 
 def _refuse_lost_samples(store: GramStore, version: int) -> None:
-    """Refuse where what was prepared of stored samples is lost, which only those samples can bring back."""
+    """Refuse if prepared arrays of stored samples are lost, since they can be computed from those samples only."""
     if any(store.samples(axis).missing(version) for axis in store.axes):
         raise StoreError(
-            "what was prepared of some samples of {store!r} is lost: run {call} with the same kernel and all "
+            "prepared arrays of some samples of {store!r} are lost: run {call} with the same kernel and all "
             "{samples:,} samples in it, which prepares them again; then repeat {again}",
             store=store.path,
             call=Call("compute_gram"),

@@ -61,7 +61,7 @@ def compute_gram(
         which only the upper triangle is computed and stored.
     store
         Folder of the store, or its URL on object storage (``s3://``, ``gs://``, ``az://``), with credentials from the
-        environment here and on every worker. What it holds of the same kernel and data is kept and completed.
+        environment here and on every worker. Results of the same kernel and data in it are kept and completed.
     executor
         ``None``: the Dask client that exists in this process, else threads; in a task of a Dask cluster the thread of
         that task. ``"serial"``, ``"threads"``, a number of threads, a ``distributed.Client``, or an executor. The
@@ -78,7 +78,7 @@ def compute_gram(
     ids
         Names of the samples of X; its own by default, else positions.
     missing
-        What to do where samples hold NaN. ``"error"``: the kernel refuses it by name, or decides what it means.
+        Treatment of NaN in samples. ``"error"``: the kernel refuses it by name, or defines its meaning.
         ``"drop-features"``: leave out every feature that has no value in some sample. ``"interleaving"``, for Kendall
         kernels: take NaN as a feature of unknown rank, averaged over all ranks; the matrix stays positive
         semidefinite, which comparing each pair of samples on its own common features would not.
@@ -194,7 +194,7 @@ def plan_gram(
     kernel, X, Y, executor, memory_limit, dtype, tile, missing
         As for `compute_gram`.
     workers
-        Plan for so many workers of one thread each, of which each may take ``memory_limit``, instead of the executor.
+        Plan for this number of workers of one thread and ``memory_limit`` bytes each, instead of the executor.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
 
 
 def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:
-    """Refuse, with advice, where the samples are the first of those in the store, or the other way round."""
+    """Refuse, with advice, if the samples are the first samples of the store, or the store holds the first of them."""
     stored, given = store.rows.digests(0, store.grid.rows), job.axes["rows"].digests
     cols = store.manifest.fingerprint.get("cols") == plan.fingerprint.get("cols")
     if cols and store.manifest.has_grown and np.array_equal(stored[: len(given)], given):

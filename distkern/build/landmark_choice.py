@@ -137,13 +137,13 @@ def kmeans_pp(pool: Pool, count: int) -> Indices:
 def leverage(pool: Pool, count: int) -> Indices:
     """Ridge leverage scores: landmarks are drawn without replacement, with weights l_i = (K (K + λ I)⁻¹)_ii.
 
-    Exact scores take the very matrix that landmarks are to save, so they are approximated from landmarks among half of
-    the candidates, whose scores come from a quarter, and so on. With S those landmarks, each weighted by one over the
-    root of its probability p_i = min(1, log(k) l_i), l_i ≈ (K − K S (Sᵀ K S + λ I)⁻¹ Sᵀ K)_ii / λ, and λ is what the
-    q = k / (4 log k) largest eigenvalues of Sᵀ K S leave of its trace, divided by q.
+    Exact scores need the whole matrix, which landmarks are meant to avoid. So they are approximated from landmarks
+    among half of the candidates, whose scores come from a quarter, and so on. With S the landmarks, each weighted by
+    one over the root of its probability p_i = min(1, log(k) l_i), l_i ≈ (K − K S (Sᵀ K S + λ I)⁻¹ Sᵀ K)_ii / λ, and λ
+    is 1/q of the sum of all eigenvalues of Sᵀ K S but the q = k / (4 log k) largest.
 
     Source: Musco & Musco, *Recursive sampling for the Nyström method* (2017), algorithm 3 and the constants of its
-    experiments; the scores are those of Alaoui & Mahoney, *Fast randomized kernel ridge regression with statistical
+    experiments; the scores were defined by Alaoui & Mahoney, *Fast randomized kernel ridge regression with statistical
     guarantees* (2015).
     """
     oversampling = math.log(max(count, 3))

@@ -30,7 +30,7 @@ ENTRIES = 1000
 """True entries that are computed beside the matrix, for an estimate of the error."""
 
 TOGETHER = 16
-"""Pairs whose samples are read and compared at a time: the diagonal of a square tile is kept."""
+"""Pairs that are read and compared at a time: the values are the diagonal of a square tile."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def drawn_pairs(seed: int, samples: int, entries: int) -> Indices:
 
     The pair {i, j} with i < j has the number j (j − 1) / 2 + i, so that a growing cohort adds pairs at the end. A draw
     is a jump consistent hash: when the cohort grows, it stays or moves to a pair with a new sample, with the
-    probability that keeps it uniform. So a cohort that has grown has the same draws as one that was there at once.
+    probability that keeps it uniform. So a grown cohort has the same draws as one with all samples from the start.
 
     Source: Lamping & Veach, *A fast, minimal memory, consistent hash algorithm* (2014).
 

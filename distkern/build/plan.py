@@ -30,10 +30,10 @@ TASK_OVERHEAD = 0.006
 """Seconds that reading, writing and scheduling add to a tile."""
 
 OVERHEAD_SHARE = 0.02
-"""Most of a tile's work that this may be, where there are samples enough."""
+"""Maximum of the overhead as a fraction of the work of a tile, if there are enough samples."""
 
 TILES_PER_WORKER = 16
-"""Tiles for each worker at least, so that none waits long for the last ones of the others."""
+"""Minimum number of tiles per worker, so that no worker waits long for the last tiles of the others."""
 
 LARGEST_SIDE = 4096
 """A tile of this side takes 128 MiB as float64."""
@@ -42,7 +42,7 @@ LARGEST_SIDE = 4096
 def make_plan(
     job: Job, *, dtype: str, tile: Any, workers: int, memory_per_task: int, memory_here: int | None = None
 ) -> GramPlan:
-    """Choose the size of a tile, or check the one that the user gave, and add up what the computation takes.
+    """Choose the size of a tile, or check the given size, and add up the time, memory and disk of the computation.
 
     Parameters
     ----------

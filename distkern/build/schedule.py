@@ -39,7 +39,7 @@ def fill(
     first
         Number in the cohort of the first sample of the rows' source.
     limit
-        Bytes that this process may take where it prepares samples that lie in its memory; by default what is free.
+        Bytes that this process may take to prepare samples from its own memory; by default a share of the free memory.
     """
     with RunLog(store, pool, listener) as log:
         prepared = {axis: store.samples(axis).checksums() for axis in store.axes}
@@ -65,7 +65,7 @@ def prepare_axis(
     Returns
     -------
     ndarray
-        The checksums of all its blocks, as this client knows them: another client may be rewriting those in the store.
+        The checksums of all its blocks, as this client knows them: another client may be rewriting the stored ones.
     """
     samples = store.samples(axis)
     checksums = samples.all_checksums()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import threading
@@ -29,7 +28,7 @@ from distkern.gram.prepared import (
 from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared, strips
 from distkern.store.layout import DIAGONAL
-from distkern.store.runs import Receipt
+from distkern.store.runs import Receipt, this_process
 from distkern.store.tiles import GramStore
 
 FEW = 2
@@ -108,8 +107,8 @@ def prepare_block(task: PrepareTask) -> Receipt:
     values = read(slice(start - task.first, stop - task.first))
     if not np.array_equal(_digests(values), samples.digests(start, stop)):
         raise StoreMismatchError(
-            f"samples {start}–{stop - 1} of the {task.axis} are not those that were checked when the run started: the "
-            "data have changed, or the same path holds other data on a worker"
+            f"samples {start}–{stop - 1} of the {task.axis} are not the samples that were checked when the run "
+            "started: the data have changed, or the same path holds other data on a worker"
         )
     warm_up = _warm_up("prepare", task.store_id, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
     prepared = kernel.prepare(values, start)
@@ -189,7 +188,7 @@ def _warm_up(what: str, store_id: str, work: Callable[[], Any], read_bytes: int)
     Parameters
     ----------
     read_bytes
-        Bytes of the samples that were read already, which are memory of the task and not of the process at rest.
+        Bytes of the samples that are in memory already: memory of the task, not of the process at rest.
     """
     began = time.perf_counter()
     with _warming:
@@ -208,7 +207,7 @@ def _receipt(i: int, j: int, checksums: tuple[int, ...], began: float, warm_up: 
         warm_up,
         _peak_bytes(),
         next(reversed(_rest_bytes.values())),
-        f"{os.uname().nodename}:{os.getpid()}",
+        this_process(),
     )
 
 

@@ -71,7 +71,7 @@ class ValidatedSamples:
         return positions if self.index is None else self.index[positions]
 
     def stored(self) -> AxisSamples:
-        """What the store keeps of them."""
+        """The data of these samples that the store keeps."""
         return AxisSamples(self.ids, self.digests, self.index)
 
 

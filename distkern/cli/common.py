@@ -327,9 +327,9 @@ def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
 
 def report_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:
     """Report the last run of this process after the first ``before`` runs of the store; ``nothing`` if it has none."""
-    from distkern.store.runs import this_client
+    from distkern.store.runs import this_process
 
-    own = [run for run in runs[before:] if run["client"] == this_client()]
+    own = [run for run in runs[before:] if run["client"] == this_process()]
     if own:
         run = own[-1]
         say(f"computed {run['tiles_computed']:,} tiles in {run['seconds']:.1f} s on {run['executor']}", quiet)

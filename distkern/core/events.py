@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,10 @@ Listener = Callable[[Progress], None]
 
 def silent(event: Progress) -> None:
     """Ignore progress events."""
+
+
+def close(source: Any) -> None:
+    """Close a listener or an iterator, if it has a method ``close``."""
+    method = getattr(source, "close", None)
+    if method is not None:
+        method()

@@ -7,7 +7,7 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
-from distkern.core.events import Listener, Progress, silent
+from distkern.core.events import Listener, Progress, close, silent
 
 
 class Bars:
@@ -65,9 +65,7 @@ class Late:
 
     def close(self) -> None:
         """Close the listener."""
-        close = getattr(self._listener, "close", None)
-        if close is not None:
-            close()
+        close(self._listener)
 
 
 def in_notebook() -> bool:

@@ -52,7 +52,7 @@ def resolve_executor(executor: Any = None) -> Executor:
 
 
 class _Adapted(Executor):
-    """An executor whose class is not derived from `Executor`: its own members, and the defaults of those it lacks."""
+    """An executor whose class is not derived from `Executor`: its own members, and defaults for missing members."""
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor

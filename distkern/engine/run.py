@@ -12,7 +12,7 @@ from distkern.core.errors import (
     TaskError,
     WorkerMismatchError,
 )
-from distkern.core.events import Listener, Progress
+from distkern.core.events import Listener, Progress, close
 from distkern.core.sentences import SameCall, Sentence
 from distkern.engine.base import Executor, Failure, Receipt, Task, Waiting
 
@@ -82,10 +82,8 @@ def run(
                 done += 1
                 listener(Progress(phase, done, total))
     finally:
-        for ending in (outcomes, listener):  # cancel remaining tasks and end the progress bar
-            close = getattr(ending, "close", None)
-            if close is not None:
-                close()
+        close(outcomes)  # cancels the remaining tasks
+        close(listener)  # ends the progress bar
     if failures.count:
         raise failures.error(stopped=done + failures.count < total)
 

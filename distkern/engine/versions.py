@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
 
 
 def run_checked(fn: Callable[[Task], Receipt], wanted: Versions, worker_name: Callable[[], str], task: Task) -> Receipt:
-    """Run a task on a worker: compare versions with those of the client, and limit libraries to one thread.
+    """Run a task on a worker: compare its versions with the client, and limit libraries to one thread.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ EXCLUDED = -1
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Do some work on the pairs of those samples in a tile that take part; "position" tells which do."""
+    """Do some work on all pairs of samples of a tile; samples whose "position" is `EXCLUDED` are left out."""
 
     work: PairWork
     phase: ClassVar[str] = "compare"
@@ -65,7 +65,7 @@ class _States:
 
 
 def _included(arrays: SampleArrays) -> slice | Indices:
-    """Which samples take part: a slice, which copies nothing, if all do."""
+    """Positions of the samples that take part; a slice, which copies nothing, if all samples do."""
     included = arrays["position"] != EXCLUDED
     return slice(None) if included.all() else np.flatnonzero(included)
 

@@ -1,4 +1,4 @@
-"""The handle of a store: what a stored Gram matrix and a stored Nyström approximation have in common."""
+"""The handle of a store: the common base of a stored Gram matrix and a stored Nyström approximation."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Batch(Protocol):
     """Whether the transpose of the values must be contiguous."""
 
     def zeros(self, length: int) -> Floats:
-        """Make the sums for so many rows of a matrix."""
+        """Make the sums for a number of rows of a matrix."""
 
     def add(self, sums: Floats, rows: slice, values: Floats, transpose: Floats, cols: slice) -> None:
         """Add to the sums of ``rows`` the product of values (rows, cols) and the rows ``cols`` of the vectors."""

@@ -1,4 +1,4 @@
-"""The kernel between new samples and stored samples, of which the store holds the prepared form."""
+"""The kernel between new samples and stored samples, whose prepared arrays are in the store."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ class Gram(StoredGram):
         return Prepared(whole) if index is None else Prepared(whole).take(index)
 
     def cross(self, X: Any) -> ArrayGram:
-        """Kernel between new raw samples (rows) and the column samples, of which the store holds the prepared form.
+        """Kernel between new raw samples (rows) and the column samples, whose prepared arrays are in the store.
 
         Raises
         ------

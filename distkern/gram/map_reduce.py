@@ -39,7 +39,7 @@ TASKS_PER_WORKER = 4
 """Tasks of each worker whose results should fit ``HELD_BYTES`` together, to keep all workers running."""
 
 SUMMARY = "summary: "
-"""Prefix of the arrays of a task that the kernel needs, to tell them from the arrays that the work needs."""
+"""Prefix of the arrays of a task that the kernel needs, which separates them from the arrays of the work."""
 
 
 class PartialResults(Protocol):
@@ -190,11 +190,11 @@ class MapReduce:
         self._longest = max((group.length for group in self.groups), default=0)
 
     def task_bytes(self, numbers: int) -> int:
-        """Bytes that a task needs for so many numbers of each sample."""
+        """Bytes that a task needs for a number of values per sample."""
         return task_bytes(self.store.grid, self._item, numbers)
 
     def numbers_to_hold(self) -> int:
-        """Numbers per sample in the largest results of which the client can hold enough to keep all workers running."""
+        """Maximum numbers per sample of a result, so that the client can keep enough results for all workers."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
         return HELD_BYTES // max(1, 8 * self._longest * tasks)
 
@@ -206,8 +206,8 @@ class MapReduce:
         Parameters
         ----------
         rows, cols
-            Arrays that the work needs of all computed row samples and column samples; those of the rows serve for both
-            axes of a symmetric matrix.
+            Arrays that the work needs of all computed row samples and column samples; for a symmetric matrix the arrays
+            of the rows serve for both axes.
         """
         reduction = _Reduction(self.store, self.groups, work, state)
         per_sample = sum(array.nbytes // max(1, len(array)) for array in state)

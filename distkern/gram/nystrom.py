@@ -102,7 +102,7 @@ class _Landmarked:
 
 
 class StoredFeatures(Features):
-    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, the rows of which are c(x)."""
+    """φ(x) = W^(−1/2) c(x) of some row samples of a stored m × k part, whose rows are c(x)."""
 
     def __init__(self, landmarked: _Landmarked, at: Indices | None = None) -> None:
         super().__init__(landmarked.part)

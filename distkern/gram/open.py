@@ -40,6 +40,6 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
 
 
 def handle_of(store: GramStore, kernel: Kernel, executor: Any = None) -> StoredGram:
-    """Make the handle that fits what a store holds: a matrix, or the columns of a matrix at landmarks."""
+    """Make the handle of a store: `Gram` for a matrix, `NystromGram` for the columns of a matrix at landmarks."""
     cls: type[StoredGram] = Gram if store.manifest.landmark_columns is None else NystromGram
     return cls.of_store(store, kernel, executor)

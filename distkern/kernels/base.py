@@ -22,7 +22,7 @@ SPARSE_ARRAYS = frozenset({"places", "scores", "nonzeros", "balance", "untied", 
 """Arrays of samples prepared without their zeros; a block that has all of them, under one prefix, is sparse."""
 
 PADDED, COUNTS = ("places", "scores"), ("features",)
-"""Sparse arrays that are as wide as the fullest sample, and those that hold the number of features."""
+"""Sparse arrays that are as wide as the fullest sample, and sparse arrays that hold the number of features."""
 
 STRIP_BYTES = 2**23
 """Most bytes of dense values that are processed at a time."""
@@ -219,7 +219,7 @@ class Kernel:
     # What all kernels share ----------------------------------------------------------------------------------
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
-        """Kernel matrix between the rows of X and those of Y (of X by default), computed in this process."""
+        """Kernel matrix between the rows of X and the rows of Y (X by default), computed in this process."""
         rows = as_source(X)
         cols = rows if Y is None else as_source(Y)
         if rows.shape[1] != cols.shape[1] and not (rows.ragged and cols.ragged):
@@ -261,7 +261,7 @@ class Kernel:
         return {"kernel": self.name} | where | {name: _plain(value) for name, value in fields.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyperparameters by name; those of the operands as ``operand__name`` when ``deep``."""
+        """Hyperparameters by name; with ``deep`` also hyperparameters of the operands, as ``operand__name``."""
         params: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = params[field.name] = getattr(self, field.name)

@@ -191,7 +191,7 @@ def _landmarks(base: Kernel, rows: tuple[tuple[float, ...], ...]) -> tuple[Prepa
 
 
 def pivots(base: Kernel, samples: Array, counts: Array, rank: int | None, tolerance: float) -> Indices:
-    """Choose landmarks among distinct samples: repeatedly that with the largest residual times number of copies.
+    """Choose landmarks among distinct samples: repeatedly the sample with the largest residual times number of copies.
 
     Parameters
     ----------

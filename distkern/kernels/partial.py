@@ -50,7 +50,7 @@ class PartialKernel(Kernel):
     kind: Unobserved
 
     def __call__(self, X: Any, Y: Any = None) -> Floats:
-        """Kernel matrix between the rows of X and those of Y (of X by default); `Rankings` are read by their kinds."""
+        """Kernel matrix between the rows of X and the rows of Y (X by default); `Rankings` are read by their kinds."""
         return super().__call__(self._by_kind(X), None if Y is None else self._by_kind(Y))
 
     def _by_kind(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a plan asks about a kernel: memory of a tile, and the type of the stored values.
+"""The properties of a kernel that a plan needs: memory of a tile, and the type of the stored values.
 
 Both are functions with a default for every kernel. A kernel that needs another estimate registers it beside its class:
 

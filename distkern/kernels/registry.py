@@ -1,4 +1,4 @@
-"""From the spec of a kernel to its class: our kernels by name, those of users by module and name."""
+"""From the spec of a kernel to its class: our kernels by name, kernels of users by module and name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def from_spec(spec: Spec) -> Kernel:
     ----------
     spec
         The name under ``"kernel"``, the module of a kernel that is not part of distkern under ``"module"``, and the
-        hyperparameters; those that are kernels are specs themselves.
+        hyperparameters; a hyperparameter that is a kernel is a spec itself.
 
     Raises
     ------

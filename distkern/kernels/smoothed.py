@@ -39,7 +39,7 @@ from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
 COPIES = "copies."
-"""Prefix of what the Kendall kernel prepared of the jittered copies."""
+"""Prefix of the arrays that the Kendall kernel prepared from the jittered copies."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ FEATURE_BYTES = 64
 def could_have_prepared(kernel: Kernel, A: Prepared, n: int) -> bool:
     """Whether a block that was read from a file can be a block that this kernel prepared, on n features.
 
-    Types and shapes are compared with those of a sample that is drawn and prepared here, which takes the memory of some
-    samples of n features; `is_valid` then checks what compiled code takes as indices.
+    Types and shapes are compared with a sample that is drawn and prepared here, which takes the memory of some samples
+    of n features; `is_valid` then checks the values that compiled code takes as indices.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _(kernel: Transformed, A: Prepared) -> bool:
 
 @singledispatch
 def draw_samples(kernel: Kernel, n: int) -> Iterator[Array]:
-    """Samples of n features (n,), of which the kernel must accept one; all have the same layout once prepared.
+    """Samples of n features (n,). The kernel must accept one of them; all have the same layout once prepared.
 
     By default two of normal values, then positive values, fractions that sum to 1, ranks, zeros and ones, and ones.
     """
@@ -79,7 +79,7 @@ def draw_samples(kernel: Kernel, n: int) -> Iterator[Array]:
 
 @draw_samples.register
 def _(kernel: Pair, n: int) -> Iterator[Array]:
-    """Samples of both operands, for one of which both are defined."""
+    """Samples of both operands; both operands must accept one of them."""
     return chain(draw_samples(kernel.left, n), draw_samples(kernel.right, n))
 
 
@@ -103,7 +103,7 @@ def _layout(kernel: Kernel, n: int, sparse: bool) -> dict[str, tuple[Any, ...]] 
             if not isinstance(error, SampleError):  # it takes no samples of n features
                 return None
             refused += 1
-        except ValueError:  # the check of a user's kernel may raise what it likes
+        except ValueError:  # raised by the check of a user's kernel
             refused += 1
     if not refused:
         return None

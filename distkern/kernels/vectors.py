@@ -145,7 +145,7 @@ class Gaussian(VectorKernel):
     ----------
     sigma
         σ > 0, in the unit of the values; or ``"median"``: the median distance between two samples, over all pairs of
-        the cohort or, above 1,000 samples, over those of 1,000 drawn samples.
+        the cohort or, above 1,000 samples, over the pairs of 1,000 drawn samples.
 
     Raises
     ------

@@ -331,7 +331,7 @@ class SliceGram(BaseGram):
         return 4 * self.shape[0] * self.shape[1] >= self._parent.shape[0] * self._parent.shape[1]
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Yield the part once, tile by tile; the tiles of a large part are those of its parent."""
+        """Yield the part once, tile by tile; a large part is read by the tiles of its parent."""
         if not self._is_large():
             yield from super().tiles()
             return

@@ -1,4 +1,4 @@
-"""Gram matrices of low rank: inner products of r features per sample, of which no m × m array is made."""
+"""Gram matrices of low rank: inner products of r features per sample, without an m × m array."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class ArrayFeatures(Features):
     def of(self, X: Any) -> Features:
         """Always an error: the map from samples to features is not known."""
         raise InputError(
-            "these features are an array, without a map from samples: compute those of new samples yourself"
+            "these features are an array, without a map from samples: compute the features of new samples yourself"
         )
 
 
@@ -144,7 +144,7 @@ class LowRankGram(BaseGram):
     """k(x, y) = ⟨φ(x), ψ(y)⟩, positive semidefinite if rows and columns are the same samples.
 
     Only features are read, by blocks. A product with vectors makes one pass over the features of the columns and one
-    over those of the rows. A slice is again a matrix of low rank.
+    over the features of the rows. A slice is again a matrix of low rank.
 
     Parameters
     ----------

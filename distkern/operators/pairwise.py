@@ -72,7 +72,7 @@ class Transformed(PairWork):
     work
         The work on the values of the view.
     transform
-        Function of the parent's values and of the named arrays: those of the row samples, then of the column samples.
+        Function of the parent's values and of the named arrays: of the row samples, then of the column samples.
     names
         Names of these arrays.
     """

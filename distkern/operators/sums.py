@@ -149,7 +149,7 @@ class SumGram(BaseGram):
     # The samples behind the columns --------------------------------------------------------------------------------
 
     def cross(self, X: Any) -> SumGram:
-        """Kernel between new raw samples (rows) and the column samples, as the sum of those of the parts."""
+        """Kernel between new raw samples (rows) and the column samples, as the sum of the kernels of the parts."""
         return SumGram([part.cross(X) for part in self._parts], self._factors)
 
     @property

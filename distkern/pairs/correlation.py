@@ -78,7 +78,7 @@ def kendalltau_matrix(
     pvalue
         Whether to return the p-values too.
     missing
-        What a NaN means. ``"raise"``: an error that names it. ``"drop-samples"``: samples that lack a value are left
+        Treatment of NaN. ``"raise"``: an error that names it. ``"drop-samples"``: samples that lack a value are left
         out, and a warning says how many. ``"pairwise"``: each pair of features uses the samples that observe both, as
         pandas does; the matrix need not be positive semidefinite, and a warning says so.
     executor
@@ -136,8 +136,8 @@ def kendalltau_matrix(
     if cohort.incomplete:
         if store is not None:
             raise InputError(
-                "missing='pairwise' gives no kernel matrix, which is what a store holds: leave store= out, or choose "
-                "missing='drop-samples'"
+                "missing='pairwise' gives no kernel matrix, and a store holds kernel matrices: leave store= out, or "
+                "choose missing='drop-samples'"
             )
         tau, p = compute_pairwise(
             cohort.features,
@@ -157,7 +157,7 @@ def kendalltau_matrix(
 
 
 def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohort:
-    """Read the features as rows, after what is missing was refused, left out or let through."""
+    """Read the features as rows; missing values are refused, left out or kept, as the user asks."""
     source = _source(frame)
     m, n = source.shape
     needed, may = 8 * n * n * (1 + pvalue) + 18 * m * n, share_of(limit, 1)
@@ -197,7 +197,7 @@ def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohor
 
 
 def _source(frame: Any) -> Source:
-    """View the cohort; names of samples may repeat here, for they name no row of the result."""
+    """View the cohort; names of samples may repeat here, since no row of the result has the name of a sample."""
     names = getattr(frame, "index" if hasattr(frame, "columns") else "obs_names", None)
     repeat = names is not None and not getattr(names, "is_unique", True)
     return as_source(frame, ids=range(len(names)) if repeat and names is not None else None)

@@ -41,7 +41,7 @@ LONGER = 4096
 
 
 class _Bounded(WrapperStore[Store]):
-    """Reads chunks of an array, and refuses those that would unpack to more than their values."""
+    """Reads chunks of an array, and refuses a chunk that would unpack to more bytes than its values take."""
 
     def __init__(self, store: Store, layout: Layout) -> None:
         super().__init__(store)
@@ -53,7 +53,7 @@ class _Bounded(WrapperStore[Store]):
         try:
             chunk = await self._store.get(key, prototype, byte_range)
         except Exception as error:
-            if "InvalidRange" in str(error):  # what object storage says of the first bytes of an empty object
+            if "InvalidRange" in str(error):  # the answer of object storage for an empty object
                 raise ValueError(f"{key!r} is empty") from error
             raise
         if chunk is not None and self._layout.packed and unpacked_bytes(chunk[:16].to_bytes()) != size:
@@ -136,14 +136,14 @@ class StoredArrays:
                 return None
 
     def decoded_together(self, parts: Sequence[tuple[str, Any]]) -> list[Array | None]:
-        """Read parts of several arrays; from object storage side by side, for each takes a request."""
+        """Read parts of several arrays; from object storage in parallel, since each part takes a request."""
         if len(parts) < 2 or not is_remote(self.path):
             return [self.decoded(*part) for part in parts]
         with ThreadPoolExecutor(len(parts)) as pool:
             return list(pool.map(lambda part: self.decoded(*part), parts))
 
     def _planned(self, name: str) -> Any:
-        """All that the manifest lays out of an array, which is longer if a client was killed while it added samples."""
+        """Select the planned part of an array; an array is longer if a client was killed while it added samples."""
         shape = arrays_of(self.manifest)[name].shape
         return ... if holds_names(name) else tuple(slice(0, length) for length in shape)
 

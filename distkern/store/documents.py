@@ -30,7 +30,7 @@ def is_id(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; JSON's true and false are none."""
+    """Whether a value is a number; JSON's true and false are not numbers."""
     return isinstance(value, float) or (type(value) is int and abs(value) < LARGEST)
 
 

@@ -18,7 +18,7 @@
 Arrays become longer when samples are added. Names, digests and index are then written to arrays whose names end in the
 identifier of the new manifest, as ``rows/ids.<id>``: a client whose manifest comes too late has written nothing that
 another client reads. Checksums tell the version of the cohort in which a tile was computed, so that the tile is kept
-and only what was added is computed.
+and only the entries of added samples are computed.
 
 On object storage all of this lies in the folder that the manifest in ``cohort.zarr/zarr.json`` names.
 """
@@ -105,7 +105,7 @@ def unpacked_bytes(header: bytes) -> int:
 
 
 def arrays_of(manifest: Manifest) -> dict[str, Layout]:
-    """Every array of a store by name; that of the names of samples has length 0 here, since the manifest has none."""
+    """All arrays of a store by name; arrays of sample names have length 0 here, since the manifest has no names."""
     grid, first = manifest.grid, manifest.as_made().grid  # arrays keep the chunks that they were made with
     dtype = np.dtype(manifest.dtype)
     empty = "NaN" if dtype.kind == "f" else 0
@@ -148,7 +148,7 @@ def growing_axes(name: str) -> int:
 
 @dataclass(frozen=True)
 class AxisSamples:
-    """What a store keeps of the samples of one axis besides what the kernel prepares.
+    """The stored data of the samples of one axis, apart from their prepared arrays.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def new_store(
     features
         Names of the features, if they have any.
     prepared
-        The prepared arrays of some samples, whose types and shapes are those of all.
+        The prepared arrays of some samples; their types, and the shape of one sample, hold for all samples.
     own_folder
         Whether everything but the root lies in a folder that the root names.
     landmark_columns

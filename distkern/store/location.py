@@ -39,7 +39,7 @@ PARSED = 32
 """Bytes of memory that a byte of JSON may take when it is parsed: each ``[]`` becomes an object."""
 
 OPTIONS: dict[str, Any] = {}
-"""Options of obstore's stores beyond those of the environment; by default it tries ten times, for three minutes."""
+"""Options of obstore in addition to the environment; by default it tries ten times, for three minutes."""
 
 _FOLDER = re.compile(r"[0-9a-f]{32}(/|$)")
 """Start of the keys below a prefix that belong to one store."""
@@ -132,7 +132,7 @@ def refuse_beyond_memory(path: str, what: str, needed: int, error: type[Distkern
     if needed > ALWAYS_FITS and needed > share_of(None, 1):
         raise error(
             f"{what} of {path!r} would take {needed:,} bytes of memory, more than there is: give this process more if "
-            "the store is yours; if it is not, it may claim what it does not hold"
+            "the store is yours; if it is not, its metadata may be false"
         )
 
 
@@ -299,10 +299,10 @@ class Folder:
 
     def free_bytes(self) -> int:
         """Room on the disk."""
-        lies = self.path
-        while not os.path.exists(lies):
-            lies = os.path.dirname(lies)
-        return shutil.disk_usage(lies).free
+        folder = self.path
+        while not os.path.exists(folder):
+            folder = os.path.dirname(folder)
+        return shutil.disk_usage(folder).free
 
 
 def _write_through(file: Path, value: bytes) -> None:
@@ -319,7 +319,7 @@ def _replacing(root: bytes) -> str:
 
 
 class Objects:
-    """A prefix of a bucket. Credentials and endpoints come from the environment, as those of the clouds' own tools do.
+    """A prefix of a bucket. Credentials and endpoints come from the environment, as for the tools of the clouds.
 
     Raises
     ------
@@ -380,7 +380,7 @@ class Objects:
         self._delete([found["path"] for batch in self._obs.list(self.target, f"{folder}/") for found in batch])
 
     def exists(self) -> bool:
-        """Whether there is a store at the prefix, or anything that no interrupted creation left."""
+        """Whether there is a store at the prefix, or a key that an interrupted creation cannot have left."""
         return self.get(ROOT) is not None or any(not _FOLDER.match(key) for key in self._children())
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
@@ -403,10 +403,10 @@ class Objects:
         self._sweep_scratch(f"{folder}/{SCRATCH}/".lstrip("/"))
         for other in self._children():
             if _FOLDER.match(other) and other != folder:
-                held = self._obs.list(self.target, other).collect()
-                newest = max((found["last_modified"] for found in held), default=datetime.now(UTC))
+                objects = self._obs.list(self.target, other).collect()
+                newest = max((found["last_modified"] for found in objects), default=datetime.now(UTC))
                 if (datetime.now(UTC) - newest).total_seconds() > STALE_SECONDS:
-                    self._delete([found["path"] for found in held])
+                    self._delete([found["path"] for found in objects])
 
     def _sweep_scratch(self, scratch: str) -> None:
         """Delete old temporary arrays."""
@@ -424,7 +424,7 @@ class Objects:
         return [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
 
     def _forget(self, folder: str) -> None:
-        """Delete a replaced store: its folder or, if it has none, all that lies in no folder of another store."""
+        """Delete a replaced store: its folder or, if it has none, all keys outside the folders of other stores."""
         for batch in self._obs.list(self.target, folder or None):
             keys = [found["path"] for found in batch]
             self._delete(keys if folder else [key for key in keys if key != ROOT and not _FOLDER.match(key)])

@@ -1,7 +1,7 @@
-"""The manifest: what a store says of itself, in its ``zarr.json``. ``docs/format.md`` lists the entries.
+"""The manifest: the description of a store, in its ``zarr.json``. ``docs/format.md`` lists the entries.
 
-A manifest is a `GramPlan` and what tells one store from another: its identifier, names and versions of the cohort. A
-store may come from a stranger, so `Manifest.from_json` refuses a document that distkern cannot have written.
+A manifest is a `GramPlan` with the identifier of the store, its names, and the versions of its cohort.
+A store may come from a stranger, so `Manifest.from_json` refuses a document that distkern cannot have written.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class TrueEntries:
 
 @dataclass(frozen=True)
 class LandmarkColumns:
-    """The landmarks of a store: the samples that its columns stand for.
+    """The landmarks of a store: the samples of its columns.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class LandmarkColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class GramPlan:
-    """A Gram matrix to compute: its kernel, samples and tiles, and what the computation takes.
+    """A Gram matrix to compute: its kernel, samples and tiles, and the time, memory and disk that it takes.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class GramPlan:
     workers
         Number of tasks that run side by side.
     seconds
-        Work in seconds of one core like those of this machine, measured on some samples of the cohort with as many
+        Work in seconds of one core of a machine like this one, measured on some samples of the cohort with as many
         tiles side by side as there will be.
     dropped
         Positions of the features that were left out because some sample has no value.
@@ -235,7 +235,7 @@ class GramPlan:
 
     @property
     def bytes_per_worker(self) -> int:
-        """Memory of a worker process of one thread, including what the process takes without a task."""
+        """Memory of a worker process of one thread, including its memory without a task."""
         return RESTING + self.bytes_per_task
 
     @property
@@ -246,7 +246,7 @@ class GramPlan:
 
     @property
     def worker_hours(self) -> float:
-        """Hours of all workers together, including those that wait for the last tiles of the others."""
+        """Hours of all workers together, including the time in which some wait for the last tiles of others."""
         return self.elapsed * self.workers / 3600
 
     def __str__(self) -> str:
@@ -279,7 +279,7 @@ def landmark_words(landmarks: Spec) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest(GramPlan):
-    """What a store says of itself: the plan by which it was made, and what tells it from other stores.
+    """The description of a store: the plan of its computation, its identifier, its names and its versions.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class Manifest(GramPlan):
         Parameters
         ----------
         prepared
-            The prepared arrays of some samples, whose types and shapes are those of all.
+            The prepared arrays of some samples; their types, and the shape of one sample, hold for all samples.
         own_folder
             Whether everything but the manifest lies in a folder of its own.
         """
@@ -463,7 +463,7 @@ class Manifest(GramPlan):
         path
             Path of the store, for messages.
         entries
-            What `to_json` gives, or what a stranger claims it is.
+            The result of `to_json`, or JSON from a stranger.
 
         Raises
         ------
@@ -616,7 +616,7 @@ def _check_landmarks(path: str, found: Manifest) -> None:
 
 
 def _check_kernels(path: str, found: Manifest) -> None:
-    """Build the kernels, and compare what they store with what is there."""
+    """Build the kernels, and compare them with the stored type and the prepared arrays."""
     try:
         kernel, stored = from_spec(found.kernel), from_spec(found.stored)
         types = {stored_dtype(stored, found.n_features, dtype) for dtype in ("float64", "float32")}
@@ -628,4 +628,4 @@ def _check_kernels(path: str, found: Manifest) -> None:
     except (DistkernError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise damaged(path, f"its kernel cannot be built: {shortened(str(error))}") from None
     if not right:
-        raise damaged(path, "what it stores is not what its kernel is made of")
+        raise damaged(path, "its stored values do not fit its kernel")

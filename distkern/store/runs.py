@@ -18,7 +18,7 @@ from uuid import uuid4
 import numpy as np
 
 from distkern.core.errors import StoreError
-from distkern.core.events import Listener, Progress
+from distkern.core.events import Listener, Progress, close
 from distkern.core.typing import Spec
 from distkern.engine.base import Executor
 from distkern.engine.run import message_of
@@ -41,7 +41,7 @@ SILENT_BEATS = 12
 _RUN_NAME = re.compile(r"[0-9]{6,12}-[0-9a-f]{8}")
 
 
-# What is stored of a run ----------------------------------------------------------------------------------------------
+# The log of one run ---------------------------------------------------------------------------------------------------
 
 
 def _is_time(value: Any) -> bool:
@@ -67,17 +67,17 @@ class Run:
     Parameters
     ----------
     started, heard
-        Time of day at its begin and at its last heartbeat.
+        Time of day at its start and at its last heartbeat.
     beat_seconds, seconds
-        Seconds between two heartbeats, and since the begin.
+        Seconds between two heartbeats, and since the start.
     state, phase, note
-        ``"running"``, ``"finished"``, ``"failed"`` or ``"interrupted"``; what is computed, and what it waits for.
+        ``"running"``, ``"finished"``, ``"failed"`` or ``"interrupted"``; name of the current work; reason to wait.
     executor, client
         Description of the executor, and host and process of the client.
     blocks_prepared, tiles_computed, tasks_failed
         Number of tasks that ended.
     task_seconds, warm_up_seconds
-        Seconds of all tasks, and those in which compiled routines were loaded.
+        Seconds of all tasks, and seconds in which compiled routines were loaded.
     peak_bytes, rest_bytes, above_rest_bytes
         Most memory of a process, its memory before its first task, and the largest difference of both.
     workers, tasks_side_by_side, tiles_per_second
@@ -130,12 +130,12 @@ class Run:
         return max(0.0, (now - datetime.fromisoformat(self.heard)).total_seconds())
 
     def is_alive(self, now: datetime) -> bool:
-        """Whether the run goes on, as far as its heartbeats tell."""
+        """Whether the run continues, according to its heartbeats."""
         return self.state == "running" and self.silence(now) <= SILENT_BEATS * self.beat_seconds
 
 
 def read_runs(store: GramStore) -> list[Run]:
-    """Read the runs of a store in the order in which they began; those that a crash made unreadable are left out."""
+    """Read the runs of a store, oldest first; logs that a crash made unreadable are left out."""
     runs = []
     for name in run_names(store):
         raw = store.read_group(f"runs/{name}")
@@ -235,10 +235,10 @@ def _state(complete: bool, alive: bool, run: Run | None) -> str:
 
 @dataclass(frozen=True)
 class Receipt:
-    """Result of a task whose arrays are stored: the block or tile, their checksums, and what the task took.
+    """Result of a task whose arrays are stored: the block or tile, the checksums, and the time and memory of the task.
 
-    ``seconds`` does not count those in which compiled routines were loaded, or waited for. ``peak_bytes`` is the most
-    memory that the process has had, ``rest_bytes`` what it had before its first task.
+    ``seconds`` excludes the time to load compiled routines, or to wait for them. ``peak_bytes`` is the maximum memory
+    of the process so far, ``rest_bytes`` its memory before its first task.
     """
 
     i: int
@@ -255,13 +255,13 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def this_client() -> str:
-    """Name of this process in the log of a run."""
+def this_process() -> str:
+    """Name this process, a client or a worker, in the log of a run."""
     return f"{os.uname().nodename}:{os.getpid()}"
 
 
 class RunLog:
-    """Counts what a run does, and logs it every few seconds. Used in a ``with`` block, as the listener of `run`.
+    """Counts the tasks of a run, and writes its log every few seconds; a context manager, and a listener of `run`.
 
     Nothing is written before the first event, so that a run with nothing to do leaves no trace. A heartbeat that cannot
     be written neither stops the work nor hides the error that does. Elapsed time and rate come from a monotonic clock;
@@ -304,9 +304,7 @@ class RunLog:
         """Log a progress event, and pass it on to the next listener."""
         if self._phase != event.phase:
             self._samples.clear()
-            self._samples.append(
-                (self._clock(), self._tallies["tiles_computed"])
-            )  # so that the next heartbeat has a rate
+            self._samples.append((self._clock(), self._tallies["tiles_computed"]))  # gives the next heartbeat a rate
         self._phase, self._note, self._side_by_side = event.phase, event.note, self._pool.workers
         if self._thread is None:
             with suppress(Exception):
@@ -318,9 +316,7 @@ class RunLog:
 
     def close(self) -> None:
         """Close the next listener, such as a progress bar."""
-        close = getattr(self._listener, "close", None)
-        if close is not None:
-            close()
+        close(self._listener)
 
     def prepared(self, receipt: Receipt) -> None:
         """Count a block of samples that is prepared."""
@@ -360,7 +356,7 @@ class RunLog:
             phase=self._phase,
             note=self._note,
             executor=self._executor,
-            client=this_client(),
+            client=this_process(),
             seconds=round(clock - self._began, 3),
             **self._tallies,
             task_seconds=round(self._task_seconds, 3),
@@ -383,7 +379,7 @@ class RunLog:
         return (computed - before) / (clock - since) if clock > since and computed > before else None
 
     def _beat(self) -> None:
-        with suppress(Exception):  # a full disk, say: what cannot be stored itself tells why
+        with suppress(Exception):  # such as a full disk: the error of the task that cannot be stored says why
             if self._name:
                 write_run(self._store, self._name, self.entry())
 

@@ -1,4 +1,4 @@
-"""The samples of one axis of a stored Gram matrix: their names, and what the kernel prepared of each, by blocks."""
+"""The samples of one axis of a stored Gram matrix: their names and, block by block, their prepared arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def grown_since(path: str) -> StoreError:
 
 
 class Arrays(Protocol):
-    """What a store offers for reading and writing its arrays."""
+    """The methods of a store that read and write its arrays."""
 
     path: str
     bytes_read: int
@@ -123,7 +123,7 @@ class StoredSamples:
         known = manifest.fingerprint.get(self.axis)  # None for landmarks, which are samples of the rows
         if known not in (None, fingerprint(every, manifest.n_features)):
             raise CorruptTileError(
-                "{damage}: bring back a copy of them, or compute it with {overwrite}; the matrix can be read as it is, "
+                "{damage}: restore a copy of them, or compute it with {overwrite}; the matrix can be read as it is, "
                 "and not grow",
                 damage=f"the digests of the {self.axis} of {self._store.path!r} do not match their checksum",
                 overwrite=Argument("overwrite", True),
@@ -143,7 +143,7 @@ class StoredSamples:
         return self._store.read(f"{self.axis}/marks", slice(0, len(self.needed_versions)))
 
     def add_checksums(self, checksums: Array) -> None:
-        """Write checksums, merged with those that another client wrote; ``checksums`` is brought up to date."""
+        """Write checksums, merged with the checksums of other clients; ``checksums`` is updated in place."""
         self._store.refuse_if_changed()
         merge_newer(checksums, self.all_checksums())
         self._store.write(f"{self.axis}/marks", slice(0, len(checksums)), checksums)
@@ -166,7 +166,7 @@ class StoredSamples:
         return {int(block): checksums[block] for block in np.flatnonzero((checksums != 0).all(axis=1))}
 
     def write(self, block: int, arrays: Mapping[str, Array], stored: Mapping[str, Array]) -> tuple[int, ...]:
-        """Write the prepared arrays of a block, after what is stored of it; return their checksums."""
+        """Write the prepared arrays of a block, after the stored arrays of earlier samples; return their checksums."""
         whole = {name: self.widened(name, array) for name, array in arrays.items()}
         for name in self.names:
             if name in stored:
@@ -234,7 +234,7 @@ def among(samples: StoredSamples, positions: Indices) -> Indices:
 
 
 def standing_for(samples: StoredSamples, computed: Indices) -> tuple[Indices, Indices] | None:
-    """Samples that equal consecutive computed ones, and the one that each equals; None where each is computed."""
+    """Samples that equal one of some consecutive computed samples, and which; None where each sample is computed."""
     if samples.index is None:
         return None
     which = samples.index - computed[0]

@@ -47,6 +47,7 @@ class GramStore(StoredArrays):
         super().__init__(location, manifest)
         self.bytes_read = 0
         self._root: bytes | None = None
+        self._checksums: Array | None = None
         self.grid = manifest.grid
 
     # Opening and creating ------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class GramStore(StoredArrays):
         features
             Names of the features, if they have any.
         prepared
-            The prepared arrays of some samples, whose types and shapes are those of all.
+            The prepared arrays of some samples; their types, and the shape of one sample, hold for all samples.
         landmark_columns
             The landmarks, where the columns are some of the row samples.
         overwrite
@@ -165,7 +166,7 @@ class GramStore(StoredArrays):
         return stored
 
     def read_part(self, i: int, j: int, expected: int) -> Array | None:
-        """Read what a tile held in the version of a checksum, in the stored type; None if they do not match."""
+        """Read the entries of a tile in the version of a checksum, in the stored type; None if they do not match it."""
         (top, bottom), (left, right) = self.grid.row_range(i), self.grid.col_range(j)
         rows, cols = self.manifest.versions[version_of(expected) - 1].shape
         part = self.decoded("gram", (slice(top, min(bottom, rows)), slice(left, min(right, cols))))
@@ -173,17 +174,17 @@ class GramStore(StoredArrays):
 
     def checksums(self, refresh: bool = False) -> Array:
         """Checksums of the tiles that are done, as read when first needed or, with ``refresh``, now."""
-        if refresh or not hasattr(self, "_checksums"):
+        if refresh or self._checksums is None:
             needed = np.maximum(self.rows.needed_versions[:, None], self.cols.needed_versions)
-            self._checksums: Array = only_current(self.all_checksums(), needed)
+            self._checksums = only_current(self.all_checksums(), needed)
         return self._checksums
 
     def all_checksums(self) -> Array:
-        """Checksums of all tiles as they are now, also of those to which samples were added since."""
+        """Checksums of all tiles as they are now, including tiles to which samples were added since."""
         return self.read("marks")
 
     def add_checksums(self, checksums: Array, row: int) -> None:
-        """Write the checksums of a row of blocks, merged with those that another client wrote, into both."""
+        """Write the checksums of a row of blocks, merged with the checksums of other clients; update them in place."""
         self.refuse_if_changed()
         where = (row, slice(0, self.grid.col_blocks))
         merge_newer(checksums[row], self.read("marks", where))
@@ -222,8 +223,8 @@ class GramStore(StoredArrays):
     def grow(self, grown: Manifest, rows: AxisSamples) -> GramStore | None:
         """Make room for more row samples (and columns, where they are the same), with one write of the manifest.
 
-        What is stored stays valid throughout: arrays that are written before the manifest are this client's own, the
-        others only become longer, and checksums tell the version of the cohort.
+        All stored data stay valid throughout: arrays that are written before the manifest are this client's own, other
+        arrays only become longer, and checksums tell the version of the cohort.
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ class GramStore(StoredArrays):
     # Housekeeping --------------------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Delete what killed writers left in the store and beside it; what a live one writes is younger.
+        """Delete unfinished files of killed writers in the store and beside it; files of a live writer are younger.
 
         Where a cohort has grown, write how long the arrays are now: other readers rely on it, distkern on the manifest.
         """
@@ -303,12 +304,12 @@ class GramStore(StoredArrays):
 
 
 def same_store(path: str, store_id: str) -> GramStore:
-    """Open a store of which the identifier is known.
+    """Open the store that has a known identifier.
 
     Raises
     ------
     StoreMismatchError
-        If another one lies there by now, or it has grown.
+        If another store is there now, or the store has grown.
     """
     store = GramStore.opened(path)
     if store.manifest.id != store_id:

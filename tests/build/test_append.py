@@ -227,7 +227,7 @@ def test_no_samples_are_added_while_prepared_samples_are_lost(tmp_path):
     GramStore.opened(path).rows.clear_checksums([0])
     before = (path / "zarr.json").read_bytes()
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 30 samples"):
+        with pytest.raises(StoreError, match=r"some samples of .* are lost: run compute_gram .* all 30 samples"):
             append_gram(path, X[30:], executor="serial")
     assert (path / "zarr.json").read_bytes() == before
     compute_gram(Kendall(), X[:30], store=path, executor="serial")
@@ -257,7 +257,7 @@ def test_damaged_block_is_prepared_again_with_the_samples_added_to_it(tmp_path, 
     ):
         repair_gram(path)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"some samples of .* is lost: run compute_gram .* all 40 samples"):
+        with pytest.raises(StoreError, match=r"some samples of .* are lost: run compute_gram .* all 40 samples"):
             append_gram(path, X[25:], executor="serial")
     compute_gram(Kendall(), X, store=path, executor="serial")
     assert_holds(path, X)

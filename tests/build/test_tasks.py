@@ -27,7 +27,7 @@ def test_data_that_change_after_validation_are_refused(tmp_path, monkeypatch):
         return create(cls, *args, **kwargs)
 
     monkeypatch.setattr(GramStore, "create", classmethod(change_then_create))
-    with pytest.raises(StoreMismatchError, match="not those that were checked"):
+    with pytest.raises(StoreMismatchError, match="not the samples that were checked"):
         compute_gram(Kendall(), tmp_path / "x.npy", store=tmp_path / "k.zarr")
 
 

@@ -182,8 +182,8 @@ def test_a_store_of_another_kernel_or_type_is_refused(store):
     for entries, message in (
         ({"kernel": {"kernel": "nobody"}}, "its kernel cannot be built"),
         ({"kernel": {"kernel": "mallows", "lam": -1}}, "its kernel cannot be built"),
-        ({"kernel": {"kernel": "linear"}}, "what it stores is not what its kernel is made of"),
-        ({"dtype": "float32"}, "what it stores is not"),
+        ({"kernel": {"kernel": "linear"}}, "its stored values do not fit its kernel"),
+        ({"dtype": "float32"}, "its stored values do not fit"),
         ({"folder": "../elsewhere"}, "'folder' cannot be '../elsewhere'"),
         ({"prepared": {"../../x": ["int8", []]}}, "'prepared' cannot be"),
         ({"prepared": {"untied": ["object", []]}}, "'prepared' cannot be"),

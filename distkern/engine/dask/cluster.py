@@ -80,7 +80,7 @@ def joined_client(
         ``tcp://host:port`` or ``tls://host:port`` of the scheduler. Without a protocol it is TLS if certificates are
         given, else tcp.
     certificates
-        The certificates for TLS; by default those of Dask's configuration.
+        The certificates for TLS; by default the certificates of Dask's configuration.
     insecure
         Also join an unencrypted scheduler that is not on this machine's loopback.
     origin

@@ -106,7 +106,7 @@ class Dask(Executor):
         ----------
         limit
             Bytes that each worker process may use; by default the usable share of the memory limit that each worker was
-            started with, of which the smallest counts.
+            started with; the smallest share counts.
         """
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         if limit is not None or not workers:

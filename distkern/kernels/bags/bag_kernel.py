@@ -1,4 +1,4 @@
-"""What all kernels between bags share: checks of bags, and of the number of dimensions of their points."""
+"""The base class of kernels between bags: it checks bags, and the number of dimensions of their points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BagKernel(Kernel):
     Parameters
     ----------
     dimensions
-        Number of coordinates of a point; that of the cohort by default.
+        Number of coordinates of a point; by default the number in the cohort.
     """
 
     dimensions: int | None = field(default=None, kw_only=True)

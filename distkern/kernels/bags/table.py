@@ -21,7 +21,7 @@ POINTS = "points."
 
 
 class PointTable:
-    """Values κ of the base kernel between the points of the bags of A and those of the bags of B.
+    """Values κ of the base kernel between the points of the bags of A and the points of the bags of B.
 
     Where bags share points, such as pixels on one grid, a table has κ between the distinct points of the tile. A sum
     over the points of a bag of A is then computed once for each distinct point of B rather than once for each bag.
@@ -65,7 +65,7 @@ class PointTable:
         self._table = np.ascontiguousarray(self._base.tile(rows, cols)[:, used])
 
     def between(self, i: int) -> Floats:
-        """κ between the points of bag i of A and those of bag i of B, (L, L')."""
+        """κ between the points of bag i of A and the points of bag i of B, (L, L')."""
         if self._table is not None:
             return self._table[self._rows[i]].take(self._cols[i], axis=1)
         values = np.zeros((self._length, self._other))
@@ -73,7 +73,7 @@ class PointTable:
         return values
 
     def _values(self, i: int, js: slice) -> Floats:
-        """κ between the points of bag i of A and those of bags js of B; without the padding if js is one bag."""
+        """κ between the points of bag i of A and the points of bags js of B; without the padding if js is one bag."""
         length, other, size = self._length, self._other, self._sizes[i]
         one = Prepared(
             {name: array[i, :size] for name, array in self._left.arrays.items()}, (self._A.start + i) * length
