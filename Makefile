@@ -35,8 +35,8 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 	"$(BIN)/distkern" demo --out "$(DEMO)"
 
 .PHONY: test
-test: lint ## lint, then run the tests and doctests, two files at a time
-	"$(BIN)/python" -m pytest -n 2 --dist loadfile
+test: lint ## lint, then run the tests and doctests, two at a time
+	"$(BIN)/python" -m pytest -n 2 --dist worksteal
 
 # the changed files, and the test file that mirrors each changed module
 CHANGED = $(shell git diff --name-only HEAD -- tests distkern docs; git ls-files --others --exclude-standard -- tests distkern docs)
@@ -77,7 +77,7 @@ test-wheel: ## install dist/*.whl into a new environment and run the tests, or F
 	"$(WHEEL)/venv/bin/python" -m pip --disable-pip-version-check --no-input install --quiet \
 		$(if $(DEPENDENCIES),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[dev]")
 	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff pyproject.toml "$(WHEEL)"
-	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist loadfile $(or $(FILE),tests docs)
+	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist worksteal $(or $(FILE),tests docs)
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile

@@ -8,6 +8,7 @@ from distkern.core.errors import (
     CorruptTileError,
     DistkernError,
     IncompleteGramError,
+    KernelNotFoundError,
     StoreError,
     TaskError,
     WorkerMismatchError,
@@ -89,10 +90,10 @@ def run(
 
 
 def affects_all(error: Exception) -> bool:
-    """Whether all tasks would fail with this error: the store cannot be written, or a worker has other versions."""
+    """Whether all tasks would fail with this error, as when the store cannot be written or workers lack a module."""
     if isinstance(error, CorruptTileError | IncompleteGramError):
         return False
-    return isinstance(error, StoreError | WorkerMismatchError)
+    return isinstance(error, StoreError | WorkerMismatchError | KernelNotFoundError)
 
 
 def message_of(error: Exception) -> str:

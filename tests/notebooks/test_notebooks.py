@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
-QUICK = [FOLDER / "01-first-cohort.ipynb", FOLDER / "04-clustering-rankings.ipynb"]
+QUICK = [FOLDER / "01-first-cohort.ipynb"]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

@@ -48,7 +48,7 @@ VALUES = {
     "rectangular": lambda: twin(median_gaussian, X[:5], X[5:]),
     "grown": lambda: twin(naive.kendall, ALL),
     "equal": lambda: twin(naive.kendall, EQUAL),
-    "sparse": lambda: twin(naive.kendall, sparse_counts(8, 26, 120).toarray()),
+    "sparse": lambda: twin(naive.kendall, sparse_counts(8, 26, 120).toarray()[:5], sparse_counts(8, 26, 120).toarray()),
     "sum": lambda: twin(lambda x, y: naive.kendall(x, y) + 0.5 * naive.gaussian(x, y, 1.0), X),
 }
 
@@ -58,7 +58,8 @@ def test_they_open_with_the_values_of_the_naive_twin(stores, name):
     gram = dk.open_gram(stores / f"{name}.zarr")
     assert gram.is_complete
     assert gram.verify(progress=False) == []
-    np.testing.assert_allclose(gram.to_numpy(), VALUES[name](), rtol=1e-6 if name == "rectangular" else 1e-12)
+    expected, tolerance = VALUES[name](), 1e-6 if name == "rectangular" else 1e-12
+    np.testing.assert_allclose(gram.to_numpy()[: len(expected)], expected, rtol=tolerance)
 
 
 def test_names_of_samples_and_features_and_the_log_of_runs_are_read(stores):
