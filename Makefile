@@ -35,8 +35,8 @@ demo: $(FOR_USERS) ## classify colon tumours as in the paper, on a local cluster
 	"$(BIN)/distkern" demo --out "$(DEMO)"
 
 .PHONY: test
-test: lint ## lint, then run the tests and doctests, two at a time
-	"$(BIN)/python" -m pytest -n 2 --dist worksteal
+test: lint ## lint, then run the tests and doctests, two files at a time
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 # the changed files, and the test file that mirrors each changed module
 CHANGED = $(shell git diff --name-only HEAD -- tests distkern docs; git ls-files --others --exclude-standard -- tests distkern docs)
@@ -58,7 +58,8 @@ test-slow: $(FOR_DEVELOPERS) ## run the other slow tests: notebooks, benchmarks 
 
 .PHONY: docs
 docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links, the quick notebooks
-	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_contributing.py tests/store/test_layout.py tests/notebooks
+	"$(BIN)/python" -m pytest docs tests/test_links.py tests/store/test_layout.py tests/notebooks
+	"$(BIN)/python" -m pytest -m slow tests/test_contributing.py
 
 .PHONY: build
 build: $(FOR_DEVELOPERS) ## build the wheel and the sdist into dist/, and check them

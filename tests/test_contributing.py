@@ -74,6 +74,7 @@ def outcomes_of(outcomes, file):
     return [one for name, found in outcomes.items() if name.startswith(module) for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("addition", TESTS)
 def test_example_passes_its_tests(results, addition):
     outcomes, output = results
@@ -91,6 +92,7 @@ def test_pages_list_the_files_of_the_examples():
     assert [name for name in EXAMPLES if name != TESTS["executor"] and f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.slow
 def test_a_wrong_example_fails_its_tests(tmp_path):
     names = ("distkern/kernels/laplacian.py", TESTS["kernel"])
     wrong = {name: EXAMPLES[name] for name in names}

@@ -308,6 +308,7 @@ class TestChoices:
                 found.append(1 - np.trace(nystrom(K, L)) / np.trace(K))
         assert np.mean(errors[how]) < most * np.mean(errors["random"])
 
+    @pytest.mark.slow
     def test_kmeans_in_batches_draws_from_the_distribution_of_one_at_a_time(self):
         points = np.array([[0.0], [1.0], [3.0], [7.0]])
         squares = (points - points.T) ** 2

@@ -224,6 +224,7 @@ def test_interrupted_run_is_completed_by_the_same_command(tmp_path, run):
     assert runs[-1]["tiles_computed"] < info["tiles"]
 
 
+@pytest.mark.slow
 def test_interrupted_workers_print_nothing(tmp_path):
     """Ctrl-C reaches the workers of a local cluster too, and it is the client that says what happened."""
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(300, 50)))

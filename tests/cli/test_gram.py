@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from distkern import Gaussian, Kendall, open_gram
 
@@ -83,6 +84,7 @@ def test_column_of_labels_in_one_of_two_files_is_left_out(cohort, run):
     assert np.array_equal(*both)
 
 
+@pytest.mark.slow
 def test_local_cluster_gives_the_same_bits(cohort, run, store):
     words = ("gram", cohort / "X.npy", cohort / "x.zarr", "--kernel", "kendall", "--ties", "b", "--tile", 5)
     assert run(*words, "--workers", 1).exit_code == 0

@@ -216,6 +216,7 @@ def test_a_run_goes_on_when_the_scheduler_is_replaced_in_time():
     assert sorted({*seen, *receipts_of(rest)}) == list(range(60))
 
 
+@pytest.mark.faults
 def test_a_scheduler_that_is_lost_for_good_ends_the_run_with_one_error():
     from distributed import Client
 

@@ -58,6 +58,7 @@ def change(s3, key, value):
     obstore.delete(s3.objects, where) if value is None else obstore.put(s3.objects, where, value)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_as_on_a_disk(s3, s3_client, tmp_path):
     for kernel in (Kendall(ties="b"), Gaussian("median")):
         compute_gram(kernel, X, store=tmp_path / "k.zarr", tile=8, executor="serial", overwrite=True)
