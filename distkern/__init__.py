@@ -54,6 +54,7 @@ _HOMES = {
     "distkern.build.compute": ("compute_gram", "plan_gram"),
     "distkern.pairs.correlation": ("kendalltau_matrix",),
     "distkern.build.repair": ("repair_gram",),
+    "distkern.gram.base": ("StoredGram",),
     "distkern.gram.handle": ("Gram",),
     "distkern.gram.open": ("open_gram",),
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
