@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import rewrite
 
 from distkern import Kendall, Mallows, StoreError, compute_gram, open_gram
 from distkern.store.layout import arrays_of
-from distkern.store.manifest import Manifest, json_checksum
+from distkern.store.manifest import Manifest
 
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"
 READER = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
@@ -24,17 +25,6 @@ NAMES = [f"Probe {number} λ" for number in range(23)]
 def store(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=3, executor="serial")
     return tmp_path / "k.zarr"
-
-
-def rewrite(store, key, **entries):
-    document = json.loads((store / key).read_bytes())
-    meta = document["attributes"].get("distkern")
-    if meta is None:
-        document |= entries
-    else:
-        meta |= entries
-        document["attributes"]["checksum"] = json_checksum(meta)
-    (store / key).write_text(json.dumps(document))
 
 
 @pytest.mark.parametrize("codec", ["pickle", "json2", "zlib", "numcodecs.pickle", "sharding_indexed"])

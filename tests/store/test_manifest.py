@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from documents import rewrite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,17 +157,6 @@ def test_manifest_changed_with_its_checksum_is_refused_or_read_as_it_says(valid,
 def store(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=3, executor="serial")
     return tmp_path / "k.zarr"
-
-
-def rewrite(store, key, **entries):
-    document = json.loads((store / key).read_bytes())
-    meta = document["attributes"].get("distkern")
-    if meta is None:
-        document |= entries
-    else:
-        meta |= entries
-        document["attributes"]["checksum"] = json_checksum(meta)
-    (store / key).write_text(json.dumps(document))
 
 
 def test_claimed_sizes_are_compared_with_the_free_memory_first(store):
