@@ -114,6 +114,7 @@ def test_a_forbidden_import_breaks_its_contract(wrong_output, file, line, module
     assert f"{importer} -> {module} " in wrong_output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_an_import_cycle_breaks_its_contract(copy, line):
     append(copy, "store/grid.py", line.format("distkern.store.tiles"))
@@ -123,6 +124,7 @@ def test_an_import_cycle_breaks_its_contract(copy, line):
     assert any(CYCLES in row and "BROKEN" in row for row in output.splitlines()), output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "line", "importer"),
     [

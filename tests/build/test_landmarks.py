@@ -366,7 +366,9 @@ class TestChoices:
 
 
 class TestStores:
-    @pytest.mark.parametrize("how", ["random", "kmeans++", "leverage"])
+    @pytest.mark.parametrize(
+        "how", ["random", *(pytest.param(how, marks=pytest.mark.slow) for how in ("kmeans++", "leverage"))]
+    )
     def test_the_same_bits_whatever_the_executor_and_tile_and_after_an_interruption(self, how, tmp_path, client):
         asked = {"landmarks": 10, "landmark_choice": how, "landmark_seed": 3}
         np.save(tmp_path / "x.npy", X)

@@ -87,6 +87,7 @@ class Elsewhere(Serial):
         return 2**40
 
 
+@pytest.mark.slow
 def test_what_this_process_prepares_for_a_cluster_fits_its_own_memory(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(400, 100))
     roomy = plan_gram(Kendall(), X, executor=Elsewhere())

@@ -201,6 +201,7 @@ main()
 """
 
 
+@pytest.mark.faults
 def test_interrupted_run_is_completed_by_the_same_command(tmp_path, run):
     X = np.random.default_rng(0).normal(size=(90, 20))
     np.save(tmp_path / "X.npy", X)

@@ -33,6 +33,7 @@ def test_complete_store_is_complete(run, store):
     assert (found["state"], found["tiles_done"], found["run"]["tasks_failed"]) == ("complete", 6, 0)
 
 
+@pytest.mark.faults
 def test_run_of_another_process_is_running_and_after_a_kill_silent(run, tmp_path):
     path = tmp_path / "k.zarr"
     working = subprocess.Popen([sys.executable, "-c", RUNNING, str(path)])

@@ -28,6 +28,7 @@ def listening(process: psutil.Process) -> set[tuple[str, int]]:
     }
 
 
+@pytest.mark.slow
 def test_a_local_cluster_listens_on_loopback_computes_and_stops(cohort, expected, tmp_path, run):
     file, folder = tmp_path / "scheduler.json", tmp_path / "tls"
     words = distkern(

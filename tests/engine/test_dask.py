@@ -340,9 +340,10 @@ def start_pools():
     return numba.get_num_threads()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "threads", "processes"),
-    [pytest.param(2, 1, True, marks=pytest.mark.slow), (1, 2, True), (1, 2, False)],
+    [(2, 1, True), (1, 2, True), (1, 2, False)],
 )
 def test_libraries_use_one_thread_per_task_and_the_bytes_are_the_same(tmp_path, workers, threads, processes):
     X = np.random.default_rng(0).normal(size=(70, 200))

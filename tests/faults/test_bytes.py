@@ -22,6 +22,8 @@ from distkern import (
 from distkern.store.runs import run_names
 from distkern.store.tiles import GramStore
 
+pytestmark = pytest.mark.faults
+
 SMALL = np.random.default_rng(0).normal(size=(20, 50))
 
 

@@ -26,6 +26,8 @@ from processes import distkern, surroundings
 
 from distkern import StoreError, compute_gram, open_gram
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 def disk(tmp_path):
@@ -77,7 +79,7 @@ def open_folder():
         yield Path(folder)
 
 
-@pytest.mark.parametrize("executor", ["serial", pytest.param("2", marks=pytest.mark.faults)])
+@pytest.mark.parametrize("executor", ["serial", "2"])
 def test_lost_permission_ends_the_run_with_one_error_and_the_run_goes_on_once_it_is_granted(
     expected, open_folder, tmp_path, executor
 ):

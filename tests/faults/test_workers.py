@@ -46,6 +46,7 @@ def nannied_cluster(workers, tally):
         yield cluster, client
 
 
+@pytest.mark.faults
 def test_killed_worker_loses_only_tiles_in_flight(X, store, expected, tally):
     with nannied_cluster(2, tally) as (cluster, client):
         disturb = Disturbance(10, lambda: os.kill(cluster.workers[0].pid, signal.SIGKILL))

@@ -189,6 +189,7 @@ def test_a_local_class_computes_in_this_process_but_is_not_stored(tmp_path, modu
         compute_gram(Local(), X, store=tmp_path / "k.zarr")
 
 
+@pytest.mark.slow
 def test_a_class_of_the_main_script_is_stored_and_found_by_the_next_run_of_the_script(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -153,6 +153,7 @@ def test_memory_limit_is_checked_before_reading_and_divides_the_starts():
     assert in_turns.n_passes_ > together.n_passes_
 
 
+@pytest.mark.slow
 def test_peak_memory_stays_below_the_limit(tmp_path):
     """What NumPy holds at most while it passes over a stored matrix, which is never in memory as a whole."""
     m, k, starts = 1024, 8, 6

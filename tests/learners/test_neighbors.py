@@ -125,6 +125,7 @@ def scanpy(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", KNN)
 def test_connectivities_are_those_of_umap(scanpy, case):
     graph = knn_case(case).connectivities

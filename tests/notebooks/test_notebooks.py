@@ -9,7 +9,6 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
-QUICK = [FOLDER / "01-first-cohort.ipynb"]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -18,7 +17,7 @@ def test_there_are_notebooks():
 
 
 def marked(path):
-    marks = [pytest.mark.faults] if path in OF_FAULTS else [] if path in QUICK else [pytest.mark.slow]
+    marks = pytest.mark.faults if path in OF_FAULTS else pytest.mark.slow
     return pytest.param(path, id=path.stem, marks=marks)
 
 

@@ -108,6 +108,7 @@ def test_a_store_is_replaced_in_one_request_and_nothing_of_the_old_one_remains(s
         old._store.refuse_if_changed()
 
 
+@pytest.mark.slow
 def test_a_store_that_was_copied_from_a_disk_is_opened_completed_and_replaced(s3, tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=8)
     for file in (tmp_path / "k.zarr").rglob("*"):
@@ -119,6 +120,7 @@ def test_a_store_that_was_copied_from_a_disk_is_opened_completed_and_replaced(s3
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
+@pytest.mark.slow
 def test_a_store_that_was_copied_to_a_disk_is_the_same_store(s3, tmp_path):
     compute_gram(Kendall(), X, store=s3.url, tile=8)
     for key, value in s3.files("study/k.zarr").items():
@@ -141,6 +143,7 @@ def test_only_stores_are_replaced_on_object_storage(s3):
     assert s3.files()["study/chapter1.tex"] == b"precious"
 
 
+@pytest.mark.faults
 def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
     compute_gram(Kendall(), X, store=s3.url, tile=12)
     before = chunks(s3)
@@ -163,6 +166,7 @@ def test_damaged_and_lost_objects_are_noticed_and_repaired(s3):
         open_gram(s3.url).info()
 
 
+@pytest.mark.slow
 def test_no_more_bytes_of_a_long_object_are_read_than_the_array_has(s3):
     gram = compute_gram(Gaussian(3.0), X, store=s3.url, tile=12)
     held = chunks(s3)
@@ -189,6 +193,7 @@ def test_prepared_arrays_of_a_block_are_read_concurrently(s3, monkeypatch):
     assert store.rows.read(1).keys() == {"codes", "diagonal", "order", "tied", "untied"}
 
 
+@pytest.mark.faults
 def test_two_clients_at_once_create_one_store_and_both_complete_it(s3):
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(compute_gram, Kendall(), X, store=s3.url, tile=8, executor="serial") for _ in range(2)]
@@ -199,6 +204,7 @@ def test_two_clients_at_once_create_one_store_and_both_complete_it(s3):
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
+@pytest.mark.faults
 def test_one_of_two_creators_of_different_stores_succeeds(s3, monkeypatch):
     put = places.Objects.put
 
@@ -217,6 +223,7 @@ def test_one_of_two_creators_of_different_stores_succeeds(s3, monkeypatch):
     assert {key.split("/")[2] for key in s3.files("study/k.zarr")} == {"zarr.json", folder_of(s3)}
 
 
+@pytest.mark.faults
 def test_files_of_a_killed_creator_are_no_store_and_are_swept_when_old(s3, monkeypatch):
     left = f"study/k.zarr/{'0' * 32}/gram/zarr.json"
     obstore.put(s3.objects, left, b"{}")
@@ -282,6 +289,7 @@ def test_answer_of_a_server_becomes_one_sentence(s3, monkeypatch):
         open_gram(s3.url)
 
 
+@pytest.mark.faults
 def test_lost_permission_is_reported_and_the_run_resumes_later(s3):
     def forbid(event):
         if event.phase == "compute tiles" and event.done == 2:

@@ -127,7 +127,7 @@ def damaged(draw, held, *more):
 @pytest.mark.parametrize(
     ("kind", "more"), [("zarr.json", ["json"] * 4), ("/c/", ["longer"])], ids=["metadata", "values"]
 )
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
     _, files, values = valid
