@@ -1,4 +1,4 @@
-"""The resident memory of a child process, as the system tells its parent: nothing of the code under test measures it."""
+"""The resident memory of a child process, as the system tells its parent; the code under test does not measure it."""
 
 from __future__ import annotations
 

@@ -32,6 +32,9 @@ FEW = 2
 """Samples on which compiled routines are run before the first task of a process."""
 
 _warming = threading.Lock()
+_warm: set[tuple[str, str]] = set()
+"""Kinds of tasks whose routines this process has loaded for a store."""
+
 _rest_bytes: dict[tuple[str, str], int] = {}
 """Memory of this process before its first task of a run, by the kind of task and the run; of the last runs."""
 
@@ -124,7 +127,7 @@ def _prepared(task: PrepareTask) -> tuple[tuple[int, ...], WarmUp]:
             f"samples {start}–{stop - 1} of the {task.axis} are not the samples that were checked when the run "
             "started: the data have changed, or the same path holds other data on a worker"
         )
-    warm_up = _warm_up("prepare", task.run, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
+    warm_up = _warm_up("prepare", task, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
     prepared = kernel.prepare(values, start)
     arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
     stored = samples.read(task.block, task.known) if start > block else {}
@@ -150,7 +153,7 @@ def _computed(task: TileTask) -> tuple[int, WarmUp]:
     few, others = A.part(0, FEW), B.part(0, FEW)
     warm_up = _warm_up(
         "tile",
-        task.run,
+        task,
         lambda: (valid_block(store, few), kernel.tile(few, few), kernel.tile(few, valid_block(store, others))),
         A.nbytes + (0 if diagonal else B.nbytes),
     )
@@ -209,8 +212,8 @@ class WarmUp(NamedTuple):
     rest_bytes: int
 
 
-def _warm_up(what: str, run: str, work: Callable[[], Any], read_bytes: int) -> WarmUp:
-    """Load compiled routines once a run and process, on a few samples.
+def _warm_up(what: str, task: PrepareTask | TileTask, work: Callable[[], Any], read_bytes: int) -> WarmUp:
+    """Load compiled routines once a process, by running them on a few samples; look at its memory once a run.
 
     Parameters
     ----------
@@ -219,12 +222,14 @@ def _warm_up(what: str, run: str, work: Callable[[], Any], read_bytes: int) -> W
     """
     began = time.perf_counter()
     with _warming:
-        rest = _rest_bytes.get((what, run))
-        if rest is None:
+        if (what, task.store_id) not in _warm:
             work()
+            _warm.add((what, task.store_id))
+        rest = _rest_bytes.get((what, task.run))
+        if rest is None:
             while len(_rest_bytes) >= RUNS:
                 del _rest_bytes[next(iter(_rest_bytes))]
-            rest = _rest_bytes[what, run] = resident_bytes() - read_bytes
+            rest = _rest_bytes[what, task.run] = resident_bytes() - read_bytes
     return WarmUp(time.perf_counter() - began, rest)
 
 
