@@ -167,7 +167,7 @@ def test_a_table_of_another_library_becomes_a_frame():
     assert as_frame(FRAME) is FRAME
     for table in (pa.table({"a": [1, 2]}), Columns(a=[1, 2])):
         assert as_frame(table)["a"].tolist() == [1, 2]
-    with pytest.raises(InputTypeError, match="the table is a builtins.list"):
+    with pytest.raises(InputTypeError, match=r"the table is a builtins.list"):
         as_frame([[1]])
 
 

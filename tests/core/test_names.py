@@ -18,7 +18,7 @@ CONTROLS = [chr(k) for k in range(0x110000) if unicodedata.category(chr(k)) in (
 def test_every_control_character_is_refused_and_escaped():
     assert len(CONTROLS) == 65 + 2 + 2048
     for character in CONTROLS:
-        with pytest.raises(InputError, match="name of sample 2 of 'a.tsv'.*give it a name of one line"):
+        with pytest.raises(InputError, match=r"name of sample 2 of 'a.tsv'.*give it a name of one line"):
             checked_names(["p1", f"p{character}2"], "sample", "a.tsv")
         assert character not in shown(f"p{character}2")
 
@@ -59,7 +59,7 @@ def test_other_values_are_not_missing(value):
 
 def test_labels_are_one_line_too():
     assert checked_text("ill (stage 2)", "the label of sample 'p'") == "ill (stage 2)"
-    with pytest.raises(InputError, match="the label of sample 'p' in 'c.csv', .* contains a line break"):
+    with pytest.raises(InputError, match=r"the label of sample 'p' in 'c.csv', .* contains a line break"):
         checked_text("ill\n", "the label of sample 'p'", "c.csv")
 
 

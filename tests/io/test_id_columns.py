@@ -33,7 +33,7 @@ def test_a_column_of_ids_of_the_features_is_no_sample(tmp_path, text):
         read(tmp_path, text)
     lines = [line.split(" ") for line in text.splitlines()]
     transposed = "".join(" ".join(line) + "\n" for line in zip(*lines, strict=True))
-    with pytest.raises(InputError, match="^row '.*' .*ids of the features, not a sample"):
+    with pytest.raises(InputError, match=r"^row '.*' .*ids of the features, not a sample"):
         read(tmp_path, transposed, "rows")
 
 
@@ -61,7 +61,7 @@ def test_a_column_of_ids_of_the_samples_is_no_feature(tmp_path, name):
 
 
 def test_ids_that_are_not_in_the_first_column_are_noticed(tmp_path):
-    with pytest.raises(InputError, match="first column .* holds numbers, such as 61.5"):
+    with pytest.raises(InputError, match=r"first column .* holds numbers, such as 61.5"):
         read(tmp_path, "age g1 g2\n61.5 1 2\n54.25 3 4\n", "rows")
     with pytest.raises(InputError, match="if it names the samples, move it to the front"):
         read(tmp_path, "age id g2\n61.5 p1 2\n54.25 p2 4\n", "rows")
@@ -89,7 +89,7 @@ def test_genes_with_such_names_are_features(tmp_path):
 def test_a_column_of_ids_is_no_coordinate(tmp_path):
     path = tmp_path / "points.csv"
     path.write_text("who,cell_id,x\na,17,1.0\nb,42,2.0\n")
-    with pytest.raises(InputError, match="'cell_id' .* ids, not a coordinate: name the columns with coordinates"):
+    with pytest.raises(InputError, match=r"'cell_id' .* ids, not a coordinate: name the columns with coordinates"):
         bags_from_file(path, "who")
     bags, columns = bags_from_file(path, "who", columns=["cell_id", "x"])
     np.testing.assert_array_equal(bags.points("a"), [[17, 1]])
