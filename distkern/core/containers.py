@@ -101,7 +101,7 @@ def numbers(X: Any, what: str = "the array") -> Floats:
     array([ 1., nan])
     >>> numbers(["1", "2"], "sample_weight")
     Traceback (most recent call last):
-    distkern.core.errors.InputError: sample_weight holds text, not real numbers: convert it with astype(float)
+    distkern.core.errors.InputError: sample_weight must be real numbers, not text: give numbers, as astype(float) ...
     """
     values = plain_values(X, what)
     return as_floats(values.toarray() if hasattr(values, "toarray") else values, what)
@@ -126,7 +126,9 @@ def as_floats(values: Array, what: str = "the array") -> Floats:
     if values.dtype.kind == "O" and all(isinstance(value, _NUMBERS) for value in values.flat):
         return np.array([_one_float(value) for value in values.flat], dtype=np.float64).reshape(values.shape)
     if values.dtype.kind not in "biuf":
-        raise InputError(f"{what} holds {_called(values)}, not real numbers: convert it with astype(float)")
+        raise InputError(
+            f"{what} must be real numbers, not {_called(values)}: give numbers, as astype(float) makes them"
+        )
     refuse_inexact(values)
     with np.errstate(over="ignore", under="ignore"):
         floats = np.asarray(values, dtype=np.float64)
@@ -134,7 +136,8 @@ def as_floats(values: Array, what: str = "the array") -> Floats:
         whole = (np.abs(values) > EXACT_INTEGER) & (np.floor(values) == values)
         lost = (floats == 0) & (values != 0) | (np.isinf(floats) & ~np.isinf(values)) | whole & (floats != values)
         if lost.any():
-            raise InputError(f"{what} holds {values[lost].flat[0]!s}, which float64 cannot represent: rescale the data")
+            wrong = values[lost].flat[0]
+            raise InputError(f"the number {wrong!s} of {what} cannot be represented in float64: rescale the data")
     return floats
 
 
@@ -158,6 +161,28 @@ def _too_large(value: int) -> InputError:
     return InputError(
         f"the integer {value} is too large: float64 does not represent every integer beyond 2**53; rescale the data"
     )
+
+
+def as_frame(X: Any, what: str = "the table") -> Any:
+    """Return a pandas DataFrame, converted from a table of polars or pyarrow if it is one.
+
+    Raises
+    ------
+    InputTypeError
+        If it is no table, or pandas is not installed.
+    """
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return X
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise InputTypeError(f"{what}, a {_class_of(X)}, needs pandas to be read: install it") from error
+    if hasattr(X, "get_columns"):
+        return pd.DataFrame({column.name: plain_values(column, what) for column in X.get_columns()})
+    found = X.to_pandas(integer_object_nulls=True) if "pyarrow" in _libraries(X) and hasattr(X, "to_pandas") else None
+    if not hasattr(found, "columns"):
+        raise InputTypeError(f"{what} is a {_class_of(X)}: give a DataFrame")
+    return found
 
 
 # Arrays and lists ----------------------------------------------------------------------------------------------------
