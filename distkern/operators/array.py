@@ -11,6 +11,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
+from distkern.operators.identity import Identity
 
 
 def name_samples(count: int) -> tuple[str, ...]:
@@ -30,6 +31,8 @@ class ArrayGram(BaseGram):
         these values on its diagonal.
     row_ids, col_ids
         Names of the samples; positions by default.
+    identity
+        Identity of the column samples and of the values, where it is known, as in ``gram.identity``.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class ArrayGram(BaseGram):
         col_diag: Any = None,
         row_ids: Sequence[str] | None = None,
         col_ids: Sequence[str] | None = None,
+        identity: Identity | None = None,
     ) -> None:
         self._values: Floats = np.asarray(values, dtype=np.float64)
         if self._values.ndim != 2:
@@ -65,6 +69,7 @@ class ArrayGram(BaseGram):
         self._col_ids = (
             (self._row_ids if self._symmetric else name_samples(cols)) if col_ids is None else tuple(col_ids)
         )
+        self._identity = identity
 
     @staticmethod
     def _as_diagonal(values: Any, count: int, name: str) -> Floats | None:
@@ -94,6 +99,11 @@ class ArrayGram(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self._col_ids
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples and of the values; None where it is not known."""
+        return self._identity
 
     @property
     def values(self) -> Floats:
