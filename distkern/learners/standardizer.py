@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import SampleNames, aligned
@@ -15,16 +15,18 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source
 from distkern.learners.base import KernelEstimator
+from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
 from distkern.learners.validation import samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
+from distkern.operators.identity import Identity
 
 
 @saveable
-class KernelStandardizer(TransformerMixin, KernelEstimator):
+class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Centre kernel values on the training samples, then scale each sample to norm 1.
 
     .. math::
@@ -74,7 +76,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
     Notes
     -----
     The transform of a Gram matrix is a lazy view; ``fit`` reads the matrix once for the means, ``transform`` once more.
-    The transform of an array is a new array.
+    The transform of an array is a new array. With ``set_output(transform="pandas")`` both become a DataFrame in memory,
+    whose columns are named after the training samples.
 
     Examples
     --------
@@ -138,6 +141,20 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         check_is_fitted(self)
         view = self._standardized(self._cross_matrix(X, diagonal))
         return view if isinstance(X, BaseGram) else read_matrix(view)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of the output, which are the training samples, (m,).
+
+        Their own names where the training matrix had them, else ``kernelstandardizer0`` and so on.
+        """
+        check_is_fitted(self)
+        numbered = super().get_feature_names_out(input_features)
+        names = getattr(self, "training_ids_", numbered)
+        return names if self._takes_samples() else getattr(self, "feature_names_in_", names)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.diagonal_)
 
     # Training ------------------------------------------------------------------------------------------------------
 
@@ -221,7 +238,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             means = self.means_
             if not gram.is_symmetric:
                 means = gram.matmat(np.full(gram.shape[1], 1 / gram.shape[1]))
-            gram = CenteredGram(gram, means, self.means_, self.grand_mean_)
+            own = identity_of(self)
+            gram = CenteredGram(gram, means, self.means_, self.grand_mean_, None if own is None else own.mark())
         if self.unit_norm:
             gram = gram.unit_norm()
         return gram
@@ -250,6 +268,10 @@ class _Rectangle(View):
 
     def col_diag(self) -> Floats:
         return self._col_diag
+
+    @property
+    def identity(self) -> Identity | None:
+        return self._parent.identity
 
 
 def _same_arrays(left: Any, right: Any) -> bool:

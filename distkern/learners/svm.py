@@ -240,6 +240,12 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         scores = self._scores(X)
         return self._binary().probabilities(scores, self.probA_, self.probB_)
 
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`, (samples, classes)."""
+        with np.errstate(divide="ignore"):  # a probability may be 0
+            return np.log(self.predict_proba(X))
+
     # Training ------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:

@@ -16,6 +16,7 @@ from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import are_named, refuse_other_features
 from distkern.core.weights import sample_weights
 from distkern.io.source import as_source
 from distkern.operators.array import ArrayGram
@@ -34,9 +35,21 @@ def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
-    """Validate X with scikit-learn's `validate_data`, which would take masked values as if they were valid."""
+    """Validate X with scikit-learn's `validate_data`; names of columns that are no text are compared as text.
+
+    scikit-learn itself ignores such names, among them integers (Entrez numbers) and the tuples of a MultiIndex. It also
+    takes masked values as if they were valid, so that they are NaN before it sees them.
+    """
     if isinstance(X, (np.ma.MaskedArray, list, tuple)) or type(X).__module__.startswith("dask"):
         X = plain_values(X, "X")
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and not all(isinstance(name, str) for name in X.columns):
+        names = tuple(map(str, X.columns))
+        if not options.get("reset", True):
+            known = getattr(estimator, "feature_names_in_", None)
+            refuse_other_features(None if known is None else tuple(known), names, "X")
+        if are_named(names):
+            X = X.copy(deep=False)
+            X.columns = list(names)
     return with_own_errors(validate_data, estimator, X, **options)
 
 
@@ -75,7 +88,9 @@ def require_square(X: Any) -> None:
     """Refuse a training matrix whose rows and columns are not the same samples in the same order."""
     if X.shape[0] != X.shape[1]:
         raise InputError(
-            f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}"
+            f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}: "
+            "slice rows and columns alike, as in gram[np.ix_(train, train)] (train_test_split slices rows only: split "
+            "the positions np.arange(len(gram)) instead)"
         )
     if isinstance(X, BaseGram) and not X.is_symmetric:
         raise InputError(

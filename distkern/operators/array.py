@@ -13,6 +13,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
+from distkern.operators.identity import Identity
 
 
 def name_samples(count: int) -> tuple[str, ...]:
@@ -33,6 +34,8 @@ class ArrayGram(BaseGram):
         these values on its diagonal.
     row_ids, col_ids
         Names of the samples; by default those of the rows and columns of a DataFrame, else positions.
+    identity
+        Identity of the column samples and of the values, where it is known, as in ``gram.identity``.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class ArrayGram(BaseGram):
         col_diag: Any = None,
         row_ids: Sequence[str] | None = None,
         col_ids: Sequence[str] | None = None,
+        identity: Identity | None = None,
     ) -> None:
         found = plain(values, "the matrix")
         dense = found.values.toarray() if hasattr(found.values, "toarray") else found.values
@@ -75,6 +79,7 @@ class ArrayGram(BaseGram):
         self._col_ids = name_samples(cols) if col_names is None else col_names
         self._row_diag = self._as_diagonal(row_diag, SampleNames(rows, row_names), "row_diag")
         self._col_diag = self._as_diagonal(col_diag, SampleNames(cols, col_names), "col_diag")
+        self._identity = identity
 
     @staticmethod
     def _as_diagonal(values: Any, samples: SampleNames, name: str) -> Floats | None:
@@ -109,6 +114,11 @@ class ArrayGram(BaseGram):
     def row_samples(self) -> SampleNames:
         """Names of the row samples, if they were given."""
         return SampleNames(len(self._row_ids), self._row_ids if self._has_names else None)
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples and of the values; None where it is not known."""
+        return self._identity
 
     @property
     def values(self) -> Floats:

@@ -13,7 +13,8 @@ from distkern.core.alignment import SampleNames
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.operators.identity import Identity
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
 
@@ -110,6 +111,11 @@ class BaseGram(ABC):
         """Positions of the features that were left out before the kernel compared the samples."""
         return ()
 
+    @property
+    def identity(self) -> Identity | None:
+        """Data of the column samples, kernel and views, which a fitted model keeps and compares; None if unknown."""
+        return None
+
     def norm_floor(self) -> float:
         """Largest squared norm in feature space that counts as zero, because of rounding."""
         return 0.0
@@ -138,6 +144,10 @@ class BaseGram(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Floats]:
+        """Yield the rows as arrays, one at a time; also tells pandas that this is a table."""
+        return (self[row] for row in range(len(self)))
 
     def diag(self) -> Floats:
         """k(x, x) of the samples of a symmetric matrix.
@@ -397,6 +407,12 @@ class SliceGram(BaseGram):
         """Positions of the features that were left out before the kernel compared the samples."""
         return self._parent.dropped
 
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of these columns of the parent."""
+        whole = self._parent.identity
+        return None if whole is None else whole.take(self._cols)
+
 
 # Lazy views --------------------------------------------------------------------------------------------------------
 
@@ -475,11 +491,21 @@ class CenteredGram(View):
         r(x) and c(y): mean kernel values between each sample and the centring samples, (rows,) and (cols,).
     grand_mean
         g: mean kernel value among the centring samples.
+    on
+        Mark of the centring samples, see `Identity.mark`, where they are known.
     """
 
-    def __init__(self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float) -> None:
+    def __init__(
+        self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float, on: Spec | None = None
+    ) -> None:
         super().__init__(parent)
-        self.row_means, self.col_means, self.grand_mean = row_means, col_means, grand_mean
+        self.row_means, self.col_means, self.grand_mean, self.on = row_means, col_means, grand_mean, on
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, centred on these samples."""
+        raw = self._parent.identity
+        return None if raw is None else raw.on("centred", self.on)
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Centred values."""
@@ -530,8 +556,9 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
     if len(samples) == 0:
         raise InputError("no sample to centre on")
     weights = np.bincount(samples, minlength=gram.shape[0]) / len(samples)
-    means = gram.matmat(weights)
-    return CenteredGram(gram, means, means, float(weights @ means))
+    means, identity = gram.matmat(weights), gram.identity
+    on = None if identity is None else identity.take(samples).mark()
+    return CenteredGram(gram, means, means, float(weights @ means), on)
 
 
 class UnitNormGram(View):
@@ -548,6 +575,12 @@ class UnitNormGram(View):
         floor = parent.norm_floor()
         self.row_norms = _norms(parent.row_diag(), parent.row_ids, floor)
         self.col_norms = self.row_norms if parent.is_symmetric else _norms(parent.col_diag(), parent.col_ids, floor)
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, scaled to norm 1."""
+        raw = self._parent.identity
+        return None if raw is None else raw.unit_norm()
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Values divided by the norms."""

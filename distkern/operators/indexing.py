@@ -45,7 +45,7 @@ def as_indices(key: Any, size: int, axis: str) -> Indices:
 
 
 def split_key(key: Any) -> tuple[Any, Any]:
-    """Split the key of ``gram[key]`` into a key of the rows and a key of the columns.
+    """Split the key of ``gram[key]`` into a key of the rows and a key of the columns; ``...`` is all of an axis.
 
     ``np.ix_(rows, cols)``, which scikit-learn uses, selects a block. Two lists select single entries in NumPy; they are
     refused as ambiguous.
@@ -55,11 +55,13 @@ def split_key(key: Any) -> tuple[Any, Any]:
     InputError
         If there are more than two keys, or the two are lists.
     """
-    if not isinstance(key, tuple):
-        return key, slice(None)
-    if len(key) != 2:
+    keys = key if isinstance(key, tuple) else (key,)
+    dots = [position for position, part in enumerate(keys) if part is Ellipsis]
+    before, after = (keys[: dots[0]], keys[dots[0] + 1 :]) if dots else (keys, ())
+    keys = (*before, *[slice(None)] * (2 - len(before) - len(after)), *after)
+    if len(keys) != 2 or len(dots) > 1:
         raise InputError(f"a Gram matrix has two axes; got {len(key)} indices")
-    rows, cols = key
+    rows, cols = keys
     if np.ndim(rows) == 2 and np.ndim(cols) == 2 and np.shape(rows)[1] == 1 and np.shape(cols)[0] == 1:
         return np.ravel(rows), np.ravel(cols)
     if np.ndim(rows) == 1 and np.ndim(cols) == 1:

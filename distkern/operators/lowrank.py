@@ -14,6 +14,7 @@ from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
+from distkern.operators.identity import Identity
 
 TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
 """Rows and columns of the tiles in a pass over such a matrix."""
@@ -67,6 +68,11 @@ class Features(ABC):
     def equals(self, other: Features) -> bool:
         """Whether these are known, without reading, to be the features of the same samples in the same order."""
         return self is other
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the samples, and of the kernel that the features represent; None where it is not known."""
+        return None
 
     def transformed(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield all samples: (positions, their φ(x) in rows)."""
@@ -297,6 +303,11 @@ class LowRankGram(BaseGram):
     def dropped(self) -> tuple[int, ...]:
         """Positions of the features of a sample that were left out before the kernel compared the samples."""
         return self._cols.about.dropped
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples, and of the kernel that the features represent; None where unknown."""
+        return self._cols.identity
 
 
 def _products(few: Features, many: Features) -> Floats:

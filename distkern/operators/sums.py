@@ -12,6 +12,7 @@ from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, total
 
 Names = tuple[str, ...]
 
@@ -174,6 +175,11 @@ class SumGram(BaseGram):
             "each part of a sum of Gram matrices prepared the samples for its own kernel, but a model file holds one "
             "kernel: predict with CohortPredictor(model, gram), or compute the Gram matrix of the sum of the kernels"
         )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identities of the parts and their factors; None where one is not known."""
+        return total([part.identity for part in self._parts], self._factors.tolist())
 
     @cached_property
     def _same_features(self) -> bool:
