@@ -186,7 +186,7 @@ def samples_of(X: Any) -> SampleNames:
 
 def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index") -> SampleNames:
     """Names of the samples of a cohort, whose positions in a larger one are not known."""
-    return SampleNames(count, None if ids is None else tuple(ids), None, "X", listed)
+    return SampleNames(count, None if ids is None else tuple(ids), whose="X", listed=listed)
 
 
 # Labels, targets and weights -----------------------------------------------------------------------------------------
