@@ -227,7 +227,7 @@ def test_routines_are_warmed_up_before_the_first_tile_and_apart_from_its_seconds
     compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=10, executor="serial")
     store = GramStore.opened(tmp_path / "k.zarr")
     first, second = (tuple(sums) for sums in store.rows.checksums().tolist())
-    monkeypatch.setattr(tasks, "_rest_bytes", {})
+    monkeypatch.setattr(tasks, "_warm", set())
     monkeypatch.setattr(Linear, "tile", slow_at_first)
     monkeypatch.setattr(tasks.time, "perf_counter", lambda: now[0])
     cold, warm = (
