@@ -91,6 +91,7 @@ def test_a_case_that_does_not_end_is_stopped(fuzzers, monkeypatch):
     assert judge.problem_of(judge.Case("case", endless)) == "does not end in 1 s"
 
 
+@pytest.mark.slow
 def test_a_case_is_repeated_by_its_number(fuzzers, tmp_path):
     fuzz, _ = fuzzers
     for kind in fuzz.KINDS:
