@@ -19,7 +19,7 @@ from distkern import DistkernError
 
 PACKAGE = str(Path(distkern.__file__).parent)
 SECONDS = 60
-"""Longest time of a case; one that takes longer does not end."""
+"""Most processor time of a case; one that takes more does not end. One that waits is stopped after 600 s."""
 
 SENTENCES_OF_OTHERS = ("sklearn/utils/", "sklearn/base.py", "sklearn/model_selection/", "click/", "sklearn/metrics/")
 """Libraries that check their input in sentences, as distkern's estimators promise of scikit-learn's checks."""
@@ -72,8 +72,9 @@ def problem_of(case: Case) -> str | None:
     def stop(number: int, frame: Any) -> None:
         raise Endless
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGALRM, signal.SIGPROF)}
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(10 * SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,8 +90,10 @@ def problem_of(case: Case) -> str | None:
     except BaseException as error:
         return f"raised {type(error).__name__}: {str(error)[:200]} ({_where(error)})"
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return None
 
 
