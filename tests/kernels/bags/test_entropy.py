@@ -1,9 +1,11 @@
 """The entropy kernel: printed form, Jensen–Shannon divergence, and random draws."""
 
+import json
 import math
 
 import naive_bags as naive
 import numpy as np
+import pytest
 from contracts import BagContract
 from hypothesis import given
 from strategies import bag_rows
@@ -11,6 +13,7 @@ from strategies import bag_rows
 from distkern import (
     Bags,
     Entropy,
+    InputError,
 )
 
 
@@ -74,3 +77,12 @@ def test_the_smoothed_kernel_equals_a_mean_over_the_draws():
             mixed = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
             divergence = entropy(mixed) - entropy(p) / 2 - entropy(q) / 2
             np.testing.assert_allclose(value, math.exp(-0.7 * divergence), rtol=1e-10)
+
+
+def test_centre_and_spread_are_given_together_as_numbers_of_one_length():
+    kernel = Entropy(bandwidth=1.0, center=[1, 2], spread=np.array([0.5, 1.5]))
+    assert (kernel.center, kernel.spread) == ((1.0, 2.0), (0.5, 1.5))
+    assert json.loads(json.dumps(kernel.spec()))["spread"] == [0.5, 1.5]
+    for options in ({"center": [1.0]}, {"center": [1.0], "spread": [1.0, 2.0]}, {"center": [1.0], "spread": [0.0]}):
+        with pytest.raises(InputError, match="center"):
+            Entropy(bandwidth=1.0, **options)
