@@ -50,6 +50,8 @@ PRELOADED = [
     "zarr",
 ]
 
+ENDED = "the interpreter ended"
+
 TESTED_BY = {
     "store/checksums": ("store/test_arrays.py", "build/test_append.py"),
     "store/documents": ("store/test_layout.py", "store/test_manifest.py"),
@@ -262,7 +264,7 @@ def tested(root: Path, words: Sequence[str], seconds: float, compiled: str | Non
     try:
         return answers.recv() if answers.poll(seconds) else (None, "")
     except EOFError:  # the interpreter crashed
-        return -1, "the interpreter ended"
+        return -1, ENDED
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid or 0, signal.SIGKILL)
@@ -296,6 +298,10 @@ def examined(root: Path, mutation: Mutation, seconds: float) -> Result:
     finally:
         file.write_bytes(text)
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # Python's and Numba's caches compare it
+    if code is None or by == ENDED:
+        fault_of.cache_clear()  # the machine may have changed, or be busier
+    if reason := fault_of(root, tuple(words), seconds):
+        return Result(mutation.id, "untested", reason, 0.0, asdict(mutation))
     found = "timed out" if code is None else "survived" if code == 0 else "caught"
     return Result(mutation.id, found, by, round(time.monotonic() - began, 1), asdict(mutation))
 
