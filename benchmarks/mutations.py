@@ -86,7 +86,7 @@ TESTED_BY = {
     "learners/nested": ("learners/test_selection.py",),
     "learners/registry": ("learners/test_persist.py",),
 }
-"""Tests of the modules that have no file of their own."""
+"""Tests of modules that have no file of their own, or are tested in others too."""
 
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -208,13 +208,12 @@ def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutat
 
 
 def tests_of(root: Path, path: str) -> list[str]:
-    """The tests of a module: the file that mirrors it, or the ones named above, or its folder; and its own examples."""
+    """The tests of a module: its own examples, the file that mirrors it, and the ones named above; else its folder."""
     module = path.removeprefix("distkern/").removesuffix(".py")
     folder, name = os.path.split(module)
-    mirror = f"tests/{folder}/test_{name}.py"
-    if (root / mirror).exists():
-        return [path, mirror]
-    return [path, *(f"tests/{file}" for file in TESTED_BY.get(module, (folder,)))]
+    mirror = f"{folder}/test_{name}.py"
+    own = [mirror] if (root / "tests" / mirror).exists() else []
+    return [path, *(f"tests/{file}" for file in (*own, *TESTED_BY.get(module, ())) or (folder,))]
 
 
 # Testing --------------------------------------------------------------------------------------------------------------

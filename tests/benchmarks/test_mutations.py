@@ -83,7 +83,6 @@ def test_a_module_is_tested_by_the_file_that_mirrors_it(script):
     for module, tests in script.TESTED_BY.items():
         assert (root / "distkern" / f"{module}.py").exists(), module
         assert all((root / "tests" / test).exists() for test in tests), module
-        assert not (root / "tests" / f"{Path(module).parent}/test_{Path(module).name}.py").exists(), module
 
 
 def test_results_are_kept_in_a_file_and_the_last_one_counts(script, root, tmp_path, capsys):
