@@ -192,10 +192,7 @@ def mutations_of(root: Path, path: str) -> Iterator[Mutation]:
         for after in changes(node):
             start = begins[node.lineno - 1] + node.col_offset
             stop = begins[node.end_lineno - 1] + node.end_col_offset
-            mutation = Mutation(path, digest, node.lineno, start, stop, text[start:stop].decode(), after)
-            with suppress(SyntaxError):
-                compile(mutation.applied(text), path, "exec")
-                yield mutation
+            yield Mutation(path, digest, node.lineno, start, stop, text[start:stop].decode(), after)
 
 
 def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutation]:
