@@ -15,6 +15,7 @@ from scipy import sparse
 from distkern.core.errors import InputError
 from distkern.io.expression import read_expression
 from distkern.io.format import ReadOptions
+from distkern.io.formats.zarr_arrays import ZarrObjectReader, ZarrReader
 from distkern.io.labels import read_columns
 from distkern.io.source import as_source
 
@@ -127,3 +128,17 @@ def test_a_cut_chunk_is_damage(tmp_path, compressors):
     for cohort in (path, zarr.open_array(str(path), mode="r")):
         with pytest.raises(InputError, match="cannot be read as a Zarr array"):
             as_source(cohort).read(slice(None))
+
+
+def test_an_array_in_a_folder_is_read_by_path_and_one_in_memory_by_its_object(tmp_path):
+    values = np.arange(12.0).reshape(4, 3)
+    for array, kind in (
+        (zarr.create_array(str(tmp_path / "X.zarr"), shape=(4, 3), chunks=(2, 2), dtype="float64"), ZarrReader),
+        (zarr.create_array({}, shape=(4, 3), chunks=(2, 2), dtype="float64"), ZarrObjectReader),
+    ):
+        array[:] = values
+        source = as_source(array)
+        assert isinstance(source._reader, kind)
+        np.testing.assert_array_equal(source.read(slice(1, 3)), values[1:3])
+        for rows in ([3, 0], [2], []):
+            np.testing.assert_array_equal(source.read(np.array(rows, dtype=np.intp)), values[rows])
