@@ -156,9 +156,6 @@ class CohortPredictor:
         self.model.set_output(transform=transform)
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
     def __sklearn_tags__(self) -> Any:
         tags = deepcopy(get_tags(self.model))
         tags.input_tags.pairwise = False
@@ -175,7 +172,7 @@ class CohortPredictor:
             whole = type(parts[0])(np.concatenate(parts), columns=parts[0].columns)
             return whole if source.ids is None else whole.set_axis(list(source.ids), axis=0)
         if hasattr(parts[0], "to_arrow"):
-            return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns))
+            return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns), orient="row")
         return np.concatenate(parts)
 
     def _cross(self, X: Any) -> Iterator[BaseGram]:
