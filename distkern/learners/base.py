@@ -18,7 +18,7 @@ from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import refuse_other_columns, require_square, validated
+from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -80,7 +80,8 @@ class KernelEstimator(BaseEstimator):
                 _delete_attribute(self, "training_ids_")
                 keep_identity(self, None)
             elif hasattr(X, "iloc") and hasattr(self, "training_ids_") and X.shape[1:] == (len(self.training_ids_),):
-                refuse_other_columns(self.training_ids_, SimpleNamespace(col_ids=tuple(map(str, X.columns))))
+                columns = SimpleNamespace(col_ids=tuple(map(str, X.columns)))
+                refuse_other_columns(tuple(self.training_ids_), columns)
                 X = X.to_numpy()  # its names have been compared: those of a Gram matrix are no feature_names_in_
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
@@ -161,12 +162,14 @@ class KernelEstimator(BaseEstimator):
             self._require_memory(len(source), len(source), memory_limit)
             self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
             return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
-        X = self._matrix(X, reset=True)
-        require_square(X)
-        if isinstance(X, BaseGram):
-            return X
-        require_symmetric(X)
-        return ArrayGram(X)
+        values = self._matrix(X, reset=True)
+        require_square(values)
+        if isinstance(values, BaseGram):
+            return values
+        require_symmetric(values)
+        gram = named_gram(values, X)
+        require_square(gram)  # a table may name its rows and columns in unlike orders
+        return gram
 
     def _keep_samples(self, positions: Indices) -> None:
         """Reduce ``prepared_`` to the samples that the decision function needs, in this order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
@@ -21,7 +22,7 @@ from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, prepare_source
 from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.memory import row_blocks
-from distkern.learners.validation import refuse_other_columns
+from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.identity import Identity
@@ -32,6 +33,13 @@ def first_step(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return first_step(model.steps[0][1])
     return first_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+
+
+def _last_step(model: Any) -> Any:
+    """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
+    if isinstance(model, Pipeline):
+        return _last_step(model.steps[-1][1])
+    return _last_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
 
 
 def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
@@ -134,16 +142,19 @@ class CohortPredictor:
     @available_if(_model_has("score"))
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Score of the samples (samples, n) as the model defines it, such as accuracy, R² or minus the inertia."""
-        weights = None if sample_weight is None else np.asarray(sample_weight)
         if is_clusterer(self.model):  # minus a sum over the samples
+            weights = None if sample_weight is None else aligned(sample_weight, samples_of(X), "sample_weight")
             total, done = 0.0, 0
             for part in self._cross(X):
                 stop = done + part.shape[0]
                 given = {} if weights is None else {"sample_weight": weights[done:stop]}
                 total, done = total + self.model.score(part, **given), stop
             return total
-        last = self.model.steps[-1][1] if isinstance(self.model, Pipeline) else self.model
-        return float(type(last).score(self, X, y, **({} if weights is None else {"sample_weight": weights})))
+        if callable(getattr(self.model, "scorer_", None)) and self.model.scoring is not None:  # a search
+            return float(self.model.scorer_(self, X, y))
+        judge = copy(_last_step(self.model))
+        judge.predict = self.predict  # it compares y with predictions for these samples
+        return float(judge.score(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
 
     @available_if(_model_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Array:

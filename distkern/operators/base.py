@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
@@ -125,6 +126,11 @@ class BaseGram(ABC):
     def ids(self) -> tuple[str, ...]:
         """Names of the row samples."""
         return self.row_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples, with which labels and weights are aligned."""
+        return SampleNames(self.shape[0], self.row_ids, np.arange(self.shape[0]))
 
     @property
     def ndim(self) -> int:
@@ -340,6 +346,11 @@ class SliceGram(BaseGram):
         ids = self._parent.col_ids
         return tuple(ids[j] for j in self._cols)
 
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names of the row samples, and their positions in the parent."""
+        return self._parent.row_samples.take(self._rows)
+
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
 
@@ -438,6 +449,11 @@ class View(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self._parent.col_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples."""
+        return self._parent.row_samples
 
     def bytes_read(self) -> int:
         """Bytes read from storage through the parent so far."""

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
@@ -194,6 +195,13 @@ def test_scores_count_weights_in_blocks_too(cohort, gram, monkeypatch):
     assert CohortPredictor(classifier, gram).score(X, y, weights) == pytest.approx(expected[0])
     assert CohortPredictor(clusters, gram).score(X, sample_weight=weights) == pytest.approx(expected[1])
     assert CohortPredictor(clusters, gram).score(X) == pytest.approx(clusters.score(cross))
+
+
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_a_search_scores_as_it_was_told(cohort, gram, scoring):
+    X, y = cohort
+    search = GridSearchCV(MODELS[0](), {"kernelsvc__C": [0.1, 1.0]}, scoring=scoring, cv=3).fit(gram, y)
+    assert CohortPredictor(search, gram).score(X[:9], y[:9]) == pytest.approx(search.score(gram.cross(X[:9]), y[:9]))
 
 
 def test_what_the_model_does_not_have_is_missing(cohort, gram):
