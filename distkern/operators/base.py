@@ -14,6 +14,7 @@ from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.units import parse_bytes
 from distkern.operators.identity import Identity
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
@@ -262,7 +263,7 @@ class BaseGram(ABC):
         """Scale every sample to norm 1 in feature space: k(x, y) / sqrt(k(x, x) k(y, y)), lazily."""
         return UnitNormGram(self)
 
-    def to_numpy(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+    def to_numpy(self, max_bytes: int | str = ASARRAY_LIMIT) -> Floats:
         """Read the whole matrix into memory.
 
         Raises
@@ -270,14 +271,14 @@ class BaseGram(ABC):
         MemoryLimitError
             If the array would take more than ``max_bytes``.
         """
-        if self.nbytes > max_bytes:
+        if self.nbytes > (allowed := parse_bytes(max_bytes)):
             raise MemoryLimitError(
                 "the matrix {rows} × {cols} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: raise "
                 "{max_bytes}{block}",
                 rows=self.shape[0],
                 cols=self.shape[1],
                 needed=self.nbytes,
-                allowed=max_bytes,
+                allowed=allowed,
                 max_bytes=Argument("max_bytes"),
                 block=OptionalPart(" of to_numpy(), or read it by {block}()", block=Call("block")),
             )
