@@ -128,6 +128,10 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]])  # scipy#2
         (lambda: Bags.from_arrays([[2**53 + 1]]), "too large"),
         (lambda: Bags.from_counts(MASKED), "numbers of 0 or more"),
         (
+            lambda: Bags.from_arrays([[1.0], [2.0]], ids=["p", "q"], labels=pd.Series([1, 0], index=["q", "p"])),
+            "labels has the samples of the bags in another order",  # markeR#34
+        ),
+        (
             lambda: Bags.from_arrays([pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [1], "x": [2]})]),
             "bag '1' has the same features in another order",
         ),

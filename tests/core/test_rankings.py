@@ -147,3 +147,14 @@ def test_masked_padding_of_orderings_ends_the_ordering():
 def test_digits_names_and_counts_are_not_lost(options, message):
     with pytest.raises(InputError, match=message):
         Rankings.from_ranks(**options)
+
+
+def test_counts_with_names_must_be_those_of_the_rows():
+    """Public reports: markeR#34, rnasplice#223."""
+    values = pd.DataFrame([[1, 2], [2, 1]], index=["p", "q"])
+    counts = pd.Series([30, 12], index=["p", "q"])
+    assert Rankings.from_ranks(values, counts=counts).counts.tolist() == [30, 12]
+    with pytest.raises(InputError, match="counts has the samples of the rankings in another order"):
+        Rankings.from_ranks(values, counts=counts[::-1])
+    with pytest.raises(InputError, match="counts and the rankings have no name in common"):
+        Rankings.from_ranks(values, counts=pd.Series([30, 12], index=["x", "y"]))
