@@ -202,6 +202,15 @@ def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index")
     return SampleNames(count, None if ids is None else tuple(ids), whose="X", listed=listed)
 
 
+def refuse_misaligned(y: Any, X: Any) -> None:
+    """Refuse labels or targets, which a transformer ignores, with the names of other samples.
+
+    The transformed samples are an array without names, so that the next step of a pipeline cannot compare them.
+    """
+    if hasattr(y, "iloc") or hasattr(y, "coords"):
+        aligned(y, samples_of(X), "y")
+
+
 # Labels, targets and weights -----------------------------------------------------------------------------------------
 
 
