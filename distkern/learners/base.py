@@ -18,7 +18,13 @@ from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
+from distkern.learners.validation import (
+    labelled_table,
+    named_gram,
+    refuse_other_columns,
+    require_square,
+    validated,
+)
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -76,6 +82,7 @@ class KernelEstimator(BaseEstimator):
         Returns a Gram matrix unchanged, and anything else as an array.
         """
         if not isinstance(X, BaseGram):
+            X = labelled_table(X)
             if reset:
                 _delete_attribute(self, "training_ids_")
                 keep_identity(self, None)

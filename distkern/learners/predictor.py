@@ -25,7 +25,7 @@ from distkern.learners.memory import row_blocks
 from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
-from distkern.operators.identity import Identity
+from distkern.operators.identity import Identity, of_kernel
 
 
 def first_step(model: Any) -> Any:
@@ -244,7 +244,7 @@ class PreparedColumns:
         self.features, self.dropped = None if features is None else tuple(features), tuple(dropped)
         self.n_features = len(self.features) if n_features is None and self.features is not None else n_features
         self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
-        self.identity = Identity(digests, kernel.spec())
+        self.identity = Identity(digests, of_kernel(kernel.spec()))
         if len(self.col_ids) != len(prepared):
             raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")
 

@@ -1,5 +1,7 @@
 """Names of features decide in every learner that takes samples, also names that are no text (sklearn#7242, #12936)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,3 +129,31 @@ def test_a_frame_is_not_changed():
     frame = pd.DataFrame(X, columns=NAMES["Entrez numbers"])
     KernelSVC(kernel=Linear()).fit(frame, Y).predict(frame)
     assert list(frame.columns) == NAMES["Entrez numbers"]
+
+
+class DataArray:
+    """What is read of an xarray.DataArray."""
+
+    def __init__(self, data, **coords):
+        self.data, self.shape, self.ndim, self.dims = data, data.shape, data.ndim, ("x", "y")
+        self.coords = {dim: SimpleNamespace(values=np.array(names)) for dim, names in coords.items()}
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype)
+
+    def __len__(self):
+        return len(self.data)
+
+
+DataArray.__module__ = "xarray.core.dataarray"
+
+
+def test_labelled_arrays_of_kernel_values_are_compared():
+    names, K = list("vwxyz"), Linear()(X[:5])
+    labelled, turned = DataArray(K, x=names, y=names), DataArray(K[:, ::-1], x=names, y=names[::-1])
+    for fitted_on in (ArrayGram(K, row_ids=names), labelled, pd.DataFrame(K, columns=names)):
+        model = KernelRidge().fit(fitted_on, X[:5, 0])
+        np.testing.assert_allclose(model.predict(labelled), KernelRidge().fit(K, X[:5, 0]).predict(K))
+        with pytest.raises(InputError, match=r"number 0 is 'z', not 'v'|same order as they were in fit"):
+            model.predict(turned)
+    np.testing.assert_allclose(KernelRidge().fit(K, X[:5, 0]).predict(DataArray(K)), model.predict(labelled))
