@@ -17,6 +17,7 @@ from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
+from distkern.learners.validation import refuse_misaligned
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite
@@ -143,6 +144,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             If Lanczos stops before all residuals are below the tolerance.
         """
         self._check_parameters()
+        refuse_misaligned(y, X)
         gram = self._training_gram(X, self.memory_limit)
         m, before = gram.shape[0], gram.bytes_read()
         if m == 1:

@@ -247,7 +247,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
     def _class_priors(self) -> Floats:
         """Priors as numbers, after a check that the names of a Series are those of the classes in their order."""
         names = tuple(map(str, self.classes_))
-        classes = SampleNames(len(names), names, None, "classes_", "model.classes_")
+        classes = SampleNames(len(names), names, whose="classes_", listed="model.classes_")
         return as_floats(aligned(self.priors, classes, "priors"), "priors")
 
     def _solve(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:

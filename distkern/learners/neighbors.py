@@ -187,7 +187,9 @@ def _refuse_other_samples(adata: Any, neighbors: Neighbors) -> None:
     names, known = tuple(map(str, adata.obs_names)), tuple(neighbors.ids)
     if len(names) != len(known):
         raise InputError(f"the AnnData has {len(names)} samples, and there are neighbours of {len(known)}")
-    samples = SampleNames(len(known), known if neighbors.named else None, None, "the neighbours", "list(neighbors.ids)")
+    samples = SampleNames(
+        len(known), known if neighbors.named else None, whose="the neighbours", listed="list(neighbors.ids)"
+    )
     refuse_other_names(names, samples, "adata", "align it, as in adata[list(neighbors.ids)]")
 
 

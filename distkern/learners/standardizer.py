@@ -18,7 +18,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
-from distkern.learners.validation import samples_of
+from distkern.learners.validation import refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
@@ -110,11 +110,13 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         InputError
             If the matrix is not square and symmetric, has values that are not finite, or a sample has norm zero.
         """
+        refuse_misaligned(y, X)
         self._fit_view(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the standardised training matrix: a lazy view of a Gram matrix, else a new array."""
+        refuse_misaligned(y, X)
         view = self._fit_view(X)
         return view if isinstance(X, BaseGram) else read_matrix(view)
 

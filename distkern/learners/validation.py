@@ -37,8 +37,8 @@ def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) ->
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
     """Validate X with scikit-learn's `validate_data`; names of columns that are no text are compared as text.
 
-    scikit-learn itself ignores such names, among them integers (Entrez numbers) and the tuples of a MultiIndex. It
-    would take masked values as if they were valid.
+    scikit-learn itself ignores such names, among them integers (Entrez numbers) and the tuples of a MultiIndex. It also
+    takes masked values as if they were valid, so that they are NaN before it sees them.
     """
     X = labelled_table(X)
     if isinstance(X, (np.ma.MaskedArray, list, tuple)) or type(X).__module__.startswith("dask"):
@@ -199,7 +199,16 @@ def samples_of(X: Any) -> SampleNames:
 
 def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index") -> SampleNames:
     """Names of the samples of a cohort, whose positions in a larger one are not known."""
-    return SampleNames(count, None if ids is None else tuple(ids), None, "X", listed)
+    return SampleNames(count, None if ids is None else tuple(ids), whose="X", listed=listed)
+
+
+def refuse_misaligned(y: Any, X: Any) -> None:
+    """Refuse labels or targets, which a transformer ignores, with the names of other samples.
+
+    The transformed samples are an array without names, so that the next step of a pipeline cannot compare them.
+    """
+    if hasattr(y, "iloc") or hasattr(y, "coords"):
+        aligned(y, samples_of(X), "y")
 
 
 # Labels, targets and weights -----------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.alignment import SampleNames
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.containers import as_floats
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
@@ -134,6 +135,13 @@ class BaseGram(ABC):
         return SampleNames(self.shape[0], self.row_ids, np.arange(self.shape[0]))
 
     @property
+    def col_samples(self) -> SampleNames:
+        """Names of the column samples, with which the factor of a product is aligned."""
+        if self.is_symmetric:
+            return self.row_samples
+        return SampleNames(self.shape[1], self.col_ids, whose="the columns", listed="list(gram.col_ids)")
+
+    @property
     def ndim(self) -> int:
         """Number of axes: 2."""
         return 2
@@ -164,7 +172,14 @@ class BaseGram(ABC):
 
     def block(self, rows: Any, cols: Any) -> Floats:
         """Read the entries of some rows and columns (slices, positions or masks) into an array."""
-        return self._block(as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return self._block(*self._selected(rows, cols))
+
+    def _selected(self, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+        """Positions of the selected rows and columns."""
+        return (
+            as_indices(rows, self.shape[0], "rows", lambda: self.row_samples),
+            as_indices(cols, self.shape[1], "columns", lambda: self.col_samples),
+        )
 
     def __getitem__(self, key: Any) -> Any:
         rows, cols = split_key(key)
@@ -176,7 +191,7 @@ class BaseGram(ABC):
             row = 0 if isinstance(rows, (int, np.integer)) else slice(None)
             col = 0 if isinstance(cols, (int, np.integer)) else slice(None)
             return values[row, col]
-        return SliceGram(self, as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return SliceGram(self, *self._selected(rows, cols))
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, tile by tile: (row positions, column positions, entries), in a fixed order."""
@@ -207,6 +222,8 @@ class BaseGram(ABC):
         return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
 
     def _operand(self, V: Array) -> Floats:
+        if type(V) is not np.ndarray:
+            V = as_floats(aligned(V, self.col_samples, "V"), "V")
         V = np.asarray(V, dtype=np.float64)
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
             raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
@@ -568,7 +585,7 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
             "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices "
             "fit a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
         )
-    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples")
+    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples", lambda: gram.row_samples)
     if len(samples) == 0:
         raise InputError("no sample to centre on")
     weights = np.bincount(samples, minlength=gram.shape[0]) / len(samples)

@@ -128,7 +128,9 @@ class Subject:
     def samples(self) -> SampleNames:
         """Names of the samples, with which weights and the cohort are aligned."""
         return (
-            SampleNames(len(self.ids), self.ids, None, "X", "X.index") if self.gram is None else self.gram.row_samples
+            SampleNames(len(self.ids), self.ids, whose="X", listed="X.index")
+            if self.gram is None
+            else self.gram.row_samples
         )
 
 
