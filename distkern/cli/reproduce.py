@@ -18,6 +18,7 @@ from distkern.cli.common import (
     say,
 )
 from distkern.cli.errors import on_interruption
+from distkern.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from distkern.reproduce.tables import Row, Table
@@ -64,7 +65,7 @@ def reproduce(
         return
     if table not in TABLES:
         fault = "give a table" if table is None else f"there is no table {table!r}"
-        raise click.UsageError(f"{fault}: {', '.join(TABLES)}")
+        raise click.UsageError(f"{fault}: {', '.join(TABLES)}{did_you_mean(table or '', TABLES)}")
     chosen = TABLES[table]
     given = {name: value for name, value in asked.items() if value is not False and value not in (None, ())}
     _refuse_options(chosen, given)
