@@ -14,13 +14,13 @@ from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
-from distkern.core.events import Listener, Progress
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
 from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
@@ -161,12 +161,6 @@ def compute_gram(
     sources = {axis: samples.source for axis, samples in job.axes.items()}
     fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit)
     return handle_of(opened, job.kernel, None if executor is None else pool)
-
-
-def await_workers(pool: Executor, listener: Listener) -> None:
-    """Wait for the first worker of a cluster, and report it: the memory of workers decides the plan."""
-    for waiting in pool.await_workers():
-        listener(Progress("plan", 0, 1, waiting.reason))
 
 
 def _record(store: GramStore, kernel: Kernel) -> None:
