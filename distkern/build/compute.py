@@ -169,7 +169,7 @@ def _record(store: GramStore, kernel: Kernel) -> None:
         record_asked(store, kernel)
     except StoreError as error:
         warnings.warn(
-            UserWarning(
+            RuntimeWarning(
                 Sentence(
                     "{reason}, so that {store!r} does not know that it was asked for {kernel!r}: name the kernel with "
                     "{option} when you open it again",

@@ -25,7 +25,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 
 READING = ("samples", "label", "sep", "layer", "use_rep", "values")
@@ -61,7 +61,7 @@ def append(
     """Add the samples in INPUT to the Gram matrix in STORE. Only their rows and columns are computed."""
     from distkern.build.append import append_gram
 
-    gram = open_store(store, kernel_asked(kernel, ties, params))
+    gram = open_store(store, **view_of(kernel, ties, params))
     before, complete, runs = gram.shape[0], gram.is_complete, len(gram.info()["runs"])
     X = _read(input, gram, quiet, **{name: given.pop(name) for name in READING})
     with executor_of(**given) as executor:

@@ -32,7 +32,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_asked, kernel_choice, kernel_of
+from distkern.cli.kernels import kernel_choice, kernel_of, view_of
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -253,8 +253,8 @@ def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str |
 
 
 def _opened(store: Path | str, executor: Any, consensus: str | None, given: dict[str, Any]) -> Samples:
-    asked = kernel_asked(given["kernel"], given["ties"], given["params"])
-    gram = open_store(store, asked, executor)
+    view = view_of(given["kernel"], given["ties"], given["params"])
+    gram = open_store(store, executor=executor, **view)
     if not gram.is_symmetric:
         raise InputError(
             f"{str(store)!r} is a test × training matrix: clustering needs the matrix of one cohort, computed without "
@@ -300,7 +300,7 @@ def _ballots_of(gram: Any, given: dict[str, Any]) -> tuple[Any, Reading | None]:
     alike = [scores] if told is not None or directed(gram.kernel) else [scores, whole]
     differing = [gram.first_difference(source) for source in alike]
     if None not in differing:
-        first = differing[0]
+        first = max(differing)  # in the direction in which more samples agree
         raise InputError(
             f"sample {gram.ids[first]!r} of {path.name!r} has other values than the store holds for it: give the file "
             f"from which the store was computed ({gram.info()['source']}), and read it as it was read then"

@@ -29,7 +29,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -109,7 +109,7 @@ def evaluate(
     if out is not None:
         refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
-    gram = open_store(store, kernel_asked(kernel, ties, params))
+    gram = open_store(store, **view_of(kernel, ties, params))
     _refuse_unusable(gram)
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
     grouped = None if groups is None else read_column(labels, groups, gram.ids, samples=samples, sep=separator)[1]

@@ -9,7 +9,7 @@ import click
 
 from distkern.cli.bags import print_bags
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 
 EPILOG = """\b
 Examples:
@@ -29,7 +29,7 @@ def info(store: Path | str, as_json: bool, **asked: Any) -> None:
     if isinstance(store, Path) and holds_bags(store):
         print_bags(store, as_json)
         return
-    gram = open_store(store, kernel_asked(**asked))
+    gram = open_store(store, **view_of(**asked))
     found = gram.info()
     if as_json:
         print_json(found)

@@ -48,8 +48,8 @@ kernel_options = kernel_choice(required=True)
 view_options = kernel_choice(required=False, about=_VIEW)
 
 
-def kernel_asked(kernel: str | None, ties: str | None, params: tuple[str, ...]) -> Kernel | None:
-    """Build the kernel that the options describe; None where they name none.
+def view_of(kernel: str | None, ties: str | None, params: tuple[str, ...]) -> dict[str, Kernel]:
+    """Build the kernel that the options describe, as an argument of `open_store`; none where they name none.
 
     Raises
     ------
@@ -57,11 +57,11 @@ def kernel_asked(kernel: str | None, ties: str | None, params: tuple[str, ...]) 
         If there are parameters, but no kernel.
     """
     if kernel is not None:
-        return kernel_of(kernel, ties, params)
+        return {"kernel": kernel_of(kernel, ties, params)}
     if ties is not None or params:
         given = "--ties" if ties is not None else "--param"
         raise click.UsageError(f"{given} is a parameter of a kernel: name the kernel with --kernel")
-    return None
+    return {}
 
 
 def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:

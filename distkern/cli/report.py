@@ -19,7 +19,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
@@ -75,7 +75,7 @@ def report(
     refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
     found = None if evaluation is None else read_evaluation(evaluation)
-    gram = open_store(store, kernel_asked(kernel, ties, params) or _kernel_of(found))
+    gram = open_store(store, **(view_of(kernel, ties, params) or _view_of_evaluation(found)))
     y = None if labels is None else read_column(labels, label, gram.ids, samples=samples, sep=separator)[1]
     from distkern.report.page import write_report
 
@@ -96,13 +96,13 @@ def report(
         click.echo(f"written to {out}: {gram.kernel!r} of {gram.info()['source']}")
 
 
-def _kernel_of(evaluation: Evaluation | None) -> Kernel | None:
-    """The kernel that was evaluated; None where that is not known, or is the user's own."""
+def _view_of_evaluation(evaluation: Evaluation | None) -> dict[str, Kernel]:
+    """The kernel that was evaluated, as an argument of `open_store`; none where that is not known."""
     from distkern.core.errors import DistkernError
     from distkern.kernels.registry import from_spec
 
     spec = None if evaluation is None else evaluation.settings.get("kernel")
     try:
-        return from_spec(spec) if isinstance(spec, dict) else None
+        return {"kernel": from_spec(spec)} if isinstance(spec, dict) else {}
     except DistkernError:
-        return None
+        return {}

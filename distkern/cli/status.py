@@ -12,7 +12,7 @@ import click
 
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 
 WATCH_SECONDS = 5.0
 """Seconds between two reads of the store; runs write their status as often."""
@@ -35,15 +35,15 @@ finished tiles. Failed tiles are named here, and later in `distkern info`."""
 @json_option
 def status(store: Path | str, watch: bool, as_json: bool, **asked: Any) -> None:
     """Show the progress, rate, time left, workers and failures of the run that writes STORE."""
-    kernel = kernel_asked(**asked)
+    view = view_of(**asked)
     if not watch:
-        found = open_store(store, kernel).status()
+        found = open_store(store, **view).status()
         print_json(found) if as_json else print_table(table(found))
         return
     on_interruption("only `distkern status` has ended; the run continues")
     drawn = 0
     while True:
-        found = open_store(store, kernel).status()
+        found = open_store(store, **view).status()
         if as_json:
             click.echo(json.dumps(found, ensure_ascii=False))
         else:

@@ -9,7 +9,7 @@ import click
 
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_asked, view_options
+from distkern.cli.kernels import view_of, view_options
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import CorruptTileError, StoreError
 
@@ -31,7 +31,7 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool, **asked:
     """Read all of STORE and compare it with its checksums."""
     from distkern.build.repair import repair_gram
 
-    gram = open_store(store, kernel_asked(**asked))
+    gram = open_store(store, **view_of(**asked))
     damage = [_description(found) for found in gram.damages(progress=progress_of(quiet))]
     on_interruption("run the same command again")
     repaired = repair_gram(store, progress=progress_of(quiet)) if damage and repair else 0
