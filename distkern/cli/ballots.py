@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats
 
 if TYPE_CHECKING:
+    from distkern.core.typing import Array, Floats
     from distkern.io.source import Source
 
 WORDS = {
@@ -128,6 +126,8 @@ def _refuse_either(path: Path, source: Source, top: bool) -> None:
 
 
 def _reading(source: Source, asked: str, top: bool) -> Reading:
+    import numpy as np
+
     from distkern.core.ballots import first_items
 
     has_gaps = any(np.isnan(values).any() for values in _parts_of(source))
@@ -160,6 +160,8 @@ def _replaced(source: Source, values: Floats, asked: str | None = None) -> Sourc
 
 def with_gaps_last(source: Source, kernel: Any) -> Source:
     """Write the meaning of items without a value into the values, for a kernel that takes them as last."""
+    import numpy as np
+
     values = source.read(slice(0, len(source)))
     gaps: Array = np.isnan(values)
     if not gaps.any() or kernel is None or not gaps_come_last(kernel):
