@@ -78,7 +78,8 @@ def compute_gram(
         Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
         exactly, as integers, whatever it is.
     tile
-        Rows and columns of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
+        Rows and columns of a tile, at most those of the matrix; chosen by default. The values do not depend on it. A
+        resumed store keeps its own.
     ids
         Names of the samples of X; its own by default, else positions.
     missing
@@ -100,7 +101,8 @@ def compute_gram(
     resume
         Whether an existing store of the same computation is completed; if False it is an error.
     overwrite
-        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted.
+        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted. Where ``store`` is a
+        symbolic link, the store that it points to is replaced, and the link stays.
     progress
         ``None``: a bar on a terminal or in a notebook. ``True``, ``False``, or a function of `Progress` events.
 

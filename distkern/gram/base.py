@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Self
@@ -100,6 +101,28 @@ class StoredGram(BaseGram):
     def dropped(self) -> tuple[int, ...]:
         """Positions of the features that were left out because a sample has no value of them."""
         return tuple(self._store.manifest.dropped)
+
+    def _digests(self, axis: str) -> Array | None:
+        """Digests of the data of all samples of an axis, read once; None where they are damaged.
+
+        Rows of bags are padded to the largest bag of their cohort, and their digests depend on it: bags have none.
+        """
+        samples = self._store.samples(axis)
+        axis = samples.axis
+        if axis not in self._known_digests:
+            self._known_digests[axis] = None
+            if not self._kernel.takes_bags:
+                try:
+                    self._known_digests[axis] = samples.all_digests()
+                except CorruptTileError as error:  # the matrix can be read as it is
+                    warnings.warn(
+                        f"models cannot compare their training samples with this matrix: {error}", stacklevel=4
+                    )
+        return self._known_digests[axis]
+
+    @cached_property
+    def _known_digests(self) -> dict[str, Array | None]:
+        return {}
 
     def info(self) -> Spec:
         """All that is known of the store, JSON-ready: its plan, the number of tiles done, and its runs.

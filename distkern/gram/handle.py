@@ -19,6 +19,7 @@ from distkern.gram.prepared import opened, prepared_block
 from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
+from distkern.operators.identity import Identity
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.layout import DIAGONAL
 from distkern.store.samples import among, standing_for
@@ -60,6 +61,11 @@ class Gram(StoredGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.cols.ids
+
+    @property
+    def identity(self) -> Identity:
+        """Digests of the column samples, from the store, and the kernel."""
+        return Identity(self._digests("cols"), self._kernel.spec())
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -271,6 +277,7 @@ class Gram(StoredGram):
             col_diag=self.col_diag(),
             row_ids=source.ids,
             col_ids=self.col_ids,
+            identity=self.identity,
         )
 
 

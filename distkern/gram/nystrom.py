@@ -14,6 +14,7 @@ from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.gram.base import StoredGram
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
+from distkern.operators.identity import Identity
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
 from distkern.store.tiles import GramStore
@@ -140,6 +141,15 @@ class StoredFeatures(Features):
             and self._landmarked is other._landmarked
             and np.array_equal(self._positions, other._positions)
         )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Digests of the samples, and the kernel approximated by the landmarks."""
+        part = self._landmarked.part
+        of_landmarks = part.identity
+        whole = Identity(part._digests("rows"), of_landmarks.values)
+        some = whole if self._at is None else whole.take(self._at)
+        return some.on("landmarks", of_landmarks.mark())
 
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield the samples, reading each stored block of them once; no more rows at a time than a block has."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
+from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
@@ -139,6 +140,9 @@ def _loaded(file: Path, adata: AnnData, label: str | None) -> AnnData:
         raise InputError(
             f"sample {adata.obs_names[missing[0]]!r} of {file.name!r} has no {label!r}: give it a label or leave it out"
         )
+    texts = adata.obs[label].tolist()
+    if any(isinstance(text, str) and text != stripped(text) for text in texts):
+        adata.obs[label] = _categories(texts, adata.obs_names)
     return adata
 
 
@@ -192,7 +196,7 @@ def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData)
 def _categories(values: Sequence[str] | Any, index: Any) -> Any:
     import pandas as pd
 
-    return pd.Series(pd.Categorical([str(value) for value in values]), index=index)
+    return pd.Series(pd.Categorical([stripped(str(value)) for value in values]), index=index)
 
 
 # Checks ------------------------------------------------------------------------------------------------------------

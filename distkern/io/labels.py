@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.suggest import did_you_mean
 from distkern.io.format import Columns, ReadOptions
@@ -148,7 +149,7 @@ def matched(
     whose: str = "the cohort",
     remedy: str = "give the labels of these samples, or correct the ids in that file",
 ) -> list[str]:
-    """Find the label of each sample by its id, ignoring spaces around it.
+    """Find the label of each sample by its id, ignoring blanks around the id and around the label.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def matched(
             f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
             f"({begin}): add them to that file, or correct its ids"
         )
-    labels = [known[spelt[name]] for name in wanted]
+    labels = [stripped(known[spelt[name]]) for name in wanted]
     check_labels(labels, ids, source)
     return labels
 

@@ -19,7 +19,7 @@ from distkern.core.files import as_path
 from distkern.core.names import checked_names, is_missing
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.validation import Names, refuse_other_features, warn_without_names
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
@@ -165,12 +165,14 @@ class Source:
         source = self
         if len(dropped) and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
+        refuse_other_features(features, source.features, whose)
         if source.shape[1] != width and not source.ragged:
             raise InputError(
                 f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
                 "in the same order"
             )
-        refuse_other_features(features, source.features, whose)
+        if not source.ragged:
+            warn_without_names(features, source.features, whose)
         return source
 
     def renamed(self, ids: Iterable[Any]) -> Source:

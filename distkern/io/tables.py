@@ -201,7 +201,8 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
 def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
     """Open a table; yield the names of its columns, and an iterator of the name and cells of each row."""
     with open_text(path) as file:
-        yield _header_and_rows(path, file, sep)
+        names, rows = header_and_rows(path, file, sep)
+        yield names[1:], ((line[0].strip(), line[1:]) for line in rows)
 
 
 @contextmanager
@@ -237,12 +238,32 @@ def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:
     return first, _separator(path, first) if sep is None else sep
 
 
-def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[str], Iterator[tuple[str, list[str]]]]:
+def header_and_rows(
+    path: Path, file: TextIO, sep: str | None, *, skip_spaces: bool = False
+) -> tuple[list[str], Iterator[list[str]]]:
+    """Read the header of an open table; return the names of its columns, and an iterator of the cells of each row.
+
+    The first column is that of the names of the rows. Each row has as many cells as there are columns.
+
+    Parameters
+    ----------
+    path, file
+        The table, and the same table open.
+    sep
+        Separator of the columns; None to detect it.
+    skip_spaces
+        Whether to skip spaces after a separator, also before a quotation mark.
+
+    Raises
+    ------
+    InputError
+        If the header or a row cannot be used; the message names the line.
+    """
     first, sep = header_line(path, file, sep)
-    reader = csv.reader(_chain(first, file), delimiter=sep, strict=True)
+    reader = csv.reader(_chain(first, file), delimiter=sep, strict=True, skipinitialspace=skip_spaces)
     header = next(reader)
     names = column_names(path, header, sep)
-    return names[1:], _rows(path, reader, names, len(header))
+    return names, _rows(path, reader, names, len(header))
 
 
 def column_names(path: Path, header: list[str], sep: str) -> list[str]:
@@ -289,8 +310,8 @@ def _chain(first: str, file: TextIO) -> Iterator[str]:
     yield from file
 
 
-def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the cells of each row, without separators too many at its end."""
+def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[list[str]]:
+    """Yield the cells of each row, without separators too many at its end."""
     width = len(names)
     for line in reader:
         more = [position for position in range(width, len(line)) if line[position].strip()]
@@ -310,7 +331,7 @@ def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[tu
                 columns=width - 1,
                 sep=Argument("sep"),
             )
-        yield line[0].strip(), line[1:]
+        yield line
 
 
 def _separator(path: Path, header: str) -> str:
@@ -375,7 +396,8 @@ def _loses_digits(text: str) -> bool:
     return not exponent and Decimal(text.strip()) != Decimal(float(text))
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, or nothing."""
     try:
         numbers_of_texts([cell])
     except LostDigitsError:
@@ -400,7 +422,7 @@ def _lost_digits(path: Path, samples: Orientation, row: str, column: str, text: 
 def _not_a_number(
     path: Path, samples: Orientation, row: str, columns: list[str], line: list[str], sep: str | None
 ) -> InputError:
-    position = next(k for k, cell in enumerate(line) if not _is_number(cell))
+    position = next(k for k, cell in enumerate(line) if not is_number(cell))
     column, text = columns[position], line[position]
     sample, feature = _of_sample(samples, row, column)
     if _DECIMAL_COMMA.fullmatch(text.strip()):
@@ -437,7 +459,7 @@ def _holds_text_only(path: Path, position: int, sep: str | None) -> bool:
     with _open_table(path, sep) as (_, rows):
         for _, line in rows:
             if line[position].strip() not in MISSING:
-                if _is_number(line[position]):
+                if is_number(line[position]):
                     return False
                 texts += 1
     return texts > 1

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
+from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import refuse_other_columns, require_square, validated
+from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -75,18 +76,25 @@ class KernelEstimator(BaseEstimator):
         if not isinstance(X, BaseGram):
             if reset:
                 _delete_attribute(self, "training_ids_")
+                keep_identity(self, None)
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
             self.n_features_in_ = X.shape[1]
             self.training_ids_ = np.array(X.col_ids, dtype=object)
+            keep_identity(self, X.identity)
         elif X.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input: a column of kernel values for every training sample"
             )
         else:
-            refuse_other_columns(getattr(self, "training_ids_", None), X)
+            self._refuse_other(X)
         return X
+
+    def _refuse_other(self, X: BaseGram) -> None:
+        """Refuse a matrix that contradicts the training matrix: other columns, or values of another kernel or view."""
+        refuse_other_columns(getattr(self, "training_ids_", None), X)
+        refuse_other_matrix(identity_of(self), X.identity, X.col_ids)
 
     def _samples(self, X: Any, *, reset: bool) -> Source:
         """View raw samples as a `Source`; with ``reset``, set the attributes that describe the features, else compare.
@@ -102,7 +110,9 @@ class KernelEstimator(BaseEstimator):
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
         if hasattr(X, "iloc"):
-            validated(self, X, **plain)  # stores or compares the feature names of a DataFrame
+            validated(
+                self, X, skip_check_array=True, reset=reset
+            )  # stores or compares the feature names of a DataFrame
         try:
             source = as_source(X)
         except InputTypeError:  # lists and other array-likes of scikit-learn
@@ -111,19 +121,22 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = source.shape[1]
             if not hasattr(X, "iloc"):
                 self._set_feature_names(source.features)
-        elif source.shape[1] != self.n_features_in_ and not source.ragged:
+            return source
+        known = getattr(self, "feature_names_in_", None)
+        known = None if known is None else tuple(known)
+        refuse_other_features(known, source.features, "X")
+        if source.shape[1] != self.n_features_in_ and not source.ragged:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
             )
-        else:
-            known = getattr(self, "feature_names_in_", None)
-            refuse_other_features(None if known is None else tuple(known), source.features, "X")
+        if not hasattr(X, "iloc"):  # scikit-learn has warned of such a DataFrame
+            warn_without_names(known, source.features, "X")
         return source
 
     def _set_feature_names(self, names: Names) -> None:
         """Set ``feature_names_in_``, or delete it if the features have no names."""
-        if names is not None:
+        if names is not None and are_named(names):
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
             _delete_attribute(self, "feature_names_in_")
@@ -142,12 +155,14 @@ class KernelEstimator(BaseEstimator):
             self._require_memory(len(source), len(source), memory_limit)
             self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
             return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
-        X = self._matrix(X, reset=True)
-        require_square(X)
-        if isinstance(X, BaseGram):
-            return X
-        require_symmetric(X)
-        return ArrayGram(X)
+        values = self._matrix(X, reset=True)
+        require_square(values)
+        if isinstance(values, BaseGram):
+            return values
+        require_symmetric(values)
+        gram = named_gram(values, X)
+        require_square(gram)  # a table may name its rows and columns in unlike orders
+        return gram
 
     def _keep_samples(self, positions: Indices) -> None:
         """Reduce ``prepared_`` to the samples that the decision function needs, in this order."""

@@ -34,7 +34,7 @@ NULL = 1e-10
 """A component with a variance below this fraction of the largest one is caused by rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClusterNumbers:
     """Results of kernel k-means for several numbers of clusters.
 
@@ -74,6 +74,19 @@ class ClusterNumbers:
     silhouettes: Floats
     settings: Spec
 
+    def labels_of(self, k: int) -> Indices:
+        """Cluster of each sample for k clusters, (m,), such as ``found.labels_of(found.by_silhouette)``.
+
+        Raises
+        ------
+        InputError
+            If k is none of ``n_clusters``.
+        """
+        rows = np.flatnonzero(self.n_clusters == k)
+        if not len(rows):
+            raise InputError(f"there are no labels for {k!r} clusters: choose from {self.n_clusters.tolist()}")
+        return np.asarray(self.labels[rows[0]])
+
     @property
     def by_silhouette(self) -> int:
         """Number of clusters with the highest mean silhouette."""
@@ -88,6 +101,18 @@ class ClusterNumbers:
             raise InputError("there is no gap without reference data: ask for references=20, say")
         enough = self.gap[:-1] >= self.gap[1:] - self.gap_error[1:]
         return int(self.n_clusters[np.argmax(np.append(enough, True))])
+
+    def __repr__(self) -> str:
+        numbers, samples = self.n_clusters.tolist(), self.labels.shape[1]
+        found = [
+            f"{samples:,} samples",
+            f"n_clusters {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"n_clusters {numbers[0]}",
+        ]
+        if not np.isnan(self.silhouette).all():
+            found.append(f"by_silhouette {self.by_silhouette}")
+        if self.reference is not None:
+            found.append(f"by_gap {self.by_gap}")
+        return f"<ClusterNumbers: {', '.join(found)}>"
 
     def table(self) -> list[dict[str, float | None]]:
         """One row for each k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None instead of NaN."""
@@ -165,12 +190,17 @@ def cluster_numbers(
     --------
     >>> x = np.concatenate([np.arange(0.0, 1.0, 0.1), np.arange(9.0, 10.0, 0.1)])
     >>> found = cluster_numbers(np.outer(x, x), range(1, 5), references=10, random_state=0)
-    >>> found.by_silhouette, found.by_gap
-    (2, 2)
+    >>> found
+    <ClusterNumbers: 20 samples, n_clusters 1 to 4, by_silhouette 2, by_gap 2>
+    >>> np.bincount(found.labels_of(found.by_silhouette))
+    array([10, 10])
     """
     model = KernelKMeans(kernel=kernel)
-    gram = model._training_gram(X, memory_limit) if isinstance(kernel, Kernel) else as_training_gram(X)
-    weights = whole_weights(sample_weight, len(gram))
+    if isinstance(kernel, Kernel) or model._takes_samples():  # refuses what is no kernel
+        gram = model._training_gram(X, memory_limit)
+    else:
+        gram = as_training_gram(X)
+    weights = whole_weights(sample_weight, gram)
     numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
     require_silhouette_memory(gram, sum(numbers), memory_limit)
 

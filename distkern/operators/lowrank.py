@@ -12,8 +12,10 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
+from distkern.core.units import parse_bytes
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
+from distkern.operators.identity import Identity
 
 TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
 """Rows and columns of the tiles in a pass over such a matrix."""
@@ -67,6 +69,11 @@ class Features(ABC):
     def equals(self, other: Features) -> bool:
         """Whether these are known, without reading, to be the features of the same samples in the same order."""
         return self is other
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the samples, and of the kernel that the features represent; None where it is not known."""
+        return None
 
     def transformed(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield all samples: (positions, their φ(x) in rows)."""
@@ -239,7 +246,7 @@ class LowRankGram(BaseGram):
         """r, the number of features; the rank of the matrix is at most r."""
         return self._rows.basis.shape[1]
 
-    def embedding(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+    def embedding(self, max_bytes: int | str = ASARRAY_LIMIT) -> Floats:
         """Φ, (samples, r), of the row samples: a linear learner on Φ is a kernel learner on this matrix.
 
         Raises
@@ -248,14 +255,14 @@ class LowRankGram(BaseGram):
             If the array would take more than ``max_bytes``.
         """
         needed = 8 * len(self) * self.rank
-        if needed > max_bytes:
+        if needed > (allowed := parse_bytes(max_bytes)):
             raise MemoryLimitError(
                 "the embedding {samples} × {rank} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: "
                 "raise {max_bytes}{blocks}",
                 samples=len(self),
                 rank=self.rank,
                 needed=needed,
-                allowed=max_bytes,
+                allowed=allowed,
                 max_bytes=Argument("max_bytes"),
                 blocks=OptionalPart(", or pass over {blocks}()", blocks=Call("embedding_blocks")),
             )
@@ -297,6 +304,11 @@ class LowRankGram(BaseGram):
     def dropped(self) -> tuple[int, ...]:
         """Positions of the features of a sample that were left out before the kernel compared the samples."""
         return self._cols.about.dropped
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples, and of the kernel that the features represent; None where unknown."""
+        return self._cols.identity
 
 
 def _products(few: Features, many: Features) -> Floats:
