@@ -16,6 +16,7 @@ import click
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.names import shown
 from distkern.core.suggest import did_you_mean
 from distkern.core.units import parse_bytes
 
@@ -251,7 +252,7 @@ def separator_of(text: str | None) -> str | None:
 def say(text: str, quiet: bool = False) -> None:
     """Write a message for people to stderr."""
     if not quiet:
-        click.echo(text, err=True)
+        click.echo(shown(text), err=True)
 
 
 def print_json(value: Any) -> None:
@@ -260,10 +261,10 @@ def print_json(value: Any) -> None:
 
 
 def print_table(rows: list[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+    """Print names and values in two columns; what would control the terminal is escaped."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(shown(f"{name:<{width}}  {value}"))
 
 
 def progress_of(quiet: bool) -> Listener:

@@ -17,6 +17,7 @@ import click
 
 from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
+from distkern.core.names import shown
 
 _READERS = "distkern.io"
 """Package whose functions read the files of users."""
@@ -37,7 +38,7 @@ class Failure(click.ClickException):
     """The one line and the exit code that a failed command ends with."""
 
     def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(shown(" ".join(message.split())))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
@@ -160,7 +161,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {' '.join(in_cli_words(message).split())}", file=stream)
+        click.echo(f"Warning: {shown(' '.join(in_cli_words(message).split()))}", file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show

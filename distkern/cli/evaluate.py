@@ -32,6 +32,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
+from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
@@ -127,7 +128,7 @@ def evaluate(
         on_event=progress_of(quiet),
         **protocol,
     )
-    about = {**_about(gram, store), "label": name, "labels": labels.name, "groups": groups}
+    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups}
     found = dataclasses.replace(found, settings=found.settings | about)
     if out is not None:
         write_evaluation(out, found)
@@ -136,7 +137,7 @@ def evaluate(
             summary(found) | {"classes": dict(Counter(y).most_common()), "out": None if out is None else str(out)}
         )
         return
-    click.echo(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}")
+    click.echo(shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}"))
     print_table([*scores_table(found), ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
     if out is not None:
         click.echo(f"written to {out}")
@@ -155,7 +156,7 @@ def _classifier(memory_limit: int | None) -> Any:
     return make_pipeline(KernelStandardizer(memory_limit=half), KernelSVC(memory_limit=half))
 
 
-def _about(gram: Any, store: Path | str) -> dict[str, Any]:
+def about_matrix(gram: Any, store: Path | str) -> dict[str, Any]:
     """What a result says of the matrix that it was computed from, ready for JSON."""
     info = gram.info()
     return {

@@ -9,7 +9,7 @@ import anndata
 import numpy as np
 import pytest
 
-from distkern import Kendall, Linear, Mallows, cross_validate_gram, open_gram
+from distkern import Gram, Kendall, Linear, Mallows, compute_gram, cross_validate_gram, open_gram
 from distkern.cli.evaluate import read_evaluation
 
 FAST = ("--label", "relapse", "--repeats", 1, "--C", 1, "--quiet")
@@ -110,6 +110,14 @@ def test_store_is_not_a_cohort(cohort, run, store):
     refused = run("gram", store, cohort / "x.zarr", "--kernel", "linear")
     assert refused.exit_code == 3
     assert "is a store, which holds a matrix: give the file of the samples" in refused.stderr
+
+
+def test_names_of_a_store_of_a_stranger_do_not_control_the_terminal(run, tmp_path, monkeypatch):
+    compute_gram(Linear(), np.eye(3), store=tmp_path / "x.zarr", executor="serial", progress=False)
+    monkeypatch.setattr(Gram, "row_ids", ("s\x1b]0;owned\x07", "a\nb", "\u202ec"))
+    said = run("info", tmp_path / "x.zarr").stdout
+    assert "s\\x1b]0;owned\\x07, a\\nb, \\u202ec" in said
+    assert not set("\x1b\x07\u202e") & set(said)
 
 
 # Layers and representations ---------------------------------------------------------------------------------------
