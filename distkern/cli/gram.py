@@ -146,6 +146,8 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
         return
     rows, cols = matrix.shape
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
+    if left_out := len(info["dropped"]):
+        click.echo(f"left out {left_out:,} feature{'s' * (left_out > 1)}, of which some sample has no value")
     if reading is not None:
         click.echo(f"ballots: {reading}")
     if error:

@@ -51,13 +51,14 @@ def _table(gram: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
 
     rows, cols = gram.shape
     ids = ", ".join(gram.row_ids[:3]) + (", …" if rows > 3 else "")
+    dropped = len(found["dropped"])
     verb = "append" if gram.status()["grown"] else "gram"
     state = "complete" if found["complete"] else f"incomplete: the same `distkern {verb}` continues where it stopped"
     table = [
         ("store", found["path"]),
         ("kernel", _kernel_words(gram, found)),
         ("matrix", f"{rows:,} × {cols:,} {found['dtype']}, {'symmetric' if gram.is_symmetric else 'test × training'}"),
-        ("features", f"{found['n_features']:,}"),
+        ("features", f"{found['n_features']:,}" + (f" ({dropped:,} left out)" if dropped else "")),
         ("samples", f"{ids} (from {found['source']})"),
         ("tiles", f"{found['tiles_done']:,} of {found['tiles']:,} done, side {found['tile']:,}; {state}"),
         ("on disk", f"{readable_bytes(found['bytes_stored'])} when complete"),
