@@ -161,7 +161,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {shown(' '.join(in_cli_words(message).split()))}", file=stream)
+        click.echo(shown(f"Warning: {' '.join(in_cli_words(message).split())}"), file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show
