@@ -6,13 +6,22 @@ suffice: two cohorts may use the same names, and two kernels the same cohort.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from distkern.core.typing import Array, Indices, Spec
+
+ROUNDING = 1e-12
+"""Relative difference of two parameters that counts as rounding."""
+
+LONGEST_SPEC = 1000
+"""Most characters of the spec of a kernel that a model keeps as it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,22 @@ class Identity:
         return Identity(self.digests, {"view": "unit norm", "of": self.values})
 
 
+def of_kernel(spec: Spec) -> Spec:
+    """Values of a kernel: its spec, or a digest of a long one, such as that of a kernel with landmarks in it.
+
+    Examples
+    --------
+    >>> of_kernel({"kernel": "linear"})
+    {'kernel': 'linear'}
+    >>> sorted(of_kernel({"kernel": "low-rank", "landmarks": [0.5] * 10_000}))
+    ['digest', 'kernel']
+    """
+    text = json.dumps(spec, sort_keys=True)
+    if len(text) <= LONGEST_SPEC:
+        return spec
+    return {"kernel": spec["kernel"], "digest": blake2b(text.encode(), digest_size=16).hexdigest()}
+
+
 def agree(first: Any, second: Any) -> bool:
     """Whether two values of identities are the same; a mark that is not known agrees with every other one.
 
@@ -76,7 +101,9 @@ def agree(first: Any, second: Any) -> bool:
         )
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
         return len(first) == len(second) and all(map(agree, first, second))
-    return bool(first == second or (first != first and second != second))
+    if isinstance(first, float) and isinstance(second, float):  # a median of the same samples in another order
+        return math.isclose(first, second, rel_tol=ROUNDING) or (first != first and second != second)
+    return bool(first == second)
 
 
 def total(parts: Sequence[Identity | None], factors: Sequence[float]) -> Identity | None:

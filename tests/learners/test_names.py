@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, t
 from sklearn.pipeline import make_pipeline
 
 import distkern as dk
+from distkern.operators.lowrank import ArrayFeatures, LowRankGram
 from distkern.plot import plot_gram, plot_kernel_pca, plot_silhouettes
 from distkern.report import write_cluster_report, write_report
 
@@ -91,6 +92,11 @@ CASES = {
     "samples with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(FRAME, v(LABELS)).dual_coef_,
     "AnnData with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(AnnData(FRAME), v(LABELS)).dual_coef_,
     "table of kernel values": lambda g, v: dk.KernelSVC().fit(pd.DataFrame(KERNEL(X), IDS, IDS), v(LABELS)).dual_coef_,
+    "pipeline of samples": lambda g, v: (
+        make_pipeline(dk.KernelStandardizer(kernel=KERNEL), dk.KernelSVC()).fit(FRAME, v(LABELS))[-1].dual_coef_
+    ),
+    "components of samples": lambda g, v: dk.KernelPCA(2, kernel=KERNEL).fit_transform(FRAME, v(LABELS)),
+    "distances of samples": lambda g, v: kmeans().set_params(kernel=KERNEL).fit_transform(FRAME, v(LABELS)),
     "CohortPredictor score": lambda g, v: dk.CohortPredictor(dk.KernelSVC().fit(g, LABELS), g).score(FRAME, v(LABELS)),
     "ranking_error": lambda g, v: dk.ranking_error(TARGETS, v(TARGETS**2)),
     "diagonal": lambda g, v: dk.ArrayGram(np.eye(M), row_diag=v(WEIGHTS), row_ids=IDS).row_diag(),
@@ -134,9 +140,17 @@ def test_figures_and_pages_refuse_the_names_of_other_samples(gram, draw, tmp_pat
 @pytest.mark.parametrize(
     "labels", [LABELS, LABELS.reset_index(drop=True), LABELS.to_numpy()], ids=["own", "default", "no"]
 )
-@pytest.mark.parametrize("matrix", ["gram", "unnamed"])
-def test_scikit_learn_slices_a_lazy_matrix_and_labels_by_position(matrix, labels, request):
-    K = request.getfixturevalue(matrix)
+@pytest.mark.parametrize("matrix", ["gram", "unnamed", "landmarks", "sum", "array", "view", "features"])
+def test_scikit_learn_slices_a_lazy_matrix_and_labels_by_position(matrix, labels, request, tmp_path):
+    exact = request.getfixturevalue("unnamed" if matrix == "unnamed" else "gram")
+    options = {"store": tmp_path / "landmarks.zarr", "landmarks": 8, "progress": False}
+    K = {
+        "landmarks": lambda: dk.compute_gram(KERNEL, FRAME, **options),
+        "sum": lambda: dk.SumGram([exact, exact.unit_norm()]),
+        "array": lambda: dk.ArrayGram(exact.to_numpy(), row_ids=IDS),
+        "view": lambda: exact.centered(),
+        "features": lambda: LowRankGram(*[ArrayFeatures(X, IDS)] * 2),
+    }.get(matrix, lambda: exact)()
     model = make_pipeline(dk.KernelStandardizer(), dk.KernelSVC())
     expected = cross_val_score(model, K, LABELS.to_numpy(), cv=3, error_score="raise")
     with warnings.catch_warnings():
