@@ -14,7 +14,7 @@ from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
 from distkern.learners.kmeans import KernelKMeans, generators_of
-from distkern.learners.memory import memory_allowed, read_matrix, require_memory
+from distkern.learners.memory import memory_allowed, read_matrix, require_memory, within_limit
 from distkern.learners.partition import require_silhouette_memory, whole_weights
 from distkern.learners.validation import as_training_gram
 from distkern.operators.array import ArrayGram
@@ -95,6 +95,7 @@ class ClusterNumbers:
         ]
 
 
+@within_limit
 def cluster_numbers(
     X: Any,
     n_clusters: Iterable[int] = range(1, 11),

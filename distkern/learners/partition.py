@@ -8,7 +8,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.memory import block_bytes, limited_to, require_memory
 from distkern.learners.validation import as_training_gram, sample_weights
 from distkern.operators.base import BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
@@ -98,7 +98,8 @@ def kernel_silhouette(
     if len(np.unique(codes[weights > 0])) < 2:
         raise InputError(f"got one cluster of {len(codes)} samples: silhouettes compare two or more")
     require_silhouette_memory(matrix, len(names), memory_limit)
-    return silhouettes(matrix, [codes], weights, squared=squared)[0]
+    with limited_to(memory_limit):
+        return silhouettes(matrix, [codes], weights, squared=squared)[0]
 
 
 def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | None) -> None:
