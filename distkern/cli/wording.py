@@ -16,10 +16,13 @@ OPTIONS: dict[str, str | None] = {
     "dtype": "--dtype",
     "evaluation": "--evaluation FILE",
     "executor": None,
+    "folds": "--folds",
     "gram": None,
     "ids": None,
     "key_added": None,
     "label": "--label COLUMN",
+    "layer": "--layer",
+    "use_rep": "--use-rep",
     "labels": "--labels FILE",
     "landmark_choice": "--landmark-choice",
     "landmarks": "--landmarks",
@@ -28,6 +31,7 @@ OPTIONS: dict[str, str | None] = {
     "overwrite": "--overwrite",
     "resume": "--no-resume",
     "samples": "--samples",
+    "seed": "--seed",
     "sep": "--sep",
     "ties": "--ties",
 }
@@ -43,6 +47,7 @@ COMMANDS: dict[str, str | None] = {
     "open_gram": None,
     "read_expression": None,
     "repair_gram": "distkern verify --repair",
+    "with_kernel": "--kernel",
 }
 """The command, or the option, of each function and class that a message refers to; None where there is none."""
 

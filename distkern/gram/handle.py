@@ -12,7 +12,7 @@ from distkern.core.allowance import allowed_bytes
 from distkern.core.errors import MemoryLimitError
 from distkern.core.events import Listener, silent
 from distkern.core.sentences import Parameter
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import readable_bytes
 from distkern.engine.progress import Late, progress_listener
 from distkern.gram.all_pairs import work_on_pairs
@@ -24,6 +24,7 @@ from distkern.gram.products import product
 from distkern.gram.tile_groups import OVERHEAD_BYTES
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
+from distkern.operators.identity import Identity, of_kernel
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.layout import DIAGONAL
 from distkern.store.samples import among, standing_for
@@ -65,6 +66,15 @@ class Gram(StoredGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.cols.ids
+
+    @property
+    def identity(self) -> Identity:
+        """Digests of the column samples, from the store, and the kernel."""
+        return Identity(self._digests("cols"), self._kernel_values)
+
+    @cached_property
+    def _kernel_values(self) -> Spec:
+        return of_kernel(self._kernel.spec())
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -302,6 +312,7 @@ class Gram(StoredGram):
             col_diag=self.col_diag(),
             row_ids=source.ids,
             col_ids=self.col_ids,
+            identity=self.identity,
         )
 
 

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from distkern.core.bags import widen_rows
+from distkern.core.containers import as_floats, refuse_inexact
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
+from distkern.core.names import checked_names, is_missing
 from distkern.core.sentences import Argument, OptionalPart
-from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.typing import Floats, Indices
+from distkern.core.validation import Names, refuse_other_features, warn_without_names
 from distkern.io.bags import WidenedReader
-from distkern.io.blocks import PartReader, Reader
+from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
+from distkern.io.origin import Origin
 from distkern.io.registry import open_container, open_file, reader_of
-
-EXACT_INTEGER = 2**53
-"""Largest integer up to which float64 represents every integer."""
 
 
 class Source:
@@ -58,12 +58,18 @@ class Source:
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, if the container is a `Rankings`."""
 
+    origin: Origin | None = None
+    """The file of the samples, if they were read from one just so."""
+
+    file: str | None = None
+    """Name of the file that the container in memory came from, if that is known."""
+
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
         _check_numbers(reader)
         self.shape: tuple[int, int] = (int(reader.shape[0]), int(reader.shape[1]))
         self.ids: tuple[str, ...] | None = None if ids is None else _names(ids, self.shape[0])
-        self.features: tuple[str, ...] | None = None if features is None else tuple(map(str, features))
+        self.features: tuple[str, ...] | None = None if features is None else checked_names(features, "feature")
         if self.features is not None and len(self.features) != self.shape[1]:
             raise InputError(f"{len(self.features)} feature names for {self.shape[1]} features: give one per column")
 
@@ -81,9 +87,8 @@ class Source:
         """Read the samples at these positions: (k, n) float64, C-contiguous; possibly a view, so do not write to it."""
         m, n = self.shape
         block = self._reader.take(_positions(rows, m))
-        if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
-            _check_exact(block)
-        values = np.ascontiguousarray(block, dtype=np.float64)
+        refuse_masked(block)
+        values = np.ascontiguousarray(as_floats(block, "the cohort"))
         if values.ndim != 2 or values.shape[1] != n:
             raise InputError(f"the cohort gave a block of shape {values.shape} where (rows, {n}) was expected")
         return values
@@ -102,8 +107,7 @@ class Source:
 
         block = sparse.csr_array(self._reader.take_sparse(_positions(rows, self.shape[0])), copy=True)
         block.sum_duplicates()
-        if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
-            _check_exact(block.data)
+        refuse_inexact(block.data)
         block = block.astype(np.float64, copy=False)
         block.eliminate_zeros()
         return block
@@ -135,7 +139,9 @@ class Source:
         if not self.ragged or self.shape[1] == width:
             return self
         widen_rows(self.read(slice(0, 1)), width)  # refuses widths that do not fit
-        return Source(WidenedReader(self._reader, width), self.ids)
+        wider = Source(WidenedReader(self._reader, width), self.ids)
+        wider.origin = self.origin
+        return wider
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
         """Return the same samples with the features that earlier samples kept.
@@ -159,12 +165,14 @@ class Source:
         source = self
         if len(dropped) and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
+        refuse_other_features(features, source.features, whose)
         if source.shape[1] != width and not source.ragged:
             raise InputError(
                 f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
                 "in the same order"
             )
-        refuse_other_features(features, source.features, whose)
+        if not source.ragged:
+            warn_without_names(features, source.features, whose)
         return source
 
     def renamed(self, ids: Iterable[Any]) -> Source:
@@ -174,8 +182,11 @@ class Source:
         return other
 
     def describe(self) -> str:
-        """Return the kind of container and its size, for messages and plans."""
-        return f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        """Return the file if there is one, the kind of container and its size, for messages, plans and pages."""
+        size = f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        if self.origin is not None:
+            return f"{self.origin}: {size}"
+        return size if self.file is None else f"{size} from {self.file!r}"
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -190,8 +201,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     Parameters
     ----------
     X
-        A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
+        A NumPy array or memory map, lists of numbers, pandas or polars DataFrame, pyarrow table, xarray DataArray, SciPy
+        sparse matrix, AnnData (in memory or backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
         ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
     ids
         Names of the samples; they replace those of the container.
@@ -201,8 +212,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     InputTypeError
         If X is of another type.
     InputError
-        If the values are not a two-dimensional array of numbers, there are no samples or no features, or two samples
-        have the same name.
+        If the values are not a two-dimensional array of numbers, or are masked; there are no samples or no features; two
+        samples have the same name; a name holds control characters; or the file is of a kind that is not read.
 
     Examples
     --------
@@ -217,14 +228,16 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
     if isinstance(X, (str, os.PathLike)):
-        return source_of(open_file(as_path(X)), ids)
+        source = source_of(open_file(as_path(X)), ids)
+        source.origin = Origin(as_path(X).name)
+        return source
     return source_of(open_container(X), ids)
 
 
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
     """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
     source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
-    source.kinds = opened.kinds
+    source.kinds, source.file = opened.kinds, opened.file
     return source
 
 
@@ -249,15 +262,6 @@ def _check_numbers(reader: Reader) -> None:
             )
 
 
-def _check_exact(block: Array) -> None:
-    large = (block > EXACT_INTEGER) | ((block < -EXACT_INTEGER) if block.dtype.kind == "i" else False)
-    if large.any():
-        value = block[large].flat[0]
-        raise InputError(
-            f"the integer {value} is too large: float64 does not represent every integer beyond 2**53; rescale the data"
-        )
-
-
 def _names(ids: Any, count: int) -> tuple[str, ...]:
     if isinstance(ids, (str, bytes)):
         raise InputError("ids must be one name per sample, not a single text")
@@ -266,7 +270,7 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
         raise InputError(f"{len(given)} ids for {count} samples: give one per row")
     first: dict[str, int] = {}
     for position, value in enumerate(given):
-        if value is None or value != value:
+        if is_missing(value):
             raise InputError(f"the id of sample {position} is missing: give every sample a name")
         name = str(value)
         if name in first:
@@ -278,7 +282,7 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
                 ids=OptionalPart(", or give others with {ids}", ids=Argument("ids")),
             )
         first[name] = position
-    return tuple(first)
+    return checked_names(first, "sample")
 
 
 def _positions(rows: Any, count: int) -> slice | Indices:

@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
+from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.metrics import ranking_error
 from distkern.learners.registry import saveable
-from distkern.learners.validation import as_training_gram, positive, targets_and_weights
+from distkern.learners.validation import (
+    as_training_gram,
+    positive,
+    refuse_other_columns,
+    samples_of,
+    targets_and_weights,
+)
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, total
 from distkern.operators.sums import SumGram
 
 
@@ -38,7 +47,7 @@ class PairRanker(KernelEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Minus `ranking_error`, in the unit of y: 0 if all pairs are in the right order, else negative."""
-        return -ranking_error(y, self.predict(X))
+        return -ranking_error(aligned(y, samples_of(X), "y"), self.predict(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,7 +55,7 @@ class PairRanker(KernelEstimator):
         return tags
 
 
-def ranking_targets(y: Any, samples: int) -> Floats:
+def ranking_targets(y: Any, samples: Any) -> Floats:
     """Validate targets for ranking: a number for each sample, not all equal.
 
     Raises
@@ -57,7 +66,7 @@ def ranking_targets(y: Any, samples: int) -> Floats:
     targets, _, _ = targets_and_weights(y, None, samples)
     if targets.ndim != 1:
         raise InputError(f"got targets of shape {targets.shape}: ranking takes one number for each sample")
-    if samples < 2:
+    if len(targets) < 2:
         raise InputError("got 1 sample: ranking needs a pair of samples or more")
     if np.ptp(targets) == 0:
         raise InputError(f"all targets are {targets[0]:g}: there is no pair to rank; give targets that differ")
@@ -110,8 +119,9 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -158,7 +168,7 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
         """
         lam = positive(self.lam, "lam")
         gram = self._training_gram(X, self.memory_limit)
-        targets = ranking_targets(y, gram.shape[0])
+        targets = ranking_targets(y, gram)
         centred = targets - targets.mean()
         shift = len(targets) * lam / 2
         found = self._solve_system(gram.centered(), centred[:, None], np.array([shift]))
@@ -291,9 +301,22 @@ class MLSRRanker(LSRRanker):
         parts = matrices(X)
         if len(parts) != self.n_kernels_:
             raise InputError(f"X holds {len(parts)} matrices and the model was trained on {self.n_kernels_}")
+        grams = [part for part in parts if isinstance(part, BaseGram)]
+        if len(grams) == len(parts):
+            refuse_other_matrix(identity_of(self), self._identity(grams), grams[0].col_ids)
         return np.sum(
             [self._expansion(part, alpha) for part, alpha in zip(parts, self.kernel_coef_, strict=True)], axis=0
         )
+
+    def _refuse_other(self, X: BaseGram) -> None:
+        refuse_other_columns(getattr(self, "training_ids_", None), X)  # `predict` compares the sum of all matrices
+
+    def _identity(self, parts: Sequence[BaseGram]) -> Identity | None:
+        """Identity of Σ_t K_t / v_t, as of the training matrix."""
+        factors = self._factors(len(parts))
+        if len(parts) == 1 and factors[0] == 1:
+            return parts[0].identity
+        return total([part.identity for part in parts], factors.tolist())
 
     def _factors(self, count: int) -> Floats:
         """1 / v_t."""

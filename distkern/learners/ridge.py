@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.registry import saveable
+from distkern.learners.scoring import KernelRegressor
 from distkern.learners.validation import targets_and_weights
 
 
 @saveable
-class KernelRidge(RegressorMixin, LinearSystemEstimator):
+class KernelRidge(KernelRegressor, LinearSystemEstimator):
     r"""Kernel ridge regression: least squares with a penalty on the squared norm of the function.
 
     .. math::
@@ -59,8 +59,9 @@ class KernelRidge(RegressorMixin, LinearSystemEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -110,7 +111,7 @@ class KernelRidge(RegressorMixin, LinearSystemEstimator):
             If conjugate gradients stop before they reach ``tol``.
         """
         gram = self._training_gram(X, self.memory_limit)
-        targets, weights, kept = targets_and_weights(y, sample_weight, gram.shape[0])
+        targets, weights, kept = targets_and_weights(y, sample_weight, gram)
         alphas = self._alphas(1 if targets.ndim == 1 else targets.shape[1])
         part = gram if len(kept) == gram.shape[0] else gram[np.ix_(kept, kept)]
         roots, columns = np.sqrt(weights)[:, None], targets.reshape(len(targets), -1)

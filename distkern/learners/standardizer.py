@@ -5,23 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source
 from distkern.learners.base import KernelEstimator
+from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
+from distkern.learners.validation import refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
+from distkern.operators.identity import Identity
 
 
 @saveable
-class KernelStandardizer(TransformerMixin, KernelEstimator):
+class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Centre kernel values on the training samples, then scale each sample to norm 1.
 
     .. math::
@@ -63,15 +68,17 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
     The transform of a Gram matrix is a lazy view; ``fit`` reads the matrix once for the means, ``transform`` once more.
-    The transform of an array is a new array.
+    The transform of an array is a new array. With ``set_output(transform="pandas")`` both become a DataFrame in memory,
+    whose columns are named after the training samples.
 
     Examples
     --------
@@ -103,11 +110,13 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         InputError
             If the matrix is not square and symmetric, has values that are not finite, or a sample has norm zero.
         """
+        refuse_misaligned(y, X)
         self._fit_view(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the standardised training matrix: a lazy view of a Gram matrix, else a new array."""
+        refuse_misaligned(y, X)
         view = self._fit_view(X)
         return view if isinstance(X, BaseGram) else read_matrix(view)
 
@@ -136,6 +145,20 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         view = self._standardized(self._cross_matrix(X, diagonal))
         return view if isinstance(X, BaseGram) else read_matrix(view)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of the output, which are the training samples, (m,).
+
+        Their own names where the training matrix had them, else ``kernelstandardizer0`` and so on.
+        """
+        check_is_fitted(self)
+        numbered = super().get_feature_names_out(input_features)
+        names = getattr(self, "training_ids_", numbered)
+        return names if self._takes_samples() else getattr(self, "feature_names_in_", names)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.diagonal_)
+
     # Training ------------------------------------------------------------------------------------------------------
 
     def _fit_view(self, X: Any) -> BaseGram:
@@ -156,14 +179,14 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         """Kernel values between new samples and training samples, with k(x, x) of both as far as it is known."""
         if self._takes_samples():
             return self._computed(self._samples(X, reset=False))
-        X = self._matrix(X, reset=False)
+        names, X = samples_of(X), self._matrix(X, reset=False)
         if isinstance(X, BaseGram):
             if X.is_symmetric and len(X) == len(self.diagonal_):
                 return self._training_again(X)
-            return _Rectangle(X, self._given_diagonal(diagonal, len(X)), self.diagonal_)
+            return _Rectangle(X, self._given_diagonal(diagonal, names), self.diagonal_)
         if diagonal is None and self._is_training_array(X):
             return ArrayGram(X)
-        rows = self._given_diagonal(diagonal, len(X))
+        rows = self._given_diagonal(diagonal, names)
         if rows is None and self.unit_norm:
             raise InputError(
                 "unit norm needs k(x, x) of the samples, which a bare array between them and the training samples does "
@@ -181,11 +204,11 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         values = ArrayGram(self.kernel_.tile(prepared, self.prepared_), row_ids=source.ids)
         return _Rectangle(values, self.kernel_.diagonal(prepared), self.diagonal_)
 
-    def _given_diagonal(self, diagonal: float | Array | None, count: int) -> Floats | None:
-        given = self.diagonal if diagonal is None else diagonal
+    def _given_diagonal(self, diagonal: float | Array | None, names: SampleNames) -> Floats | None:
+        given, count = self.diagonal if diagonal is None else diagonal, names.count
         if given is None:
             return None
-        values = np.asarray(given, dtype=np.float64)
+        values = as_floats(aligned(given, names, "diagonal"), "diagonal")
         if values.ndim == 0:
             values = np.full(count, float(values))
         if values.shape != (count,):
@@ -218,7 +241,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             means = self.means_
             if not gram.is_symmetric:
                 means = gram.matmat(np.full(gram.shape[1], 1 / gram.shape[1]))
-            gram = CenteredGram(gram, means, self.means_, self.grand_mean_)
+            own = identity_of(self)
+            gram = CenteredGram(gram, means, self.means_, self.grand_mean_, None if own is None else own.mark())
         if self.unit_norm:
             gram = gram.unit_norm()
         return gram
@@ -247,6 +271,10 @@ class _Rectangle(View):
 
     def col_diag(self) -> Floats:
         return self._col_diag
+
+    @property
+    def identity(self) -> Identity | None:
+        return self._parent.identity
 
 
 def _same_arrays(left: Any, right: Any) -> bool:

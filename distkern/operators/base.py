@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames, aligned
 from distkern.core.allowance import allowed_bytes
+from distkern.core.containers import as_floats
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import parse_bytes
+from distkern.operators.identity import Identity
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
 
@@ -114,6 +117,11 @@ class BaseGram(ABC):
         """Positions of the features that were left out before the kernel compared the samples."""
         return ()
 
+    @property
+    def identity(self) -> Identity | None:
+        """Data of the column samples, kernel and views, which a fitted model keeps and compares; None if unknown."""
+        return None
+
     def norm_floor(self) -> float:
         """Largest squared norm in feature space that counts as zero, because of rounding."""
         return 0.0
@@ -124,6 +132,18 @@ class BaseGram(ABC):
     def ids(self) -> tuple[str, ...]:
         """Names of the row samples."""
         return self.row_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples, with which labels and weights are aligned."""
+        return SampleNames(self.shape[0], self.row_ids, np.arange(self.shape[0]))
+
+    @property
+    def col_samples(self) -> SampleNames:
+        """Names of the column samples, with which the factor of a product is aligned."""
+        if self.is_symmetric:
+            return self.row_samples
+        return SampleNames(self.shape[1], self.col_ids, whose="the columns", listed="list(gram.col_ids)")
 
     @property
     def ndim(self) -> int:
@@ -137,6 +157,10 @@ class BaseGram(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Floats]:
+        """Yield the rows as arrays, one at a time; also tells pandas that this is a table."""
+        return (self[row] for row in range(len(self)))
 
     def diag(self) -> Floats:
         """k(x, x) of the samples of a symmetric matrix.
@@ -152,7 +176,14 @@ class BaseGram(ABC):
 
     def block(self, rows: Any, cols: Any) -> Floats:
         """Read the entries of some rows and columns (slices, positions or masks) into an array."""
-        return self._block(as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return self._block(*self._selected(rows, cols))
+
+    def _selected(self, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+        """Positions of the selected rows and columns."""
+        return (
+            as_indices(rows, self.shape[0], "rows", lambda: self.row_samples),
+            as_indices(cols, self.shape[1], "columns", lambda: self.col_samples),
+        )
 
     def __getitem__(self, key: Any) -> Any:
         rows, cols = split_key(key)
@@ -164,7 +195,7 @@ class BaseGram(ABC):
             row = 0 if isinstance(rows, (int, np.integer)) else slice(None)
             col = 0 if isinstance(cols, (int, np.integer)) else slice(None)
             return values[row, col]
-        return SliceGram(self, as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return SliceGram(self, *self._selected(rows, cols))
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, tile by tile: (row positions, column positions, entries), in a fixed order."""
@@ -199,6 +230,8 @@ class BaseGram(ABC):
         return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
 
     def _operand(self, V: Array) -> Floats:
+        if type(V) is not np.ndarray:
+            V = as_floats(aligned(V, self.col_samples, "V"), "V")
         V = np.asarray(V, dtype=np.float64)
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
             raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
@@ -307,6 +340,13 @@ def pass_bytes() -> int:
     return PASS_BYTES if allowed is None else max(1, min(PASS_BYTES, allowed // (2 * COPIES)))
 
 
+def _only_these_samples() -> InputError:
+    return InputError(
+        "a centred or scaled view of a Gram matrix cannot take new samples: fit a pipeline of a KernelStandardizer and "
+        "the model on the matrix itself, which treats new samples as it treats the training samples"
+    )
+
+
 class SliceGram(BaseGram):
     """Some rows and columns of another Gram matrix; nothing is read, and a slice of a slice is one slice."""
 
@@ -337,6 +377,11 @@ class SliceGram(BaseGram):
         """Names of the column samples."""
         ids = self._parent.col_ids
         return tuple(ids[j] for j in self._cols)
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names of the row samples, and their positions in the parent."""
+        return self._parent.row_samples.take(self._rows)
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
@@ -405,6 +450,12 @@ class SliceGram(BaseGram):
         """Positions of the features that were left out before the kernel compared the samples."""
         return self._parent.dropped
 
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of these columns of the parent."""
+        whole = self._parent.identity
+        return None if whole is None else whole.take(self._cols)
+
 
 # Lazy views --------------------------------------------------------------------------------------------------------
 
@@ -435,9 +486,22 @@ class View(BaseGram):
         """Names of the column samples."""
         return self._parent.col_ids
 
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples."""
+        return self._parent.row_samples
+
     def bytes_read(self) -> int:
         """Bytes read from storage through the parent so far."""
         return self._parent.bytes_read()
+
+    def cross(self, X: Any) -> BaseGram:
+        """Always an error: the view of new samples depends on how the view of these was fitted."""
+        raise _only_these_samples()
+
+    def prepared_columns(self) -> Any:
+        """Always an error: the kernel of the prepared samples is not the kernel of this view."""
+        raise _only_these_samples()
 
     @abstractmethod
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
@@ -482,11 +546,21 @@ class CenteredGram(View):
         r(x) and c(y): mean kernel values between each sample and the centring samples, (rows,) and (cols,).
     grand_mean
         g: mean kernel value among the centring samples.
+    on
+        Mark of the centring samples, see `Identity.mark`, where they are known.
     """
 
-    def __init__(self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float) -> None:
+    def __init__(
+        self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float, on: Spec | None = None
+    ) -> None:
         super().__init__(parent)
-        self.row_means, self.col_means, self.grand_mean = row_means, col_means, grand_mean
+        self.row_means, self.col_means, self.grand_mean, self.on = row_means, col_means, grand_mean, on
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, centred on these samples."""
+        raw = self._parent.identity
+        return None if raw is None else raw.on("centred", self.on)
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Centred values."""
@@ -533,12 +607,13 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
             "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices "
             "fit a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
         )
-    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples")
+    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples", lambda: gram.row_samples)
     if len(samples) == 0:
         raise InputError("no sample to centre on")
     weights = np.bincount(samples, minlength=gram.shape[0]) / len(samples)
-    means = gram.matmat(weights)
-    return CenteredGram(gram, means, means, float(weights @ means))
+    means, identity = gram.matmat(weights), gram.identity
+    on = None if identity is None else identity.take(samples).mark()
+    return CenteredGram(gram, means, means, float(weights @ means), on)
 
 
 class UnitNormGram(View):
@@ -555,6 +630,12 @@ class UnitNormGram(View):
         floor = parent.norm_floor()
         self.row_norms = _norms(parent.row_diag(), parent.row_ids, floor)
         self.col_norms = self.row_norms if parent.is_symmetric else _norms(parent.col_diag(), parent.col_ids, floor)
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, scaled to norm 1."""
+        raw = self._parent.identity
+        return None if raw is None else raw.unit_norm()
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Values divided by the norms."""

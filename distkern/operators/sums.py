@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, total
 
 Names = tuple[str, ...]
 
@@ -99,6 +101,12 @@ class SumGram(BaseGram):
         return self._row_ids
 
     @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples, of the first part that has names."""
+        every = [part.row_samples for part in self._parts]
+        return next((names for names in every if names.ids is not None and not names.numbered), every[0])
+
+    @property
     def col_ids(self) -> Names:
         """Names of the column samples."""
         return self._col_ids
@@ -167,6 +175,11 @@ class SumGram(BaseGram):
             "each part of a sum of Gram matrices prepared the samples for its own kernel, but a model file holds one "
             "kernel: predict with CohortPredictor(model, gram), or compute the Gram matrix of the sum of the kernels"
         )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identities of the parts and their factors; None where one is not known."""
+        return total([part.identity for part in self._parts], self._factors.tolist())
 
     @cached_property
     def _same_features(self) -> bool:

@@ -13,6 +13,7 @@
       rows/index            (samples,) int32, only where many samples are equal: the computed row of each sample
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed something; ``runs/<name>`` describes each
+      view                  its attributes: the kernel that was asked for last, where it is not the manifest's
       scratch/...           temporary arrays on their way to the workers
 
 Arrays become longer when samples are added. Names, digests and index are then written to arrays whose names end in the
@@ -274,7 +275,8 @@ def read_temporary_layout(path: str, name: str, raw: bytes) -> Layout:
         chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
         found = Layout(tuple(document["shape"]), tuple(chunks), str(document["data_type"]))
         refuse_beyond_memory(path, name, found.chunk_bytes)
-        right = found.dtype in ARRAY_TYPES and _same(found.document(), document)
+        whole = all(type(size) is int and size >= 0 for size in found.shape)
+        right = whole and found.dtype in ARRAY_TYPES and _same(found.document(), document)
     except (KeyError, TypeError):
         right = False
     if not right:
