@@ -63,7 +63,18 @@ class MappedReader(ReopenedReader):
             raise InputError(f"the file {self.path!r} is shorter than the cohort that was opened from it") from error
 
     def take(self, rows: Rows) -> Array:
-        """Read rows. The file is mapped only meanwhile, because mapped pages count as memory of the process."""
+        """Read rows: those in a row of the file from there, others through a map of it.
+
+        The file is mapped only meanwhile, because mapped pages count as memory of the process.
+        """
+        width = self.shape[1] * self.dtypes[0].itemsize if len(self.shape) == 2 else 0
+        if isinstance(rows, slice) and width and self.strides == (width, self.dtypes[0].itemsize):
+            start, stop, step = rows.indices(self.shape[0])
+            if step == 1 and start < stop and os.path.exists(self.path):
+                count, offset = (stop - start) * self.shape[1], self.offset + start * width
+                found = np.fromfile(self.path, self.dtypes[0], count, offset=offset)
+                if len(found) == count:
+                    return found.reshape(stop - start, self.shape[1])
         return np.array(self.opened()[rows])
 
 
