@@ -16,6 +16,7 @@ import click
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.names import shown, shown_json
 from distkern.core.units import parse_bytes
 
 PLAIN_SECONDS = 10.0
@@ -226,14 +227,14 @@ def say(text: str, quiet: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(shown_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def print_table(rows: list[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+    """Print names and values in two columns; what controls a terminal is escaped."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(shown(f"{name:<{width}}  {value}"))
 
 
 def progress_of(quiet: bool) -> Listener:
@@ -274,6 +275,10 @@ def open_store(store: Path | str) -> Any:
     InputError, StoreError
         If there is no Gram matrix at the path.
     """
+    if isinstance(store, Path) and store.exists():
+        from distkern.io.foreign import head_of, refuse_foreign
+
+        refuse_foreign(store, head_of(store))
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
     from distkern.gram.open import open_gram  # its import takes a second

@@ -16,6 +16,7 @@ import click
 
 from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
+from distkern.core.names import shown
 
 BUG, USAGE, BAD_INPUT, FAILED_TASKS, INTERRUPTED = 1, 2, 3, 4, 5
 
@@ -33,7 +34,7 @@ class Failure(click.ClickException):
     """The one line and the exit code that a failed command ends with."""
 
     def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(shown(" ".join(message.split())))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
@@ -120,7 +121,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {' '.join(in_cli_words(message).split())}", file=stream)
+        click.echo(shown(f"Warning: {' '.join(in_cli_words(message).split())}"), file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, as_frame, numbers, plain, plain_values
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names, checked_text, is_missing
@@ -68,7 +69,8 @@ class Bags:
         offsets = np.array(self.offsets, dtype=np.int64)
         weights = np.array(numbers(self.weights, "the weights of bags"))
         ids = checked_names(self.ids, "bag")
-        labels = None if self.labels is None else np.array(plain_values(self.labels, "the labels of bags"))
+        owners = SampleNames(len(ids), ids, whose="the bags", listed="list(bags.ids)")
+        labels = None if self.labels is None else np.array(aligned(self.labels, owners, "labels"))
         if values.ndim != 2 or 0 in values.shape:
             raise InputError(f"the points of bags have shape {values.shape}; they must be (points, dimensions), none 0")
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(values):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names
@@ -114,6 +115,9 @@ class Rankings:
         found = plain(values, "the values of rankings")
         matrix = _as_values(found.values)
         own = found.names[-1] if items is None else items
+        if counts is not None:
+            rows = SampleNames(len(matrix), found.names[0], whose="the rankings", listed="list(values.index)")
+            counts = aligned(counts, rows, "counts")
         names = range(matrix.shape[1]) if own is None else own
         if not larger_is_preferred:
             matrix = _reversed(matrix)

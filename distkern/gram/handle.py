@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.events import Listener, silent
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.engine.progress import Late, progress_listener
 from distkern.gram.all_pairs import work_on_pairs
 from distkern.gram.base import StoredGram
@@ -19,7 +19,7 @@ from distkern.gram.prepared import opened, prepared_block
 from distkern.gram.products import product
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
-from distkern.operators.identity import Identity
+from distkern.operators.identity import Identity, of_kernel
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.layout import DIAGONAL
 from distkern.store.samples import among, standing_for
@@ -65,7 +65,11 @@ class Gram(StoredGram):
     @property
     def identity(self) -> Identity:
         """Digests of the column samples, from the store, and the kernel."""
-        return Identity(self._digests("cols"), self._kernel.spec())
+        return Identity(self._digests("cols"), self._kernel_values)
+
+    @cached_property
+    def _kernel_values(self) -> Spec:
+        return of_kernel(self._kernel.spec())
 
     # Reading ---------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,8 @@ def read_expression(
         )
     check_orientation(file, found, options)
     if found.load is not None:
+        if options.label is not None and found.columns is not None:
+            found.columns(file, options)  # refuses a column of which a part is lost
         adata, column = _loaded(file, found.load(file), options.label), options.label
     else:
         adata, column = _built(file, found.open(file, options), options.label)

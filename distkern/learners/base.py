@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,13 @@ from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
+from distkern.learners.validation import (
+    labelled_table,
+    named_gram,
+    refuse_other_columns,
+    require_square,
+    validated,
+)
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -36,6 +43,7 @@ class KernelEstimator(BaseEstimator):
     kernel: Any
     kernel_: Any
     prepared_: Any
+    training_ids_: Array
 
     def set_params(self: Self, **params: Any) -> Self:
         """Set parameters of the estimator, and parameters of its kernel as ``kernel__<name>``."""
@@ -74,9 +82,14 @@ class KernelEstimator(BaseEstimator):
         Returns a Gram matrix unchanged, and anything else as an array.
         """
         if not isinstance(X, BaseGram):
+            X = labelled_table(X)
             if reset:
                 _delete_attribute(self, "training_ids_")
                 keep_identity(self, None)
+            elif hasattr(X, "iloc") and hasattr(self, "training_ids_") and X.shape[1:] == (len(self.training_ids_),):
+                columns = SimpleNamespace(col_ids=tuple(map(str, X.columns)))
+                refuse_other_columns(tuple(self.training_ids_), columns)
+                X = X.to_numpy()  # its names have been compared: those of a Gram matrix are no feature_names_in_
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
             self.n_features_in_ = X.shape[1]
@@ -93,7 +106,8 @@ class KernelEstimator(BaseEstimator):
 
     def _refuse_other(self, X: BaseGram) -> None:
         """Refuse a matrix that contradicts the training matrix: other columns, or values of another kernel or view."""
-        refuse_other_columns(getattr(self, "training_ids_", None), X)
+        names = getattr(self, "training_ids_", getattr(self, "feature_names_in_", None))  # of a matrix, or of a frame
+        refuse_other_columns(names, X)
         refuse_other_matrix(identity_of(self), X.identity, X.col_ids)
 
     def _samples(self, X: Any, *, reset: bool) -> Source:

@@ -93,7 +93,8 @@ def _refuse_other_values(known: Spec, new: Spec) -> None:
         return
     fitted, given = _words(known), _words(new)
     if fitted == given:
-        given = f"the same on other samples ({_marks(new)}, not {_marks(known)})"
+        marks = f" ({_marks(new)}, not {_marks(known)})" if _marks(new) else ""
+        given = f"the same on other samples, or with other parameters{marks}"
     views = {known.get("view"), new.get("view")} & {"centred", "unit norm"}
     remedy = " (a KernelStandardizer before the model, in a pipeline, treats new samples as it treated these)"
     raise InputError(
@@ -138,10 +139,10 @@ def _words(values: Any) -> str:
 
 
 def _marks(values: Any) -> str:
-    """Short digests of the sets of samples that the views depend on."""
+    """Short digests of long specs, and of the sets of samples that the views depend on."""
     if isinstance(values, (list, tuple)):
         return " ".join(filter(None, map(_marks, values)))
     if not isinstance(values, dict):
         return ""
-    own = [values["on"]["digest"][:8]] if values.get("on") else []
+    own = [one["digest"][:8] for one in (values, values.get("on") or {}) if "digest" in one]
     return " ".join([*own, *filter(None, [_marks(values.get("of"))])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
-from distkern.core.weights import sample_weights
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, prepare_source
@@ -25,7 +25,7 @@ from distkern.learners.memory import row_blocks
 from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
-from distkern.operators.identity import Identity
+from distkern.operators.identity import Identity, of_kernel
 
 
 def first_step(model: Any) -> Any:
@@ -33,6 +33,13 @@ def first_step(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return first_step(model.steps[0][1])
     return first_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+
+
+def _last_step(model: Any) -> Any:
+    """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
+    if isinstance(model, Pipeline):
+        return _last_step(model.steps[-1][1])
+    return _last_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
 
 
 def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
@@ -135,16 +142,19 @@ class CohortPredictor:
     @available_if(_model_has("score"))
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Score of the samples (samples, n) as the model defines it, such as accuracy, R² or minus the inertia."""
-        weights = None if sample_weight is None else sample_weights(sample_weight, samples_of(X))[0]
         if is_clusterer(self.model):  # minus a sum over the samples
+            weights = None if sample_weight is None else aligned(sample_weight, samples_of(X), "sample_weight")
             total, done = 0.0, 0
             for part in self._cross(X):
                 stop = done + part.shape[0]
                 given = {} if weights is None else {"sample_weight": weights[done:stop]}
                 total, done = total + self.model.score(part, **given), stop
             return total
-        last = self.model.steps[-1][1] if isinstance(self.model, Pipeline) else self.model
-        return float(type(last).score(self, X, y, **({} if weights is None else {"sample_weight": weights})))
+        if callable(getattr(self.model, "scorer_", None)) and self.model.scoring is not None:  # a search
+            return float(self.model.scorer_(self, X, y))
+        judge = copy(_last_step(self.model))
+        judge.predict = self.predict  # it compares y with predictions for these samples
+        return float(judge.score(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
 
     @available_if(_model_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -156,9 +166,6 @@ class CohortPredictor:
         """Set the container of `transform`, as in scikit-learn: "default", "pandas" or "polars"."""
         self.model.set_output(transform=transform)
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = deepcopy(get_tags(self.model))
@@ -176,7 +183,7 @@ class CohortPredictor:
             whole = type(parts[0])(np.concatenate(parts), columns=parts[0].columns)
             return whole if source.ids is None else whole.set_axis(list(source.ids), axis=0)
         if hasattr(parts[0], "to_arrow"):
-            return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns))
+            return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns), orient="row")
         return np.concatenate(parts)
 
     def _cross(self, X: Any) -> Iterator[BaseGram]:
@@ -237,7 +244,7 @@ class PreparedColumns:
         self.features, self.dropped = None if features is None else tuple(features), tuple(dropped)
         self.n_features = len(self.features) if n_features is None and self.features is not None else n_features
         self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
-        self.identity = Identity(digests, kernel.spec())
+        self.identity = Identity(digests, of_kernel(kernel.spec()))
         if len(self.col_ids) != len(prepared):
             raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")
 

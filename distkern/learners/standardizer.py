@@ -18,7 +18,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
-from distkern.learners.validation import samples_of
+from distkern.learners.validation import refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
@@ -68,8 +68,9 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -109,11 +110,13 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         InputError
             If the matrix is not square and symmetric, has values that are not finite, or a sample has norm zero.
         """
+        refuse_misaligned(y, X)
         self._fit_view(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the standardised training matrix: a lazy view of a Gram matrix, else a new array."""
+        refuse_misaligned(y, X)
         view = self._fit_view(X)
         return view if isinstance(X, BaseGram) else read_matrix(view)
 

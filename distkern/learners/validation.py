@@ -42,6 +42,7 @@ def validated(estimator: Any, X: Any, **options: Any) -> Array:
     scikit-learn itself ignores such names, among them integers (Entrez numbers) and the tuples of a MultiIndex. It also
     takes masked values as if they were valid, so that they are NaN before it sees them.
     """
+    X = labelled_table(X)
     if isinstance(X, (np.ma.MaskedArray, list, tuple)) or type(X).__module__.startswith("dask"):
         X = plain_values(X, "X")
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and not all(isinstance(name, str) for name in X.columns):
@@ -53,6 +54,18 @@ def validated(estimator: Any, X: Any, **options: Any) -> Array:
             X = X.copy(deep=False)
             X.columns = list(names)
     return with_own_errors(validate_data, estimator, X, **options)
+
+
+def labelled_table(X: Any) -> Any:
+    """Turn a labelled array of two axes, as of xarray, into a DataFrame, whose names are compared; leave all else."""
+    if not hasattr(X, "coords"):
+        return X
+    values, (rows, cols) = plain(X, "X") if getattr(X, "ndim", 0) == 2 else (plain_values(X, "X"), (None, None))
+    if rows is None and cols is None:
+        return values
+    from pandas import DataFrame  # xarray depends on it
+
+    return DataFrame(values, index=rows, columns=cols)
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------
@@ -195,6 +208,15 @@ def samples_of(X: Any) -> SampleNames:
 def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index") -> SampleNames:
     """Names of the samples of a cohort, whose positions in a larger one are not known."""
     return SampleNames(count, None if ids is None else tuple(ids), whose="X", listed=listed)
+
+
+def refuse_misaligned(y: Any, X: Any) -> None:
+    """Refuse labels or targets, which a transformer ignores, with the names of other samples.
+
+    The transformed samples are an array without names, so that the next step of a pipeline cannot compare them.
+    """
+    if hasattr(y, "iloc") or hasattr(y, "coords"):
+        aligned(y, samples_of(X), "y")
 
 
 # Labels, targets and weights -----------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ class ArrayGram(BaseGram):
             own if given is None else tuple(entries(given, "row_ids and col_ids"))
             for own, given in zip(found.names, (row_ids, col_ids), strict=True)
         )
+        self._identity = identity
         self._symmetric = rows == cols and row_diag is None and col_diag is None
         if self._symmetric:
             row_names, col_names = row_names or col_names, col_names or row_names
@@ -81,7 +82,6 @@ class ArrayGram(BaseGram):
         self._col_ids = name_samples(cols) if col_names is None else col_names
         self._row_diag = self._as_diagonal(row_diag, SampleNames(rows, row_names), "row_diag")
         self._col_diag = self._as_diagonal(col_diag, SampleNames(cols, col_names), "col_diag")
-        self._identity = identity
 
     @staticmethod
     def _as_diagonal(values: Any, samples: SampleNames, name: str) -> Floats | None:
@@ -113,14 +113,14 @@ class ArrayGram(BaseGram):
         return self._col_ids
 
     @property
-    def row_samples(self) -> SampleNames:
-        """Names of the row samples, if they were given."""
-        return SampleNames(len(self._row_ids), self._row_ids if self._has_names else None)
-
-    @property
     def identity(self) -> Identity | None:
         """Identity of the column samples and of the values; None where it is not known."""
         return self._identity
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names of the row samples, if they were given."""
+        return SampleNames(len(self._row_ids), self._row_ids if self._has_names else None)
 
     @property
     def values(self) -> Floats:

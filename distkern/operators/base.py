@@ -326,6 +326,13 @@ def _without_samples() -> InputError:
     )
 
 
+def _only_these_samples() -> InputError:
+    return InputError(
+        "a centred or scaled view of a Gram matrix cannot take new samples: fit a pipeline of a KernelStandardizer and "
+        "the model on the matrix itself, which treats new samples as it treats the training samples"
+    )
+
+
 class SliceGram(BaseGram):
     """Some rows and columns of another Gram matrix; nothing is read, and a slice of a slice is one slice."""
 
@@ -469,6 +476,14 @@ class View(BaseGram):
     def bytes_read(self) -> int:
         """Bytes read from storage through the parent so far."""
         return self._parent.bytes_read()
+
+    def cross(self, X: Any) -> BaseGram:
+        """Always an error: the view of new samples depends on how the view of these was fitted."""
+        raise _only_these_samples()
+
+    def prepared_columns(self) -> Any:
+        """Always an error: the kernel of the prepared samples is not the kernel of this view."""
+        raise _only_these_samples()
 
     @abstractmethod
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:

@@ -6,13 +6,18 @@ suffice: two cohorts may use the same names, and two kernels the same cohort.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from distkern.core.typing import Array, Indices, Spec
+
+LONGEST_SPEC = 1000
+"""Most characters of the spec of a kernel that a model keeps as it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,22 @@ class Identity:
     def unit_norm(self) -> Identity:
         """Identity of the values scaled to norm 1."""
         return Identity(self.digests, {"view": "unit norm", "of": self.values})
+
+
+def of_kernel(spec: Spec) -> Spec:
+    """Values of a kernel: its spec, or a digest of a long one, such as that of a kernel with landmarks in it.
+
+    Examples
+    --------
+    >>> of_kernel({"kernel": "linear"})
+    {'kernel': 'linear'}
+    >>> sorted(of_kernel({"kernel": "low-rank", "landmarks": [0.5] * 10_000}))
+    ['digest', 'kernel']
+    """
+    text = json.dumps(spec, sort_keys=True)
+    if len(text) <= LONGEST_SPEC:
+        return spec
+    return {"kernel": spec["kernel"], "digest": blake2b(text.encode(), digest_size=16).hexdigest()}
 
 
 def agree(first: Any, second: Any) -> bool:

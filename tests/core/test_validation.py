@@ -74,7 +74,7 @@ def test_samples_without_names_are_warned_of():
     warn_without_names(None, FEATURES, "X")
     warn_without_names(FEATURES, FEATURES, "X")
     for new in (None, ["0", "1"]):
-        with pytest.warns(UserWarning, match="X does not have valid feature names, but .* 'TP53', 'MYC'"):
+        with pytest.warns(UserWarning, match="X does not have valid feature names, but .*'TP53', 'MYC'"):
             warn_without_names(FEATURES, new, "X")
 
 

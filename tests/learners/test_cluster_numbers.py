@@ -115,3 +115,14 @@ def test_matrix_that_does_not_fit_is_refused():
         _ = cluster_numbers(K, [2]).by_gap
     with pytest.raises(InputError, match="two clusters or more"):
         _ = cluster_numbers(K, [1]).by_silhouette
+
+
+def test_the_labels_of_a_number_of_clusters_and_a_short_text():
+    found = cluster_numbers(Linear()(blobs()), [1, 3, 5], random_state=7)
+    for row, k in enumerate((1, 3, 5)):
+        np.testing.assert_array_equal(found.labels_of(k), found.labels[row])
+    assert len(np.unique(found.labels_of(found.by_silhouette))) == 3
+    with pytest.raises(InputError, match=r"no labels for 2 clusters: choose from \[1, 3, 5\]"):
+        found.labels_of(2)
+    assert repr(found) == "<ClusterNumbers: 60 samples, n_clusters 1 to 5, by_silhouette 3>"
+    assert repr(cluster_numbers(np.eye(4), [1], random_state=0)) == "<ClusterNumbers: 4 samples, n_clusters 1>"

@@ -91,6 +91,11 @@ CASES = {
     "samples with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(FRAME, v(LABELS)).dual_coef_,
     "AnnData with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(AnnData(FRAME), v(LABELS)).dual_coef_,
     "table of kernel values": lambda g, v: dk.KernelSVC().fit(pd.DataFrame(KERNEL(X), IDS, IDS), v(LABELS)).dual_coef_,
+    "pipeline of samples": lambda g, v: (
+        make_pipeline(dk.KernelStandardizer(kernel=KERNEL), dk.KernelSVC()).fit(FRAME, v(LABELS))[-1].dual_coef_
+    ),
+    "components of samples": lambda g, v: dk.KernelPCA(2, kernel=KERNEL).fit_transform(FRAME, v(LABELS)),
+    "distances of samples": lambda g, v: kmeans().set_params(kernel=KERNEL).fit_transform(FRAME, v(LABELS)),
     "CohortPredictor score": lambda g, v: dk.CohortPredictor(dk.KernelSVC().fit(g, LABELS), g).score(FRAME, v(LABELS)),
     "ranking_error": lambda g, v: dk.ranking_error(TARGETS, v(TARGETS**2)),
     "diagonal": lambda g, v: dk.ArrayGram(np.eye(M), row_diag=v(WEIGHTS), row_ids=IDS).row_diag(),
