@@ -87,7 +87,7 @@ def checked_names(names: Iterable[Any], what: str, source: str | None = None) ->
     Traceback (most recent call last):
     distkern.core.errors.InputError: the name of feature 1 of 'cohort.tsv', 'A\t1\nB\t2', contains a tab: give it a ...
     """
-    given = entries(names, f"the names of {what}s")
+    given = list(names) if isinstance(names, str) else entries(names, f"the names of {what}s")
     texts = tuple(map(str, given))
     of = "" if source is None else f" of {source!r}"
     absent = next((k for k, name in enumerate(given) if not isinstance(name, str) and is_missing(name)), None)

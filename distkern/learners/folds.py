@@ -64,7 +64,8 @@ class Folds:
             yield train, test
 
     def _check(self, samples: Indices, count: int, which: str) -> None:
-        whole_number(count, f"the number of {which} folds", 2)
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 2:
+            raise InputError(f"there must be 2 {which} folds or more, not {count!r}")
         labels = self.labels[samples]
         where = "" if which == "outer" else " of the training part of an outer fold"
         for label in np.unique(labels):

@@ -21,7 +21,7 @@ from distkern.learners.memory import read_matrix, require_memory
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
 from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
 from distkern.learners.registry import saveable
-from distkern.learners.validation import positive, samples_of, whole, with_own_errors
+from distkern.learners.validation import samples_of, whole, with_own_errors
 from distkern.solvers.holdout import HoldOut, holdout_bytes
 
 Measure = Callable[[Floats, Floats], float]
@@ -268,7 +268,7 @@ class MLSRRankerCV(BaseEstimator):
 
 
 def _positive(values: Any, name: str) -> list[float]:
-    numbers = sorted({positive(value, name) for value in np.ravel(values)})
+    numbers = sorted({with_own_errors(float, value) for value in np.ravel(values)})
     if not numbers or not all(0 < number < np.inf for number in numbers):
         raise InputError(f"{name} must be positive finite numbers to choose from; got {values!r}")
     return numbers

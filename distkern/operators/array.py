@@ -69,7 +69,7 @@ class ArrayGram(BaseGram):
         finite(self._values)
         rows, cols = self._values.shape
         row_names, col_names = (
-            own if given is None else tuple(entries(given, "row_ids and col_ids"))
+            own if given is None else tuple(given if isinstance(given, str) else entries(given, "row_ids and col_ids"))
             for own, given in zip(found.names, (row_ids, col_ids), strict=True)
         )
         self._identity = identity
