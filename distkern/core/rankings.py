@@ -16,6 +16,7 @@ from distkern.core.errors import InputError
 from distkern.core.names import checked_names
 from distkern.core.orderings import placements
 from distkern.core.parameters import entries
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats, Indices
 
 Kind = Literal["total", "interleaving", "top"]
@@ -291,7 +292,8 @@ def _as_kinds(kind: Any, count: int) -> tuple[str, ...]:
         raise InputError(f"{len(words)} kinds for {count} rankings: give one word for all, or one per ranking")
     for row, word in enumerate(words):
         if word not in KINDS:
-            raise InputError(f"ranking {row} has kind {word!r}; it must be one of {', '.join(KINDS)}")
+            listed = ", ".join(KINDS)
+            raise InputError(f"ranking {row} has kind {word!r}; it must be one of {listed}{did_you_mean(word, KINDS)}")
     return words
 
 

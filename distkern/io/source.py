@@ -24,6 +24,7 @@ from distkern.core.validation import Names, refuse_other_features, warn_without_
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
+from distkern.io.origin import Origin
 from distkern.io.registry import open_container, open_file, reader_of
 
 
@@ -57,6 +58,12 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, if the container is a `Rankings`."""
+
+    origin: Origin | None = None
+    """The file of the samples, if they were read from one just so."""
+
+    file: str | None = None
+    """Name of the file that the container in memory came from, if that is known."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -133,7 +140,9 @@ class Source:
         if not self.ragged or self.shape[1] == width:
             return self
         widen_rows(self.read(slice(0, 1)), width)  # refuses widths that do not fit
-        return Source(WidenedReader(self._reader, width), self.ids)
+        wider = Source(WidenedReader(self._reader, width), self.ids)
+        wider.origin = self.origin
+        return wider
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
         """Return the same samples with the features that earlier samples kept.
@@ -174,8 +183,11 @@ class Source:
         return other
 
     def describe(self) -> str:
-        """Return the kind of container and its size, for messages and plans."""
-        return f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        """Return the file if there is one, the kind of container and its size, for messages, plans and pages."""
+        size = f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        if self.origin is not None:
+            return f"{self.origin}: {size}"
+        return size if self.file is None else f"{size} from {self.file!r}"
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -217,14 +229,16 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
     if isinstance(X, (str, os.PathLike)):
-        return source_of(open_file(as_path(X)), ids)
+        source = source_of(open_file(as_path(X)), ids)
+        source.origin = Origin(as_path(X).name)
+        return source
     return source_of(open_container(X), ids)
 
 
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
     """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
     source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
-    source.kinds = opened.kinds
+    source.kinds, source.file = opened.kinds, opened.file
     return source
 
 

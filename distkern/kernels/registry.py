@@ -12,6 +12,7 @@ from typing import Any
 
 from distkern import kernels
 from distkern.core.errors import InputError, InputTypeError, KernelNotFoundError
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Spec
 from distkern.kernels.base import Kernel, is_ours
 
@@ -57,7 +58,8 @@ def from_spec(spec: Spec) -> Kernel:
     name = params.pop("kernel", None)
     found = _find(name, params.pop("module")) if "module" in params else our_kernels().get(str(name))
     if found is None or not isinstance(name, str):
-        raise InputError(f"no kernel is called {name!r}; there are {', '.join(our_kernels())}")
+        known = ", ".join(our_kernels())
+        raise InputError(f"no kernel is called {name!r}; there are {known}{did_you_mean(name, our_kernels())}")
     params = {key: _value(value) for key, value in params.items()}
     try:
         return found(**params)

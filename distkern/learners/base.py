@@ -123,10 +123,8 @@ class KernelEstimator(BaseEstimator):
         plain: dict[str, Any] = {"reset": reset, "dtype": "numeric", "ensure_all_finite": False}
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
-        if hasattr(X, "iloc"):
-            validated(
-                self, X, skip_check_array=True, reset=reset
-            )  # stores or compares the feature names of a DataFrame
+        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
+            validated(self, X, skip_check_array=True, reset=reset)
         try:
             source = as_source(X)
         except InputTypeError:  # lists and other array-likes of scikit-learn

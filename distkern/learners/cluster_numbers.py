@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import entries, whole_number
+from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
+from distkern.kernels.partial import PartialKernel
 from distkern.learners.kmeans import KernelKMeans, generators_of
 from distkern.learners.memory import memory_allowed, read_matrix, require_memory
 from distkern.learners.partition import require_silhouette_memory, whole_weights
@@ -162,7 +166,8 @@ def cluster_numbers(
         B, the number of reference data sets.
     reference
         Distribution of the reference data. ``"rankings"``: uniformly random rankings, the default for kernels of
-        orderings. ``"features"``: uniform over the range of each feature, the default for other kernels.
+        orderings; where some items have no value, as many have none in each, and as many are tied, as in the ballot
+        that it stands for. ``"features"``: uniform over the range of each feature, the default for other kernels.
         ``"components"``: uniform over the range of each principal component in feature space; the default and only
         choice for a matrix, which is read into memory to compute them.
     squared
@@ -176,6 +181,11 @@ def cluster_numbers(
         If a number of clusters exceeds the number of samples, or the reference is not possible for X.
     MemoryLimitError
         If one start of each k does not fit in memory, or the matrix does not fit for ``"components"``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the best start of some k did not converge.
 
     Examples
     --------
@@ -200,6 +210,7 @@ def cluster_numbers(
         return _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
 
     found = cluster(gram, weights, random_state)
+    _warn_of_unfinished(found, max_iter)
     labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
     gap = gap_error = np.full(len(numbers), np.nan)
     whole_number(references, "references", 0)
@@ -227,6 +238,24 @@ def cluster_numbers(
         each,
         settings,
     )
+
+
+def _warn_of_unfinished(found: Sequence[Clustering], max_iter: int) -> None:
+    unfinished = [str(run.n_clusters) for run in found if not run.converged]
+    if unfinished:
+        warnings.warn(
+            ConvergenceWarning(
+                Sentence(
+                    "kernel k-means with {numbers} clusters did not converge in {iterations} iterations{remedy}",
+                    numbers=", ".join(unfinished),
+                    iterations=max_iter,
+                    remedy=OptionalPart(
+                        ": raise {max_iter} or {tol}", max_iter=Parameter("max_iter"), tol=Parameter("tol")
+                    ),
+                )
+            ),
+            stacklevel=3,
+        )
 
 
 def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
@@ -286,10 +315,16 @@ def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
             raise InputError(f"reference={asked!r} draws samples: give samples and their kernel, or 'components'")
         return "components"
     if asked is None:
-        return "rankings" if isinstance(kernel, OrderingKernel) else "features"
+        ordering = isinstance(kernel, OrderingKernel)
+        return "rankings" if ordering or any(isinstance(one, PartialKernel) for one in _parts(kernel)) else "features"
     if asked not in REFERENCES:
         raise InputError(f"reference must be one of {', '.join(REFERENCES)}; got {asked!r}")
     return asked
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """A kernel and the kernels that it is made of."""
+    return [kernel, *(value for value in kernel.get_params().values() if isinstance(value, Kernel))]
 
 
 def _draws(
@@ -312,15 +347,30 @@ def _draws(
             yield LowRankGram(features, features), np.ones(samples)
         return
     source = as_source(X)
-    values = source.read(slice(0, len(source)))[weights > 0]
+    values = source.read(slice(0, len(source)))
+    kept, whole = values[weights > 0], bool(np.isfinite(values[weights > 0]).all())
+    if reference == "features" and not whole:
+        raise InputError(
+            "reference='features' draws between the least and the greatest value of a feature, and some values are "
+            "missing or infinite: use reference='rankings'"
+        )
     for _ in range(count):
-        if reference == "rankings":
+        if reference == "features":
+            drawn = random.uniform(kept.min(axis=0), kept.max(axis=0), size=(samples, values.shape[1]))
+        elif whole:
             drawn = random.permuted(np.tile(np.arange(values.shape[1], dtype=np.float64), (samples, 1)), axis=1)
-        else:
-            drawn = random.uniform(values.min(axis=0), values.max(axis=0), size=(samples, values.shape[1]))
-        distinct, counts = np.unique(drawn, axis=0, return_counts=True)
+        else:  # as many items ranked, tied and without a value as in each ballot
+            drawn = random.permuted(np.repeat(values, weights.astype(np.intp), axis=0), axis=1)
+        distinct, counts = _distinct(drawn)
         model._require_memory(len(distinct), len(distinct), limit)
         yield ArrayGram(model.kernel_(distinct)), counts.astype(np.float64)
+
+
+def _distinct(samples: Floats) -> tuple[Floats, Indices]:
+    """Distinct samples in ascending order, and how often each occurs; NaN equals NaN."""
+    keys = np.where(np.isnan(samples), np.finfo(np.float64).max, samples)
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return samples[first], counts
 
 
 def _component_ranges(gram: BaseGram, weights: Floats, limit: int | str | None) -> Floats:
