@@ -15,6 +15,7 @@ from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names
 from distkern.core.orderings import placements
+from distkern.core.parameters import entries
 from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats, Indices
 
@@ -306,7 +307,7 @@ def _as_counts(counts: Any, count: int) -> NDArray[np.int64]:
 
 
 def _spread(kind: Any, count: int) -> tuple[str, ...]:
-    return (kind,) * count if isinstance(kind, str) else tuple(map(str, kind))
+    return (kind,) * count if isinstance(kind, str) else tuple(map(str, entries(kind, "kind")))
 
 
 def _default(counts: Any, count: int) -> Any:

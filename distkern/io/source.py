@@ -17,6 +17,7 @@ from distkern.core.containers import as_floats, refuse_inexact
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
 from distkern.core.names import checked_names, is_missing
+from distkern.core.parameters import entries
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import Names, refuse_other_features, warn_without_names
@@ -266,7 +267,7 @@ def _check_numbers(reader: Reader) -> None:
 def _names(ids: Any, count: int) -> tuple[str, ...]:
     if isinstance(ids, (str, bytes)):
         raise InputError("ids must be one name per sample, not a single text")
-    given = list(ids)
+    given = entries(ids, "ids")
     if len(given) != count:
         raise InputError(f"{len(given)} ids for {count} samples: give one per row")
     first: dict[str, int] = {}

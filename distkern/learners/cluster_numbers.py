@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries, whole_number
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
@@ -213,6 +214,7 @@ def cluster_numbers(
     _warn_of_unfinished(found, max_iter)
     labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
     gap = gap_error = np.full(len(numbers), np.nan)
+    whole_number(references, "references", 0)
     drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
     if drawn_from is not None:
         random = generators_of(random_state, n_init + 1)[-1]  # the other generators seed the starts
@@ -258,9 +260,10 @@ def _warn_of_unfinished(found: Sequence[Clustering], max_iter: int) -> None:
 
 
 def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
-    numbers = sorted(set(n_clusters))
+    numbers = entries(n_clusters, "n_clusters")
     if not numbers or not all(isinstance(k, (int, np.integer)) and k >= 1 for k in numbers):
         raise InputError(f"n_clusters must be whole numbers of 1 or more; got {numbers}")
+    numbers = sorted(set(numbers))
     if numbers[-1] > samples:
         raise InputError(f"got {samples} samples with a weight for {numbers[-1]} clusters: ask for fewer clusters")
     return [int(k) for k in numbers]
