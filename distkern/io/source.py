@@ -202,8 +202,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     Parameters
     ----------
     X
-        A NumPy array or memory map, lists of numbers, pandas or polars DataFrame, pyarrow table, xarray DataArray, SciPy
-        sparse matrix, AnnData (in memory or backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
+        A NumPy array or memory map, lists of numbers, pandas or polars DataFrame, pyarrow table, xarray DataArray,
+        SciPy sparse matrix, AnnData (in memory or backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a
+        file or folder: ``.npy``, ``.npz``,
         ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
     ids
         Names of the samples; they replace those of the container.
@@ -213,8 +214,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     InputTypeError
         If X is of another type.
     InputError
-        If the values are not a two-dimensional array of numbers, or are masked; there are no samples or no features; two
-        samples have the same name; a name holds control characters; or the file is of a kind that is not read.
+        If the values are not a two-dimensional array of numbers, or are masked; there are no samples or no features;
+        two samples have the same name; a name holds control characters; or the file is of a kind that is not read.
 
     Examples
     --------

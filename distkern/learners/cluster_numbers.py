@@ -19,7 +19,7 @@ from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
 from distkern.kernels.partial import PartialKernel
 from distkern.learners.kmeans import KernelKMeans, generators_of
-from distkern.learners.memory import memory_allowed, read_matrix, require_memory
+from distkern.learners.memory import memory_allowed, read_matrix, require_memory, within_limit
 from distkern.learners.partition import require_silhouette_memory, whole_weights
 from distkern.learners.validation import as_training_gram
 from distkern.operators.array import ArrayGram
@@ -125,6 +125,7 @@ class ClusterNumbers:
         ]
 
 
+@within_limit
 def cluster_numbers(
     X: Any,
     n_clusters: Iterable[int] = range(1, 11),

@@ -15,7 +15,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
 from distkern.learners.matrices import training_matrix
-from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.memory import block_bytes, limited_to, require_memory
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -121,7 +121,8 @@ def kernel_neighbors(
         )
     needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
-    indices, distances = nearest(matrix, int(n_neighbors))
+    with limited_to(memory_limit):
+        indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids, matrix.row_samples.ids is not None)
 
 

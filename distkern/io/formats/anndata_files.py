@@ -89,7 +89,9 @@ class H5ADReader(ReopenedReader):
         indptr = X["indptr"][start : stop + 1]
         part = slice(int(indptr[0]), int(indptr[-1]))
         entries = (X["data"][part], X["indices"][part], indptr - indptr[0])
-        return sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+        matrix = sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+        matrix.check_format(full_check=True)  # an index outside the matrix would be written outside its memory
+        return matrix
 
     def _in_memory(self, X: Any) -> Any:
         from scipy import sparse
@@ -97,7 +99,9 @@ class H5ADReader(ReopenedReader):
         with self._lock:
             if getattr(self, "_rows", None) is None:
                 parts = (X["data"][:], X["indices"][:], X["indptr"][:])
-                self._rows = sparse.csc_matrix(parts, shape=self.shape).tocsr()
+                columns = sparse.csc_matrix(parts, shape=self.shape)
+                columns.check_format(full_check=True)
+                self._rows = columns.tocsr()
             return self._rows
 
     def __getstate__(self) -> dict[str, Any]:
