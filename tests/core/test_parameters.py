@@ -19,6 +19,7 @@ IMAGES = np.ones((2, 4, 4))
 CALLS = {
     "ids of bags": lambda: dk.Bags.from_arrays([X, X], ids=1e300),
     "weights of bags": lambda: dk.Bags.from_arrays([X, X], weights=-0.0),
+    "labels of bags": lambda: dk.Bags.from_arrays([X], labels=pd.NA),
     "bags": lambda: dk.save_bags(3, "nowhere.zarr"),
     "ids": lambda: dk.compute_gram(dk.Linear(), X, store="nowhere.zarr", ids=3),
     "slice of names": lambda: GRAM["a":"b"],
