@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """Control characters, line and paragraph separators, and lone surrogates."""
@@ -86,7 +87,7 @@ def checked_names(names: Iterable[Any], what: str, source: str | None = None) ->
     Traceback (most recent call last):
     distkern.core.errors.InputError: the name of feature 1 of 'cohort.tsv', 'A\t1\nB\t2', contains a tab: give it a ...
     """
-    given = list(names)
+    given = list(names) if isinstance(names, str) else entries(names, f"the names of {what}s")
     texts = tuple(map(str, given))
     of = "" if source is None else f" of {source!r}"
     absent = next((k for k, name in enumerate(given) if not isinstance(name, str) and is_missing(name)), None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import StoreError
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.gram.base import StoredGram
@@ -126,6 +127,12 @@ class StoredFeatures(Features):
         """Names of the samples."""
         names = self.about.row_ids
         return names if self._at is None else tuple(names[position] for position in self._at)
+
+    @property
+    def samples(self) -> SampleNames:
+        """Names of the samples, and their positions in the stored matrix."""
+        whole = self.about.row_samples
+        return whole if self._at is None else whole.take(self._at)
 
     def __len__(self) -> int:
         return self.about.shape[0] if self._at is None else len(self._at)

@@ -37,6 +37,8 @@ def read_expression(
     labels: str | os.PathLike[str] | None = None,
     label: str | None = None,
     sep: str | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
 ) -> AnnData:
     r"""Read an expression cohort into AnnData: samples × features, with labels if they are named.
 
@@ -55,6 +57,8 @@ def read_expression(
         the text table, a column of ``obs``, or an array of the ``.npz`` file.
     sep
         Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
+    layer, use_rep
+        Key of ``layers`` or of ``obsm`` of AnnData whose values become ``X``; those of ``obsm`` have no feature names.
 
     Returns
     -------
@@ -88,7 +92,9 @@ def read_expression(
     (['p1', 'p2', 'p3'], ['TP53', 'MYC'], ['yes', 'no', 'no'])
     """
     file = as_path(path)
-    options = ReadOptions(samples, label if labels is None else None, sep)
+    if labels is None and label is not None and (layer is not None or use_rep is not None):
+        labels = file  # the labels are in obs, which is read apart from the values
+    options = ReadOptions(samples, label if labels is None else None, sep, layer, use_rep)
     found = find_format(file)
     if not found.matrix:
         raise InputError(
@@ -98,7 +104,7 @@ def read_expression(
             call=Call("compute_gram"),
         )
     check_orientation(file, found, options)
-    if found.load is not None:
+    if found.load is not None and layer is None and use_rep is None:
         if options.label is not None and found.columns is not None:
             found.columns(file, options)  # refuses a column of which a part is lost
         adata, column = _loaded(file, found.load(file), options.label), options.label

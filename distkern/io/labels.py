@@ -11,6 +11,7 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Sentence
+from distkern.core.suggest import did_you_mean
 from distkern.io.format import Columns, ReadOptions
 from distkern.io.registry import find_format, reader_of
 from distkern.io.tables import beginning, check_labels
@@ -132,11 +133,12 @@ def choose_column(path: Path, columns: Columns, label: str | None) -> str:
             label=Argument("label"),
         )
     raise InputError(
-        "{file!r} has no column {column!r}: name one of {columns} with {label}",
+        "{file!r} has no column {column!r}: name one of {columns} with {label}{meant}",
         file=path.name,
         column=label,
         columns=listed,
         label=Argument("label"),
+        meant=did_you_mean(label, columns),
     )
 
 

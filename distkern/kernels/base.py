@@ -152,6 +152,11 @@ class Kernel:
     """Whether equal samples are computed once: only for exact kernels, whose values depend on the two samples alone."""
 
     @property
+    def directed(self) -> bool:
+        """Whether samples are rankings whose largest values are the best, so that k(−x, −y) is another value."""
+        return False
+
+    @property
     def takes_sparse(self) -> bool:
         """Whether `prepare` also takes a SciPy CSR array of samples, with the same kernel values."""
         return False

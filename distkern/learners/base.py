@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -17,7 +19,7 @@ from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
-from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, limited_to, require_memory, row_blocks
 from distkern.learners.validation import (
     labelled_table,
     named_gram,
@@ -123,10 +125,8 @@ class KernelEstimator(BaseEstimator):
         plain: dict[str, Any] = {"reset": reset, "dtype": "numeric", "ensure_all_finite": False}
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
-        if hasattr(X, "iloc"):
-            validated(
-                self, X, skip_check_array=True, reset=reset
-            )  # stores or compares the feature names of a DataFrame
+        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
+            validated(self, X, skip_check_array=True, reset=reset)
         try:
             source = as_source(X)
         except InputTypeError:  # lists and other array-likes of scikit-learn
@@ -156,6 +156,12 @@ class KernelEstimator(BaseEstimator):
             _delete_attribute(self, "feature_names_in_")
 
     # Kernel values ---------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let all that ``fit`` calls know the memory limit of the learner."""
+        super().__init_subclass__(**kwargs)
+        if "fit" in vars(cls):
+            cls.fit = _within_limit(vars(cls)["fit"])
 
     def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
         """Kernel values between the training samples: a Gram matrix unchanged, an array, or computed from samples.
@@ -213,6 +219,15 @@ class KernelEstimator(BaseEstimator):
         values = 16 * rows * cols + block_bytes(rows, cols, BLOCKS_OF_VIEW)
         needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), values)
         require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
+
+
+def _within_limit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fit)
+    def limited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with limited_to(getattr(self, "memory_limit", None)):
+            return fit(self, *args, **kwargs)
+
+    return limited
 
 
 def _delete_attribute(estimator: Any, name: str) -> None:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
@@ -250,7 +251,7 @@ class MLSRRanker(LSRRanker):
         """Σ_t k_t / v_t, or ``"precomputed"``."""
         if isinstance(self.kernels, str):
             return self.kernels
-        kernels = list(self.kernels)
+        kernels = entries(self.kernels, "kernels")
         if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
             raise InputTypeError(
                 f"kernels must be 'precomputed' or a list of kernels such as distkern.Gaussian(1.0); got {kernels!r}"

@@ -12,7 +12,7 @@ from distkern.core.typing import Floats
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelRegressor
-from distkern.learners.validation import targets_and_weights
+from distkern.learners.validation import targets_and_weights, with_own_errors
 
 
 @saveable
@@ -136,7 +136,7 @@ class KernelRidge(KernelRegressor, LinearSystemEstimator):
         return self._expansion(X, self.dual_coef_)
 
     def _alphas(self, targets: int) -> Floats:
-        alphas = np.asarray(self.alpha, dtype=np.float64)
+        alphas = np.asarray(with_own_errors(np.asarray, self.alpha, dtype=np.float64))
         if alphas.ndim > 1 or alphas.size not in (1, targets):
             raise InputError(f"alpha must be one number, or one for each of the {targets} targets; got {self.alpha!r}")
         if not (np.isfinite(alphas) & (alphas >= 0)).all():

@@ -32,6 +32,8 @@ def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) ->
         raise InputError(str(error)) from error
     except TypeError as error:
         raise InputTypeError(str(error)) from error
+    except OverflowError as error:
+        raise InputError(f"a number is too large: {error}") from error
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
@@ -71,27 +73,33 @@ def labelled_table(X: Any) -> Any:
 
 def positive(value: Any, name: str) -> float:
     """Validate a parameter that must be a positive finite number."""
-    if not (_is_number(value) and 0 < value < np.inf):
+    if not 0 < _number(value) < np.inf:
         raise InputError(f"{name} must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def not_negative(value: Any, name: str) -> float:
     """Validate a parameter that must be a finite number of at least 0."""
-    if not (_is_number(value) and 0 <= value < np.inf):
+    if not 0 <= _number(value) < np.inf:
         raise InputError(f"{name} must be a finite number of 0 or more; got {value!r}")
     return float(value)
 
 
 def whole(value: Any, name: str) -> int:
     """Validate a parameter that must be an integer of at least 1."""
-    if not (isinstance(value, (int, np.integer)) and value >= 1):
+    if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= 1):
         raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
     return int(value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating))
+def _number(value: Any) -> float:
+    """A number as a float: infinity where it is too large for one, NaN where it is no number."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
 
 
 # Matrices ------------------------------------------------------------------------------------------------------------
@@ -310,7 +318,7 @@ def class_weights(class_weight: Any, classes: Array, labels: Array) -> Floats:
     """
     if isinstance(class_weight, Mapping):
         for label, weight in class_weight.items():
-            if not (_is_number(weight) and 0 < weight < np.inf):
+            if not 0 < _number(weight) < np.inf:
                 raise InputError(
                     f"class_weight must hold positive finite numbers; class {_item(label)!r} has {weight!r}: to leave "
                     "a class out, leave out its samples"

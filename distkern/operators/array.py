@@ -10,6 +10,7 @@ import numpy as np
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
@@ -68,7 +69,8 @@ class ArrayGram(BaseGram):
         finite(self._values)
         rows, cols = self._values.shape
         row_names, col_names = (
-            own if given is None else tuple(given) for own, given in zip(found.names, (row_ids, col_ids), strict=True)
+            own if given is None else tuple(given if isinstance(given, str) else entries(given, "row_ids and col_ids"))
+            for own, given in zip(found.names, (row_ids, col_ids), strict=True)
         )
         self._identity = identity
         self._symmetric = rows == cols and row_diag is None and col_diag is None

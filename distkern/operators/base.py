@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.alignment import SampleNames, aligned
+from distkern.core.allowance import allowed_bytes
 from distkern.core.containers import as_floats
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
@@ -24,7 +25,10 @@ ASARRAY_LIMIT = 2**30
 """``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
 
 PASS_BYTES = 2**26
-"""Bytes of a block in a pass over a matrix that has no stored tiles."""
+"""Most bytes of a block in a pass over a matrix that has no stored tiles."""
+
+COPIES = 4
+"""Blocks of a pass that are in memory at once, at most: as read, as transformed by views, as compared or multiplied."""
 
 ROUNDING = 1e-10
 """Fraction of the largest k(x, x): a smaller squared distance from the centre has lost six digits to rounding, or is a
@@ -196,11 +200,15 @@ class BaseGram(ABC):
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, tile by tile: (row positions, column positions, entries), in a fixed order."""
         rows, cols = self.shape
-        height = max(1, PASS_BYTES // max(1, 8 * cols))
+        height = max(1, pass_bytes() // max(1, 8 * cols))
         every = np.arange(cols, dtype=np.intp)
         for start in range(0, rows, height):
             part = np.arange(start, min(start + height, rows), dtype=np.intp)
             yield part, every, self._block(part, every)
+
+    def reading_bytes(self) -> int:
+        """Bytes of the smallest part that can be read, here a row, with its copies; a pass takes that at least."""
+        return 8 * self.shape[1]
 
     def matmat(self, V: Array) -> Floats:
         """K V: product with a vector (n,) or with vectors in columns (n, k), in one pass over the tiles."""
@@ -217,7 +225,7 @@ class BaseGram(ABC):
             operand = np.zeros((self.shape[1], *V.shape[1:]))
             np.add.at(operand, cols, V)
             return self._product(operand)[rows]
-        height = max(1, PASS_BYTES // max(1, 8 * len(cols)))
+        height = max(1, pass_bytes() // max(1, 8 * len(cols)))
         strips = [self._block(rows[start : start + height], cols) @ V for start in range(0, len(rows), height)]
         return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
 
@@ -326,6 +334,12 @@ def _without_samples() -> InputError:
     )
 
 
+def pass_bytes() -> int:
+    """Bytes of a block in a pass over a matrix that has no stored tiles, by what the present work may take."""
+    allowed = allowed_bytes()
+    return PASS_BYTES if allowed is None else max(1, min(PASS_BYTES, allowed // (2 * COPIES)))
+
+
 def _only_these_samples() -> InputError:
     return InputError(
         "a centred or scaled view of a Gram matrix cannot take new samples: fit a pipeline of a KernelStandardizer and "
@@ -371,6 +385,10 @@ class SliceGram(BaseGram):
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
+
+    def reading_bytes(self) -> int:
+        """Bytes that a pass over the parent takes at least, and this part of it."""
+        return self._parent.reading_bytes() + super().reading_bytes()
 
     def _is_large(self) -> bool:
         """Whether a pass over the whole parent reads no more than the rows of this part do."""
@@ -491,6 +509,10 @@ class View(BaseGram):
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self.transformed(self._parent._block(rows, cols), rows, cols)
+
+    def reading_bytes(self) -> int:
+        """Bytes that a pass over the parent takes at least, and the values of this view."""
+        return 2 * self._parent.reading_bytes()
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, by the tiles of the parent."""

@@ -7,6 +7,7 @@ suffice: two cohorts may use the same names, and two kernels the same cohort.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,6 +16,9 @@ from typing import Any
 import numpy as np
 
 from distkern.core.typing import Array, Indices, Spec
+
+ROUNDING = 1e-12
+"""Relative difference of two parameters that counts as rounding."""
 
 LONGEST_SPEC = 1000
 """Most characters of the spec of a kernel that a model keeps as it is."""
@@ -97,7 +101,9 @@ def agree(first: Any, second: Any) -> bool:
         )
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
         return len(first) == len(second) and all(map(agree, first, second))
-    return bool(first == second or (first != first and second != second))
+    if isinstance(first, float) and isinstance(second, float):  # a median of the same samples in another order
+        return math.isclose(first, second, rel_tol=ROUNDING) or (first != first and second != second)
+    return bool(first == second)
 
 
 def total(parts: Sequence[Identity | None], factors: Sequence[float]) -> Identity | None:

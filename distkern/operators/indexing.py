@@ -9,7 +9,7 @@ import numpy as np
 
 from distkern.core.alignment import SampleNames, refuse_other_names
 from distkern.core.containers import plain
-from distkern.core.errors import InputError, PositionError
+from distkern.core.errors import InputError, InputTypeError, PositionError
 from distkern.core.typing import Indices
 
 
@@ -41,7 +41,12 @@ def as_indices(key: Any, size: int, axis: str, samples: Callable[[], SampleNames
     array([4])
     """
     if isinstance(key, slice):
-        return np.arange(size, dtype=np.intp)[key]
+        try:
+            return np.arange(size, dtype=np.intp)[key]
+        except TypeError as error:
+            raise InputTypeError(
+                f"the {axis} are sliced by positions, not by names: {key!r} has an end that is no whole number"
+            ) from error
     positions, names = plain(key, f"the selection of {axis}")
     if positions.size == 0:
         return np.empty(0, dtype=np.intp)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
@@ -42,6 +43,11 @@ class Features(ABC):
     @abstractmethod
     def ids(self) -> tuple[str, ...]:
         """Names of the samples."""
+
+    @property
+    def samples(self) -> SampleNames:
+        """Names and positions of the samples, with which labels and weights are aligned."""
+        return self.about.row_samples
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -109,6 +115,7 @@ class ArrayFeatures(Features):
 
     def __init__(self, values: Any, ids: Any = None) -> None:
         self.values: Floats = np.asarray(values, dtype=np.float64)
+        self._taken: SampleNames | None = None
         super().__init__(ArrayGram(self.values, row_ids=ids))
 
     @cached_property
@@ -121,6 +128,11 @@ class ArrayFeatures(Features):
         """Names of the samples."""
         return self.about.row_ids
 
+    @property
+    def samples(self) -> SampleNames:
+        """Names and positions of the samples; those of a part are positions in the whole."""
+        return self.about.row_samples if self._taken is None else self._taken
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -130,7 +142,9 @@ class ArrayFeatures(Features):
 
     def take(self, positions: Indices) -> ArrayFeatures:
         """Select some samples."""
-        return ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+        part = ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+        part._taken = self.samples.take(positions)
+        return part
 
     def adjoint(self, V: Floats) -> Floats:
         """Φᵀ V."""
@@ -182,6 +196,11 @@ class LowRankGram(BaseGram):
     def is_symmetric(self) -> bool:
         """Whether rows and columns are the same samples in the same order."""
         return self._rows.equals(self._cols)
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples."""
+        return self._rows.samples
 
     @property
     def row_ids(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.allowance import allowing
 from distkern.core.blas import one_blas_thread
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
@@ -19,7 +20,15 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
 from distkern.solvers.dual import Problem, Solution, State
-from distkern.solvers.working_set import SHARE, CachedValues, Rounds, block_index, room_for_values, solve_chain
+from distkern.solvers.working_set import (
+    SHARE,
+    CachedValues,
+    Rounds,
+    block_index,
+    room_for_values,
+    solve_chain,
+    vector_bytes,
+)
 
 NO_LIMIT = 2**62
 """Number of pairs that stands for no limit."""
@@ -92,7 +101,8 @@ def solve(
     workers = threads or usable_cores() if sum(len(state.samples) for state in everything) >= WORTH_THREADS else 1
     workers = max(1, min(len(chains), workers))
     spare = int(room * (1 - SHARE) / SHARE) // min(len(chains), AT_ONCE)
-    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    on_the_way = memory - room - vector_bytes(len(gram), max(len(one.samples) for one in everything), len(everything))
+    with one_blas_thread(), allowing(on_the_way), ThreadPoolExecutor(workers) as pool:
         each = pool.map if workers > 1 else map
         if dtype is None:
             Rounds(gram, states, room, spare, tol, limit, each).run(max_passes)

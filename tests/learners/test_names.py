@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, t
 from sklearn.pipeline import make_pipeline
 
 import distkern as dk
+from distkern.operators.lowrank import ArrayFeatures, LowRankGram
 from distkern.plot import plot_gram, plot_kernel_pca, plot_silhouettes
 from distkern.report import write_cluster_report, write_report
 
@@ -139,9 +140,17 @@ def test_figures_and_pages_refuse_the_names_of_other_samples(gram, draw, tmp_pat
 @pytest.mark.parametrize(
     "labels", [LABELS, LABELS.reset_index(drop=True), LABELS.to_numpy()], ids=["own", "default", "no"]
 )
-@pytest.mark.parametrize("matrix", ["gram", "unnamed"])
-def test_scikit_learn_slices_a_lazy_matrix_and_labels_by_position(matrix, labels, request):
-    K = request.getfixturevalue(matrix)
+@pytest.mark.parametrize("matrix", ["gram", "unnamed", "landmarks", "sum", "array", "view", "features"])
+def test_scikit_learn_slices_a_lazy_matrix_and_labels_by_position(matrix, labels, request, tmp_path):
+    exact = request.getfixturevalue("unnamed" if matrix == "unnamed" else "gram")
+    options = {"store": tmp_path / "landmarks.zarr", "landmarks": 8, "progress": False}
+    K = {
+        "landmarks": lambda: dk.compute_gram(KERNEL, FRAME, **options),
+        "sum": lambda: dk.SumGram([exact, exact.unit_norm()]),
+        "array": lambda: dk.ArrayGram(exact.to_numpy(), row_ids=IDS),
+        "view": lambda: exact.centered(),
+        "features": lambda: LowRankGram(*[ArrayFeatures(X, IDS)] * 2),
+    }.get(matrix, lambda: exact)()
     model = make_pipeline(dk.KernelStandardizer(), dk.KernelSVC())
     expected = cross_val_score(model, K, LABELS.to_numpy(), cv=3, error_score="raise")
     with warnings.catch_warnings():

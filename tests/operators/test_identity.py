@@ -77,4 +77,6 @@ def test_other_kernels_do_not_agree(other):
     assert not agree(GAUSSIAN, other)
     assert not agree(other, GAUSSIAN)
     assert agree(GAUSSIAN, dict(reversed(GAUSSIAN.items())))
+    assert agree(GAUSSIAN, {"kernel": "gaussian", "sigma": np.nextafter(2.0, 3.0)})
+    assert not agree({"seed": 10**15}, {"seed": 10**15 + 1})
     assert agree({"kernel": "x", "p": [float("nan"), 1]}, {"kernel": "x", "p": (float("nan"), 1)})
