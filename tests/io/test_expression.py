@@ -109,4 +109,6 @@ def test_unknown_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_expression(tmp_path / "nothing.csv")
     with pytest.raises(InputError, match=r"of no known format.*\.h5ad.*\.npz.*\.zarr.*\.csv, \.csv\.gz, \.tsv"):
+        read_expression(write(tmp_path, "x", "cohort.dat"))
+    with pytest.raises(InputError, match="is a spreadsheet, which is not read: save the sheet as a text table"):
         read_expression(write(tmp_path, "x", "cohort.xlsx"))
