@@ -19,6 +19,7 @@ from distkern.learners.registry import saveable
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
+from distkern.solvers.definite import largest_diagonal
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
 
 NOTHING = 1e-12
@@ -102,7 +103,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
     Notes
     -----
     A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ
-    diag(1/w). N + μ I is positive definite for every kernel, also an indefinite one.
+    diag(1/w). N + μ I is positive definite for every kernel.
 
     Examples
     --------
@@ -248,7 +249,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")
         if self.solver == "direct" or (self.solver == "auto" and needed <= allowed):
             self.n_passes_ = 1
-            return solve_directly(read_matrix(gram), codes, weights, self.mu)
+            largest, ids = largest_diagonal(gram), gram.row_ids
+            return solve_directly(read_matrix(gram), codes, weights, self.mu, largest=largest, ids=ids)
         vectors = 8 * m * VECTORS_OF_CG * classes
         in_memory = isinstance(gram, ArrayGram)
         if not in_memory and 8 * m**2 + temporary + vectors <= allowed:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from distkern.compiled.distances import squares
-from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.operators.checks import finite
 from distkern.operators.pairwise import SampleArrays
+from distkern.solvers.definite import indefinite
 
 NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is not caused by rounding."""
@@ -47,10 +47,3 @@ def squared_distances(values: Floats, own: SampleArrays, other: SampleArrays, fl
         finite(np.array(least))
         raise indefinite(f"a squared distance is {least:.3g}")
     return distances
-
-
-def indefinite(what: str) -> InputError:
-    """Error for a matrix that is not positive semidefinite; ``what`` states the evidence."""
-    return InputError(
-        f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
-    )

@@ -10,7 +10,8 @@ import numpy as np
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
-from distkern.solvers.distances import NEGATIVE, indefinite, not_negative
+from distkern.solvers.definite import indefinite
+from distkern.solvers.distances import NEGATIVE, not_negative
 
 TRIALS = 4
 """Candidates drawn for each seed after the first; the best one is kept. scikit-learn draws 2 + ⌊log k⌋."""

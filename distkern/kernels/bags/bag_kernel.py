@@ -15,16 +15,11 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.parameters import check_whole
 from distkern.kernels.trust import draw_samples
 
 DRAWN = 4
 """Bags that are drawn until the kernel is defined for one of them."""
-
-
-def check_number(value: float, name: str, least: str = "0 or more") -> None:
-    """Refuse a parameter that is not a finite number, or is below ``least``: "0 or more" or "more than 0"."""
-    if not (0 <= value < np.inf) or (value == 0 and least != "0 or more"):
-        raise InputError(f"{name} must be a finite number of {least}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +35,11 @@ class BagKernel(Kernel):
     dimensions: int | None = field(default=None, kw_only=True)
 
     takes_bags = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dimensions is not None:
+            check_whole(self.dimensions, "dimensions")
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Fix the number of dimensions, so that bags of points with another number are refused."""
