@@ -7,11 +7,11 @@ import dataclasses
 import types
 from functools import lru_cache
 from numbers import Integral, Number
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import InputError, ParameterTypeError
 
 UNFIT = object()
 """A value that is not of the declared type."""
@@ -22,6 +22,15 @@ NUMBERS: dict[Any, int] = {
     tuple[tuple[float, ...], ...]: 2,
 }
 """Types of fields that hold several numbers, and their number of dimensions."""
+
+WORDS: dict[Any, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    types.NoneType: "None",
+}
+"""Other types of fields, in words."""
 
 SHOWN = 60
 """Most characters of a wrong value that a message shows."""
@@ -35,11 +44,10 @@ def set_plain_fields(kernel: Any) -> None:
 
     Raises
     ------
-    InputTypeError
+    ParameterTypeError
         If a value is of another type than its field.
     InputError
-        If a value is of the right type and not possible: a word that is none of the choices, a fraction where a whole
-        number is needed, a number that floating point cannot hold.
+        If it is a word that is none of the choices, or a number that floating point cannot hold.
     """
     hints = _hints(kernel.__class__)
     for field in dataclasses.fields(kernel):
@@ -79,7 +87,7 @@ def plain_value(name: str, value: Any, hint: Any) -> Any:
     (0.5, 3)
     >>> plain_value("lam", "0.5", float)
     Traceback (most recent call last):
-    distkern.core.errors.InputTypeError: lam must be a number, not '0.5'
+    distkern.core.errors.ParameterTypeError: lam must be a number, not '0.5'
     """
     value = _unwrapped(value)
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
@@ -87,10 +95,9 @@ def plain_value(name: str, value: Any, hint: Any) -> Any:
         found = _as_kind(name, value, kind)
         if found is not UNFIT:
             return found
+    choices = _listed([_described(kind) for kind in kinds])
     words = isinstance(value, str) and any(get_origin(kind) is Literal or kind is str for kind in kinds)
-    fraction = isinstance(value, float) and int in kinds
-    error = InputError if words or fraction or all(get_origin(kind) is Literal for kind in kinds) else InputTypeError
-    raise error(f"{name} must be {_listed([_described(kind) for kind in kinds])}, not {_shown(value)}")
+    raise (InputError if words else ParameterTypeError)(f"{name} must be {choices}, not {_shown(value)}")
 
 
 def _unwrapped(value: Any) -> Any:
@@ -113,9 +120,9 @@ def _as_kind(name: str, value: Any, kind: Any) -> Any:
     if kind is float:
         number = isinstance(value, Number) and hasattr(value, "__float__") and not isinstance(value, bool)
         return _as_float(name, value) if number else UNFIT
-    if isinstance(kind, type) and origin is None:
+    if kind in (str, types.NoneType) or is_kernel(kind):
         return value if isinstance(value, kind) else UNFIT
-    return UNFIT if origin is ClassVar else value
+    return value
 
 
 def _as_float(name: str, value: Any) -> float:
@@ -151,10 +158,14 @@ def _described(kind: Any) -> str:
         return _listed([f'"{choice}"' for choice in get_args(kind)])
     if origin in (tuple, collections.abc.Sequence):
         return "rows of as many numbers each" if NUMBERS.get(kind) == 2 else "a list of numbers"
-    if kind.__name__ == "Kernel":
+    if is_kernel(kind):
         return "a kernel, such as Gaussian(0.1)"
-    words = {bool: "True or False", int: "a whole number", float: "a number", str: "text", types.NoneType: "None"}
-    return words.get(kind, f"a {kind.__name__}")
+    return WORDS[kind]
+
+
+def is_kernel(kind: Any) -> bool:
+    """Whether a type is `Kernel` or a subclass of it, whose module imports this one."""
+    return isinstance(kind, type) and any(base.__name__ == "Kernel" for base in kind.__mro__)
 
 
 def _listed(words: list[str]) -> str:

@@ -63,16 +63,21 @@ class BagKernel(Kernel):
             )
         self.check_bags(weights, points, ids)
 
+    def origin(self, d: int) -> Floats:
+        """A point (d,) around which a cohort may lie: 0, unless the kernel compares points with another one."""
+        return np.zeros(d)
+
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
 
 
 @draw_samples.register
 def _(kernel: BagKernel, n: int) -> Iterator[Array]:
-    """Bags with as many normal points as a row of n numbers has room for."""
+    """Bags with as many points, normal around the origin, as a row of n numbers has room for; the last are equal."""
     d = kernel.dimensions or 1
     points = np.random.default_rng(0).normal(size=(DRAWN, max(1, (n - 1) // (1 + d)), d))
-    yield from Bags.from_arrays(list(points)).rows()
+    points[-1] = 0.0  # few digits are lost where all points are at the origin
+    yield from Bags.from_arrays(list(points + kernel.origin(d))).rows()
 
 
 def refuse_other_points(A: Prepared, B: Prepared, name: str) -> None:

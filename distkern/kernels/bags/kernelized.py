@@ -84,6 +84,11 @@ class KernelizedBagKernel(BagKernel):
         base = self.base if self._shift is None else anchored(self.base, points)
         return dataclasses.replace(kernel, base=base.resolve(points, seed))
 
+    def origin(self, d: int) -> Floats:
+        """The point to which the base kernel is relative, or 0."""
+        base = self.base.base if isinstance(self.base, LowRank) else self.base
+        return np.array(base.point) if isinstance(base, Anchored) else super().origin(d)
+
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Prepare the points of each bag for the base kernel, and its values between them; or the bag's features."""
         weights, points = split_rows(np.ascontiguousarray(X, dtype=np.float64))
