@@ -78,7 +78,8 @@ class SmoothedKendall(Kernel):
     bias
         For Monte Carlo, the estimate of k(x, x), where both samples have the same copies. ``"paper"``: the mean over
         all D² pairs, with E k(x, x) = G + (1 − G) / D for the exact value G (without ties); positive semidefinite.
-        ``"none"``: the mean over p ≠ q, with E k(x, x) = G; the matrix is not positive semidefinite.
+        ``"none"``: the mean over p ≠ q, with E k(x, x) = G; the matrix need not be positive
+        semidefinite, and learners refuse one that is not.
 
     Raises
     ------

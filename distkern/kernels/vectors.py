@@ -177,12 +177,15 @@ class Gaussian(VectorKernel):
     ----------
     sigma
         σ > 0, in the unit of the values; or ``"median"``: the median distance between two samples, over all pairs of
-        the cohort or, above 1,000 samples, over the pairs of 1,000 drawn samples.
+        the cohort or, above 1,000 samples, over the pairs of 1,000 drawn samples. The cohort is all samples that the
+        matrix is computed for, so that σ also depends on samples that are held out later; it does not depend on any
+        label. Give a number that comes from the training samples alone where that matters.
 
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the message names it.
+        If a sample holds NaN or an infinite value, or values so large that their squares, in units of σ, are beyond
+        what float64 holds; the message names it.
     InputError
         If ``sigma="median"`` and the median distance is zero.
 

@@ -145,8 +145,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, a value is not finite, a label is missing, there is one class, or
-            the classes have the same mean in feature space.
+            If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a label is missing,
+            there is one class, or the classes have the same mean in feature space.
         MemoryLimitError
             If the solver does not fit in memory; raised before the matrix is read.
 
@@ -305,7 +305,10 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
         values, vectors = np.linalg.eigh((between + between.T) / 2)
         values, vectors = values[:0:-1], vectors[:, :0:-1]
         if not values[0] > 0:
-            raise InputError("the classes have the same mean in feature space: no direction tells them apart")
+            raise InputError(
+                "the classes have the same mean in feature space, or kernel values too small to tell: no direction "
+                "tells them apart"
+            )
         scales = np.where(values > NOTHING * values[0], 1 / np.sqrt(np.maximum(values, NOTHING * values[0])), 0.0)
         scalings = (from_mean * roots) @ vectors * scales
         scalings *= np.where(apart[:, -1] @ scalings < 0, -1.0, 1.0)

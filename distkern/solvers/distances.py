@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distkern.compiled.distances import squares
+from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.operators.checks import finite
 from distkern.operators.pairwise import SampleArrays
@@ -28,6 +29,8 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
         If one is too negative for rounding.
     """
     least = float(distances.min())
+    if not np.isfinite([least, distances.max()]).all():
+        raise InputError("squared distances are beyond what float64 holds: scale the kernel down")
     if least < least_allowed(diagonal):
         raise indefinite(f"a squared distance is {least:.3g}")
     return np.maximum(distances, 0.0, out=distances)

@@ -139,6 +139,7 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
         If the matrix is not positive semidefinite, or a value is not finite.
     """
     m, largest = gram.shape[0], largest_diagonal(gram)
+    _refuse_large(C, largest)
     refuse_negative_diagonal(gram.diag(), largest, gram.row_ids)
     slopes, images, offsets = np.zeros((m, 0)), np.zeros((m, 0)), np.zeros(0)
     inner, shares = np.zeros((0, 0)), np.zeros(0)
@@ -180,6 +181,7 @@ def solve_squared_hinge(
         If the matrix is not positive semidefinite, or a value is not finite.
     """
     m, passes, first, largest = gram.shape[0], 0, 0.0, largest_diagonal(gram)
+    _refuse_large(C, largest)
     refuse_negative_diagonal(gram.diag(), largest, gram.row_ids)
     beta, f = np.zeros(m), np.zeros(m)
     objective, history, size = C * pairs.squared_hinge(f)[0], [], 1.0
@@ -218,6 +220,12 @@ def _newton_step(
             return d, d_image, used + 1
         p, p_image, square = r + fresh / square * p, image + fresh / square * p_image, fresh
     return d, d_image, INNER - 1
+
+
+def _refuse_large(C: float, largest: float) -> None:
+    """Refuse a C whose square times the largest k(x, x) is beyond floating point."""
+    if not np.isfinite(float(C) * float(C) * max(largest, 1.0)):
+        raise InputError(f"C={C:.3g} with k(x, x) up to {largest:.3g} is beyond what float64 holds: give a smaller C")
 
 
 def _square(r: Floats, image: Floats, largest: float) -> float:

@@ -237,7 +237,7 @@ class KernelIGV(KernelizedBagKernel):
 
     The inverse generalised variance of the mixture (μ + μ')/2 in the feature space of the base kernel κ.
 
-    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5.
+    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5, theorem 7 and equation 3.
 
     Parameters
     ----------
@@ -250,7 +250,9 @@ class KernelIGV(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
+    Samples are `Bags`. The values depend on differences of features only: points far from 0 are compared relative to
+    their mean, for a linear or polynomial base, and a bag for which rounding would still change log k by more than 1e-5
+    is refused by name. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
     det(I + G/η) · uᵀ(I + G/η)⁻¹u. The block of one bag is factored once: O(L³) per bag, then about 7/3 L³ operations
     per pair, or 4/3 L³ where bags share points, such as pixels on one grid. Splitting a point into copies that share
     its weight changes nothing but rounding.
@@ -366,7 +368,8 @@ class KernelBhattacharyya(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1].
+    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1]. Points far from 0
+    are compared relative to their mean, and refused where digits would still be lost, as for `KernelIGV`.
 
     Examples
     --------
