@@ -19,6 +19,9 @@ PYTHON ?= $(or $(shell for python in python3 python3.14 python3.13 python3.12 py
 	"$$python" -c '$(CHECK_VERSION)' 2>/dev/null && echo "$$python" && break; done),python3)
 
 BIN := $(VENV)/bin
+TOOLS := build/tools
+UV := uv==0.13.9
+PIP_AUDIT := pip-audit==2.10.1
 WHEEL := build/wheel
 FOR_USERS := $(VENV)/.distkern-all
 FOR_DEVELOPERS := $(VENV)/.distkern-dev
@@ -95,6 +98,20 @@ lint: $(FOR_DEVELOPERS) ## check style, types and layers
 format: $(FOR_DEVELOPERS) ## rewrite the code in the house style
 	"$(BIN)/ruff" check --fix
 	"$(BIN)/ruff" format
+
+.PHONY: constraints
+constraints: ## bring the pinned versions of the image, and their hashes, up to date
+	"$(PYTHON)" -m venv "$(TOOLS)"
+	"$(TOOLS)/bin/python" -m pip --disable-pip-version-check --no-input install --quiet "$(UV)"
+	"$(TOOLS)/bin/uv" pip compile deploy/constraints.in --output-file deploy/constraints.txt --upgrade --generate-hashes \
+		--python-version 3.11 --python-platform linux --no-emit-package distkern --no-annotate --quiet \
+		--custom-compile-command "make constraints"
+
+.PHONY: audit
+audit: ## ask whether vulnerabilities of the packages of the image are known; fails where it gets no answer
+	"$(PYTHON)" -m venv "$(TOOLS)"
+	"$(TOOLS)/bin/python" -m pip --disable-pip-version-check --no-input install --quiet "$(PIP_AUDIT)"
+	"$(TOOLS)/bin/pip-audit" --strict --disable-pip --require-hashes --requirement deploy/constraints.txt
 
 .PHONY: clean
 clean: ## delete the leftovers of tests and tools; keep the virtual environment and the demo's folder

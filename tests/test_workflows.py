@@ -59,10 +59,18 @@ def test_schema_check_refuses_a_wrong_workflow(tmp_path):
     assert "runs_on" in output or "runs-on" in output
 
 
-def test_actions_are_pinned_by_a_full_version():
-    used = [step["uses"] for _, _, step in steps() if "uses" in step]
-    assert used
-    assert [action for action in used if not re.fullmatch(r"[\w./-]+@v\d+\.\d+\.\d+", action)] == []
+def test_actions_are_pinned_by_a_commit_and_name_its_version():
+    used = [line.strip() for path in WORKFLOWS for line in path.read_text().splitlines() if "uses:" in line]
+    assert len(used) == len([step for _, _, step in steps() if "uses" in step]) > 0
+    assert [line for line in used if not re.fullmatch(r"- uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+def test_tools_that_are_not_of_this_project_are_pinned_and_audit_what_the_image_installs():
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.findall(r"^(UV|PIP_AUDIT) := [a-z-]+==\d+\.\d+\.\d+$", makefile, re.MULTILINE) == ["UV", "PIP_AUDIT"]
+    audit = makefile.partition("\naudit:")[2].partition("\n\n")[0]
+    assert "pip-audit" in audit
+    assert "--require-hashes --requirement deploy/constraints.txt" in audit
 
 
 def test_workflows_have_no_write_permission_and_every_job_a_time_limit():
@@ -74,14 +82,15 @@ def test_workflows_have_no_write_permission_and_every_job_a_time_limit():
 
 def test_workflows_run_targets_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
-    assert targets() >= {"lint", "build", "test-wheel", "docs", "test-slow", "test-faults", "demo"}
+    assert targets() >= {"lint", "build", "test-wheel", "docs", "test-slow", "test-faults", "demo", "audit"}
     assert [target for target in targets() if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
 def test_one_script_runs_the_targets_of_all_workflows():
     script = (ROOT / ".ci" / "run").read_text()
     run_by = {"lint": "test", "docs": "test"}
-    wanted = {run_by.get(target, target) for target in targets()}
+    changes_by_the_day = {"audit"}  # a new vulnerability says nothing about a change
+    wanted = {run_by.get(target, target) for target in targets() - changes_by_the_day}
     assert wanted <= set(re.findall(r"^(?:make|run) ([a-z-]+)", script, re.MULTILINE))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from distkern.build.compute import await_workers
 from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
 from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, refuse_full_disk
 from distkern.build.schedule import fill
@@ -22,6 +21,7 @@ from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
 from distkern.gram.cross import known_features
 from distkern.gram.open import handle_of

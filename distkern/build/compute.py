@@ -13,13 +13,13 @@ from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
-from distkern.core.events import Listener, Progress
 from distkern.core.sentences import Argument, Call
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
+from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
 from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
@@ -74,7 +74,8 @@ def compute_gram(
         Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
         exactly, as integers, whatever it is.
     tile
-        Rows and columns of a tile; chosen by default. The values do not depend on it. A resumed store keeps its own.
+        Rows and columns of a tile, at most those of the matrix; chosen by default. The values do not depend on it. A
+        resumed store keeps its own.
     ids
         Names of the samples of X; its own by default, else positions.
     missing
@@ -96,7 +97,8 @@ def compute_gram(
     resume
         Whether an existing store of the same computation is completed; if False it is an error.
     overwrite
-        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted.
+        Whether an existing store is deleted first. Nothing but a distkern store is ever deleted. Where ``store`` is a
+        symbolic link, the store that it points to is replaced, and the link stays.
     progress
         ``None``: a bar on a terminal or in a notebook. ``True``, ``False``, or a function of `Progress` events.
 
@@ -156,12 +158,6 @@ def compute_gram(
     sources = {axis: samples.source for axis, samples in job.axes.items()}
     fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit)
     return handle_of(opened, job.kernel, None if executor is None else pool)
-
-
-def await_workers(pool: Executor, listener: Listener) -> None:
-    """Wait for the first worker of a cluster, and report it: the memory of workers decides the plan."""
-    for waiting in pool.await_workers():
-        listener(Progress("plan", 0, 1, waiting.reason))
 
 
 def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> GramStore:

@@ -72,7 +72,7 @@ def make_plan(
     if memory_here is not None:
         preparing = partial(bytes_of_preparing, n=job.n_features, prepared=prepared)
         limits.append(Limit("preparing samples that lie in the memory of this process", preparing, memory_here))
-    side = _fitting_side(_whole(tile), choose_side(timing, shape, symmetric, workers), limits)
+    side = _fitting_side(_whole(tile, max(shape)), choose_side(timing, shape, symmetric, workers), limits)
     grid = Grid(*shape, side=side, symmetric=symmetric)
     computed = sum(len(one.digests) for one in job.axes.values())
     return GramPlan(
@@ -162,16 +162,17 @@ def _fitting_side(given: int | None, chosen: int, limits: Sequence[Limit]) -> in
     )
 
 
-def _whole(tile: Any) -> int | None:
+def _whole(tile: Any, samples: int) -> int | None:
+    """The given size of a tile, at most all samples: Zarr writes tiles whole, however few samples there are."""
     if tile is None:
         return None
     try:
-        side = operator.index(tile)
+        side = 0 if isinstance(tile, bool) else operator.index(tile)
     except TypeError:
         side = 0
     if side < 1:
         raise InputError(f"tile must be a whole number of 1 or more, not {tile!r}")
-    return side
+    return min(side, samples)
 
 
 def _seconds(grid: Grid, timing: TileSeconds) -> float:

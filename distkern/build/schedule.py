@@ -71,7 +71,7 @@ def prepare_axis(
     checksums = samples.all_checksums()
     bare, known = source.nameless(), checksums.tolist()
     tasks = [
-        PrepareTask(store.path, store.manifest.id, kernel, axis, block, bare, first, tuple(known[block]))
+        PrepareTask(store.path, store.manifest.id, kernel, axis, block, bare, first, tuple(known[block]), log.run)
         for block in samples.missing()
     ]
 
@@ -129,7 +129,8 @@ def compute_tiles(
     known = checksums.tolist()
     of_rows, of_cols = ([*map(tuple, prepared[axis].tolist())] for axis in ("rows", store.cols.axis))
     tasks = [
-        TileTask(store.path, store.manifest.id, kernel, i, j, of_rows[i], of_cols[j], known[i][j]) for i, j in tiles
+        TileTask(store.path, store.manifest.id, kernel, i, j, of_rows[i], of_cols[j], known[i][j], log.run)
+        for i, j in tiles
     ]
 
     def done(receipt: Receipt) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import psutil
 
 from distkern.core.errors import StoreMismatchError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import refuse_not_finite
+from distkern.engine.memory import Watched, resident_bytes
 from distkern.gram.prepared import (
     keep_block,
     kept_block,
@@ -36,7 +33,14 @@ FEW = 2
 """Samples on which compiled routines are run before the first task of a process."""
 
 _warming = threading.Lock()
+_warm: set[tuple[str, str]] = set()
+"""Kinds of tasks whose routines this process has loaded for a store."""
+
 _rest_bytes: dict[tuple[str, str], int] = {}
+"""Memory of this process before its first task of a run, by the kind of task and the run; of the last runs."""
+
+RUNS = 16
+"""Runs whose memory at rest is remembered."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class PrepareTask:
         Number in the cohort of the first sample of the source.
     known
         Checksums of the samples of the block that were prepared before others were added.
+    run
+        Identifier of the run, to whose first task in a process memory is compared.
     """
 
     path: str
@@ -67,6 +73,7 @@ class PrepareTask:
     source: Any
     first: int = 0
     known: tuple[int, ...] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class TileTask:
         Checksums that the prepared blocks must have.
     known
         Checksum of the entries of the tile that were computed before samples were added; 0 if there are none.
+    run
+        Identifier of the run, to whose first task in a process memory is compared.
     """
 
     path: str
@@ -95,11 +104,19 @@ class TileTask:
     row_checksums: tuple[int, ...]
     col_checksums: tuple[int, ...]
     known: int = 0
+    run: str = ""
 
 
 def prepare_block(task: PrepareTask) -> Receipt:
     """Read a block of samples, prepare it, and store it."""
     began = time.perf_counter()
+    with Watched() as memory:
+        checksums, warm_up = _prepared(task)
+        return _receipt((task.block, 0), checksums, began, warm_up, memory)
+
+
+def _prepared(task: PrepareTask) -> tuple[tuple[int, ...], WarmUp]:
+    """Prepare and store a block; return its checksums."""
     store, kernel = opened(task.path, task.store_id), task.kernel
     samples = store.samples(task.axis)
     block, stop = samples.span(task.block)
@@ -111,19 +128,25 @@ def prepare_block(task: PrepareTask) -> Receipt:
             f"samples {start}–{stop - 1} of the {task.axis} are not the samples that were checked when the run "
             "started: the data have changed, or the same path holds other data on a worker"
         )
-    warm_up = _warm_up("prepare", task.store_id, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
+    warm_up = _warm_up("prepare", task, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
     with np.errstate(all="ignore"):  # what is not finite is refused by name in its tile
         prepared = kernel.prepare(values, start)
     arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
     stored = samples.read(task.block, task.known) if start > block else {}
     store.refuse_if_changed()
-    checksums = samples.write(task.block, arrays, stored)
-    return _receipt(task.block, 0, checksums, began, warm_up)
+    return samples.write(task.block, arrays, stored), warm_up
 
 
 def compute_tile(task: TileTask) -> Receipt:
     """Compute a tile from two prepared blocks, and store it."""
     began = time.perf_counter()
+    with Watched() as memory:
+        checksum, warm_up = _computed(task)
+        return _receipt((task.i, task.j), (checksum,), began, warm_up, memory)
+
+
+def _computed(task: TileTask) -> tuple[int, WarmUp]:
+    """Compute and store a tile; return its checksum."""
     store, kernel = opened(task.path, task.store_id, keep_block=True), task.kernel
     A = kept_block(store.rows, task.i, task.row_checksums, task.store_id)
     diagonal = store.grid.symmetric and task.i == task.j
@@ -132,7 +155,7 @@ def compute_tile(task: TileTask) -> Receipt:
     few, others = A.part(0, FEW), B.part(0, FEW)
     warm_up = _warm_up(
         "tile",
-        task.store_id,
+        task,
         lambda: (valid_block(store, few), kernel.tile(few, few), kernel.tile(few, valid_block(store, others))),
         A.nbytes + (0 if diagonal else B.nbytes),
     )
@@ -143,7 +166,7 @@ def compute_tile(task: TileTask) -> Receipt:
         values = kernel.tile(A, B) if known is None else _completed(kernel, A, B, known)
     _refuse_not_finite(values, store, task, diagonal)
     store.refuse_if_changed()
-    return _receipt(task.i, task.j, (store.write_tile(task.i, task.j, values),), began, warm_up)
+    return store.write_tile(task.i, task.j, values), warm_up
 
 
 def _completed(kernel: Kernel, A: Prepared, B: Prepared, known: Array) -> Floats:
@@ -184,8 +207,15 @@ def _names(samples: StoredSamples, block: int) -> Sequence[str]:
     return ids[first:stop] if index is None else [ids[int(np.argmax(index == k))] for k in range(first, stop)]
 
 
-def _warm_up(what: str, store_id: str, work: Callable[[], Any], read_bytes: int) -> float:
-    """Load compiled routines once a process, by running them on a few samples; return the seconds that this took.
+class WarmUp(NamedTuple):
+    """Seconds in which compiled routines were loaded, and bytes of this process before its first task of the run."""
+
+    seconds: float
+    rest_bytes: int
+
+
+def _warm_up(what: str, task: PrepareTask | TileTask, work: Callable[[], Any], read_bytes: int) -> WarmUp:
+    """Load compiled routines once a process, by running them on a few samples; look at its memory once a run.
 
     Parameters
     ----------
@@ -194,29 +224,19 @@ def _warm_up(what: str, store_id: str, work: Callable[[], Any], read_bytes: int)
     """
     began = time.perf_counter()
     with _warming:
-        if (what, store_id) not in _rest_bytes:
+        if (what, task.store_id) not in _warm:
             work()
-            _rest_bytes[what, store_id] = psutil.Process().memory_info().rss - read_bytes
-    return time.perf_counter() - began
+            _warm.add((what, task.store_id))
+        rest = _rest_bytes.get((what, task.run))
+        if rest is None:
+            while len(_rest_bytes) >= RUNS:
+                del _rest_bytes[next(iter(_rest_bytes))]
+            rest = _rest_bytes[what, task.run] = resident_bytes() - read_bytes
+    return WarmUp(time.perf_counter() - began, rest)
 
 
-def _receipt(i: int, j: int, checksums: tuple[int, ...], began: float, warm_up: float) -> Receipt:
-    return Receipt(
-        i,
-        j,
-        checksums,
-        time.perf_counter() - began - warm_up,
-        warm_up,
-        _peak_bytes(),
-        next(reversed(_rest_bytes.values())),
-        this_process(),
-    )
-
-
-def _peak_bytes() -> int:
-    """Most memory that this process has had; getrusage alone would count that of the process that started it."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def _receipt(
+    where: tuple[int, int], checksums: tuple[int, ...], began: float, warm_up: WarmUp, memory: Watched
+) -> Receipt:
+    seconds = time.perf_counter() - began - warm_up.seconds
+    return Receipt(*where, checksums, seconds, warm_up.seconds, memory.most, warm_up.rest_bytes, this_process())

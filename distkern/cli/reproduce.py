@@ -27,6 +27,7 @@ Examples:
   distkern reproduce --list
   distkern reproduce kendall-accuracy --cohort CT --repeats 2
   distkern reproduce kendall-accuracy --data cohorts/ --out accuracy.csv
+  distkern reproduce kendall-accuracy --cohort CT --folds random --seed 1
   distkern reproduce smoothing --quick
 
 The file of --out is rewritten after every row, so that an interruption loses no row. Its first lines name the command
@@ -40,6 +41,11 @@ and the versions that made it. It also has a column for each repetition."""
     "--data", type=LocalPath(), metavar="FOLDER", help="Folder of the data sets that do not come with distkern."
 )
 @click.option("--cohort", "cohorts", multiple=True, help="Use only this data set; may be repeated.")
+@click.option(
+    "--folds",
+    type=click.Choice(["authors", "random"]),
+    help="Folds of kendall-accuracy: those of the paper's authors, or random ones. Default: authors.",
+)
 @click.option("--repeats", type=click.IntRange(1), help="Number of repetitions. Default: as in the paper.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of all random numbers. Default: 0.")
 @click.option("--quick", is_flag=True, help="Compute a smaller version of the table.")
@@ -120,7 +126,7 @@ def _made(table: Table, given: dict[str, Any]) -> list[str]:
     for name, value in ((name, given[name]) for name in table.options() if name in given):
         words += [f"--cohort {cohort}" for cohort in value] if name == "cohorts" else []
         words += ["--data FOLDER"] if name == "data" else ["--quick"] if name == "quick" else []
-        words += [f"--{name} {value}"] if name in ("repeats", "seed") else []
+        words += [f"--{name} {value}"] if name in ("folds", "repeats", "seed") else []
     return [" ".join(words), versions(), table.source]
 
 

@@ -16,6 +16,7 @@ OPTIONS: dict[str, str | None] = {
     "dtype": "--dtype",
     "evaluation": "--evaluation FILE",
     "executor": None,
+    "folds": "--folds",
     "gram": None,
     "ids": None,
     "key_added": None,
@@ -28,6 +29,7 @@ OPTIONS: dict[str, str | None] = {
     "overwrite": "--overwrite",
     "resume": "--no-resume",
     "samples": "--samples",
+    "seed": "--seed",
     "sep": "--sep",
     "ties": "--ties",
 }

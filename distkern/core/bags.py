@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.containers import as_floats, as_frame, numbers, plain, plain_values
 from distkern.core.errors import InputError
+from distkern.core.names import checked_names, checked_text, is_missing
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import refuse_other_features
 
 Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
 """Values, offsets, weights, ids and labels of bags."""
@@ -60,11 +63,11 @@ class Bags:
     labels: Array | None = None
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64, order="C")
+        values = np.array(numbers(self.values, "the points of bags"), order="C")
         offsets = np.array(self.offsets, dtype=np.int64)
-        weights = np.array(self.weights, dtype=np.float64)
-        ids = tuple(map(str, self.ids))
-        labels = None if self.labels is None else np.array(self.labels)
+        weights = np.array(numbers(self.weights, "the weights of bags"))
+        ids = checked_names(self.ids, "bag")
+        labels = None if self.labels is None else np.array(plain_values(self.labels, "the labels of bags"))
         if values.ndim != 2 or 0 in values.shape:
             raise InputError(f"the points of bags have shape {values.shape}; they must be (points, dimensions), none 0")
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(values):
@@ -83,6 +86,10 @@ class Bags:
             raise InputError(f"got weights of shape {weights.shape} for {len(values)} points: give one for each")
         if labels is not None and labels.shape != (len(ids),):
             raise InputError(f"got labels of shape {labels.shape} for {len(ids)} bags: give one for each")
+        for name, label in zip(ids, () if labels is None else labels, strict=labels is not None):
+            if is_missing(label):
+                raise InputError(f"bag {name!r} has no label: give it one, or leave it out")
+            checked_text(str(label), f"the label of bag {name!r}")
         for wrong, what in (
             (~np.isfinite(values).all(axis=1), "a value that is not finite: leave the point out, or fill the value in"),
             (~(np.isfinite(weights) & (weights > 0)), "a weight that is not a positive number: leave such a point out"),
@@ -125,7 +132,8 @@ class Bags:
         InputError
             If points have different numbers of dimensions; the message names the first such bag.
         """
-        parts = [_as_points(array, position) for position, array in enumerate(arrays)]
+        given = [_as_points(array, position) for position, array in enumerate(arrays)]
+        parts = [points for points, _ in given]
         if not parts:
             raise InputError("there are no bags: give at least one array of points")
         names = tuple(map(str, range(len(parts)) if ids is None else ids))
@@ -137,14 +145,16 @@ class Bags:
                 )
             if not len(part):
                 raise InputError(f"bag {name!r} is empty: leave it out, since it has no distribution")
+        for name, (_, columns) in zip(names, given, strict=False):
+            refuse_other_features(given[0][1], columns, f"bag {name!r}")
         sizes = [len(part) for part in parts]
         if weights is None:
             heavy = np.ones(sum(sizes))
         else:
-            given = [np.asarray(weight, dtype=np.float64).ravel() for weight in weights]
-            if [len(weight) for weight in given] != sizes:
+            heaps = [numbers(weight, "the weights of bags").ravel() for weight in weights]
+            if [len(heap) for heap in heaps] != sizes:
                 raise InputError("the weights do not fit the points: give one array per bag, with one number per point")
-            heavy = np.concatenate(given)
+            heavy = np.concatenate(heaps)
         return cls(np.concatenate(parts), np.concatenate([[0], np.cumsum(sizes)]), heavy, names, labels)
 
     @classmethod
@@ -156,12 +166,12 @@ class Bags:
         weight: str | None = None,
         label: str | None = None,
     ) -> Bags:
-        """Make bags from a pandas DataFrame with one row per point and a column with the name of its bag.
+        """Make bags from a DataFrame with one row per point and a column with the name of its bag.
 
         Parameters
         ----------
         frame
-            The table; the rows of a bag need not be adjacent.
+            The table, of pandas, polars or pyarrow; the rows of a bag need not be adjacent.
         by
             Column with the name of the bag.
         columns
@@ -183,6 +193,7 @@ class Bags:
         array([[1. , 0.5],
                [3. , 1.5]])
         """
+        frame = as_frame(frame)
         for column in (by, weight, label, *(columns or ())):
             if column is not None and column not in frame.columns:
                 raise InputError(f"the table has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
@@ -230,10 +241,10 @@ class Bags:
             if key is not None and key not in mapping:
                 raise InputError(f"{kind} has no key {key!r}; it has {', '.join(map(str, mapping.keys())) or 'none'}")
         cells = adata.obsm[use_rep] if use_rep is not None else adata.X if layer is None else adata.layers[layer]
-        dense = cells.toarray() if hasattr(cells, "toarray") else cells
         weights = None if weight is None else numbers_of(adata.obs, [weight])[:, 0]
         labels = None if label is None else adata.obs[label]
-        return cls(*grouped(np.asarray(dense, dtype=np.float64), adata.obs[by], weights, labels, f"obs column {by!r}"))
+        points = numbers(cells, "the coordinates of the cells")
+        return cls(*grouped(points, adata.obs[by], weights, labels, f"obs column {by!r}"))
 
     @classmethod
     def from_documents(cls, documents: Iterable[Any], vectors: Any = None, ids: Any = None, labels: Any = None) -> Bags:
@@ -298,7 +309,7 @@ class Bags:
         array([[0.],
                [2.]])
         """
-        table = np.asarray(counts.toarray() if hasattr(counts, "toarray") else counts, dtype=np.float64)
+        table = numbers(counts, "the counts of histograms")
         if table.ndim != 2 or not (table >= 0).all():
             raise InputError("histograms are a matrix (samples, bins) of numbers of 0 or more")
         filled = [np.flatnonzero(row) for row in table]
@@ -350,7 +361,7 @@ class Bags:
     @classmethod
     def from_rows(cls, rows: Any, ids: Any = None, labels: Any = None) -> Bags:
         """Build bags from their `rows`."""
-        weights, points = split_rows(np.asarray(rows, dtype=np.float64))
+        weights, points = split_rows(numbers(rows, "the rows of bags"))
         weighted = [weight > 0 for weight in weights]
         return cls.from_arrays(
             [point[some] for point, some in zip(points, weighted, strict=True)],
@@ -395,16 +406,18 @@ class Bags:
         return f"<Bags: {len(self):,} bags of {points} points in {self.dimensions:,} dimension{plural}>"
 
 
-def _as_points(array: Any, position: int) -> Floats:
+def _as_points(array: Any, position: int) -> tuple[Floats, tuple[str, ...] | None]:
+    """Points (points, dimensions) of a bag, and the names of the dimensions if they have any."""
     try:
-        points = np.asarray(array, dtype=np.float64)
+        found = plain(array, f"bag {position}")
+        points = as_floats(found.values.toarray() if hasattr(found.values, "toarray") else found.values, "it")
     except (TypeError, ValueError) as error:
         raise InputError(f"bag {position} is not an array of numbers: {error}") from error
     if points.ndim == 1:
-        points = points[:, None]
+        return points[:, None], None
     if points.ndim != 2:
         raise InputError(f"bag {position} has shape {points.shape}; points are rows, (points, dimensions)")
-    return points
+    return points, found.names[1]
 
 
 # Bags as rows of numbers, all of one length: d, then L weights, then the coordinates of L points -------------------
@@ -510,16 +523,16 @@ def numbers_of(frame: Any, columns: list[str]) -> Floats:
     for column in columns:
         if frame.columns.tolist().count(column) > 1:
             raise InputError(f"the table has several columns {column!r}: rename them")
-    try:
-        return np.stack([frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in columns], axis=1)
-    except (TypeError, ValueError):
-        wrong = next(name for name in columns if frame[name].dtype.kind not in "biuf")
+    values = {name: plain_values(frame[name], f"column {name!r}") for name in columns}
+    wrong = next((name for name, column in values.items() if column.dtype.kind not in "biuf"), None)
+    if wrong is not None:
         raise InputError(
             "column {column!r} does not hold numbers only: name the columns with coordinates by {columns}, or fill "
             "it in",
             column=wrong,
             columns=Argument("columns"),
-        ) from None
+        )
+    return np.stack([as_floats(column, f"column {name!r}") for name, column in values.items()], axis=1)
 
 
 def grouped(points: Floats, names: Any, weights: Floats | None, labels: Any, what: str) -> Parts:
@@ -559,7 +572,7 @@ def _labels(given: Any, bags: list[str], owner: Array, first: Array) -> Array:
     missing = np.flatnonzero(given.isna())
     if len(missing):
         raise InputError(f"row {missing[0]}, of bag {bags[owner[missing[0]]]!r}, has no label: give it one")
-    labels: Array = given.to_numpy()
+    labels: Array = plain_values(given, "the labels of bags")
     other = np.flatnonzero(labels != labels[first][owner])
     if len(other):
         bag = owner[other[0]]

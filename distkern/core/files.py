@@ -27,6 +27,21 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def behind_links(path: Path) -> Path:
+    """The file or folder that a path names: a symbolic link stays, and what it points to is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     link = Path(folder, "link.txt")
+    ...     link.symlink_to(Path(folder, "notes.txt"))
+    ...     behind_links(link).name
+    'notes.txt'
+    """
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Refuse a path that is taken, so that no file can be written there.
 
@@ -55,6 +70,8 @@ def refuse_occupied(path: Path, overwrite: bool) -> None:
 def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears at its path when the block succeeds, and is discarded when it fails.
 
+    Where the path is a symbolic link, the file that it points to is written, and the link stays.
+
     Raises
     ------
     InputError
@@ -72,12 +89,13 @@ def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     (False, b'first', 1)
     """
     refuse_existing(path, overwrite)
-    building = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    target = behind_links(path)
+    building = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
         with building.open("xb") as file:
             yield file
         refuse_existing(path, overwrite)
-        os.replace(building, path)
+        os.replace(building, target)
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}; give another path") from error
     finally:
@@ -88,6 +106,8 @@ def written_whole(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 @contextmanager
 def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a folder to fill; it appears at its path when the block succeeds, and is discarded when it fails.
+
+    Where the path is a symbolic link, the folder that it points to is replaced, and the link stays.
 
     Raises
     ------
@@ -105,20 +125,21 @@ def folder_written_whole(path: Path, *, overwrite: bool = False) -> Iterator[Pat
     ...     existed, (path / "one.txt").read_text(), len(list(Path(folder).iterdir()))
     (False, 'first', 1)
     """
-    building, old = (path.with_name(f".{path.name}.{uuid4().hex}.{end}") for end in ("part", "old"))
+    target = behind_links(path)
+    building, old = (target.with_name(f".{target.name}.{uuid4().hex}.{end}") for end in ("part", "old"))
     try:
         refuse_occupied(path, overwrite)
         building.mkdir(parents=True)
         yield building
         refuse_occupied(path, overwrite)
-        if os.path.lexists(path):
-            os.rename(path, old)
-        os.rename(building, path)
+        if os.path.lexists(target):
+            os.rename(target, old)
+        os.rename(building, target)
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}; give another path") from error
     finally:
-        if old.exists() and not path.exists():
-            os.rename(old, path)
+        if old.exists() and not target.exists():
+            os.rename(old, target)
         for left in (building, old):
             shutil.rmtree(left, ignore_errors=True)
 

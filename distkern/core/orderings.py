@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.containers import plain_values
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.names import is_missing
 from distkern.core.typing import Array, Floats
 
 NOT_RANKED = -1
@@ -31,6 +33,8 @@ def placements(orderings: Any, names: tuple[str, ...] | None) -> tuple[Floats, t
     (array([[ 1.,  2.],
             [ 2., nan]]), ('a', 'b'))
     """
+    if hasattr(orderings, "shape"):
+        orderings = plain_values(orderings, "the orderings")
     if isinstance(orderings, np.ndarray) and orderings.ndim == 2 and orderings.dtype.kind in "iu":
         values = _from_positions(orderings, None if names is None else len(names))
     else:
@@ -64,8 +68,6 @@ def _from_positions(orderings: Array, n_items: int | None) -> Floats:
 
 
 def _as_lists(orderings: Any) -> list[list[Any]]:
-    if hasattr(orderings, "to_numpy"):
-        orderings = orderings.to_numpy()
     if isinstance(orderings, (str, bytes)) or not isinstance(orderings, Iterable):
         raise InputTypeError("orderings must be a list of lists of items, best first")
     lists = []
@@ -117,7 +119,7 @@ def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:
 
 
 def _is_padding(entry: Any) -> bool:
-    if entry is None or (isinstance(entry, (float, np.floating)) and math.isnan(entry)):
+    if is_missing(entry):
         return True
     return not isinstance(entry, str) and entry == NOT_RANKED
 

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError
+from distkern.core.names import checked_names
 from distkern.core.orderings import placements
 from distkern.core.typing import Floats, Indices
 
@@ -86,7 +88,7 @@ class Rankings:
         Parameters
         ----------
         values
-            (m, n); NaN = not observed.
+            (m, n); NaN, a masked value, or a missing value of a nullable column = not observed.
         kind
             One kind for all samples, or one for each.
         larger_is_preferred
@@ -94,7 +96,8 @@ class Rankings:
         counts
             (m,): number of voters for each ranking; 1 by default.
         items
-            Names of the items; by default the columns of a DataFrame, else ``"0"``, ``"1"``, …
+            Names of the items; by default those of the columns of a table (pandas, polars, pyarrow, xarray), else
+            ``"0"``, ``"1"``, …
 
         Raises
         ------
@@ -107,13 +110,13 @@ class Rankings:
         array([[3., 2., 1.],
                [2., 1., 3.]])
         """
-        if items is None and hasattr(values, "columns"):
-            items = values.columns
-        matrix = _as_values(values)
-        names = range(matrix.shape[1]) if items is None else items
+        found = plain(values, "the values of rankings")
+        matrix = _as_values(found.values)
+        own = found.names[-1] if items is None else items
+        names = range(matrix.shape[1]) if own is None else own
         if not larger_is_preferred:
             matrix = _reversed(matrix)
-        return cls(matrix, tuple(map(str, names)), _spread(kind, len(matrix)), _default(counts, len(matrix)))
+        return cls(matrix, checked_names(names, "item"), _spread(kind, len(matrix)), _default(counts, len(matrix)))
 
     @classmethod
     def from_orderings(
@@ -155,7 +158,7 @@ class Rankings:
         >>> Rankings.from_orderings([["a", ("b", "c")]]).values
         array([[3. , 1.5, 1.5]])
         """
-        values, names = placements(orderings, None if items is None else tuple(map(str, items)))
+        values, names = placements(orderings, None if items is None else checked_names(items, "item"))
         return cls(values, names, _spread(kind, len(values)), _default(counts, len(values)))
 
     @property
@@ -259,17 +262,16 @@ class Rankings:
 
 
 def _as_values(values: Any) -> Floats:
-    try:
-        matrix = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the values of rankings must be a matrix of numbers, a row per sample: {error}") from error
+    found = plain_values(values, "the values of rankings")
+    dense = found.toarray() if hasattr(found, "toarray") else found
+    matrix = np.array(as_floats(dense, "the values of rankings"), order="C")
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(f"the values of rankings have shape {matrix.shape}; they must be (samples, items), none empty")
     return matrix
 
 
 def _as_items(items: Any, count: int) -> tuple[str, ...]:
-    names = tuple(map(str, items))
+    names = checked_names(items, "item")
     if len(names) != count:
         raise InputError(f"{len(names)} names for {count} items: give one per item")
     repeated = [name for name, times in Counter(names).items() if times > 1]
@@ -289,7 +291,7 @@ def _as_kinds(kind: Any, count: int) -> tuple[str, ...]:
 
 
 def _as_counts(counts: Any, count: int) -> NDArray[np.int64]:
-    given = np.array(counts)
+    given = plain_values(counts, "the counts of rankings")
     if given.shape != (count,):
         raise InputError(f"the counts have shape {given.shape}; they must be ({count},), one per ranking")
     if given.dtype.kind not in "iuf" or not np.all(given == np.floor(given)) or given.min() < 1:

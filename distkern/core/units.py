@@ -33,6 +33,8 @@ def parse_bytes(amount: str | int) -> int:
     """
     if not isinstance(amount, str):
         try:
+            if isinstance(amount, bool):
+                raise TypeError
             count = operator.index(amount)
         except TypeError:
             raise InputTypeError(

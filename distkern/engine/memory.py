@@ -1,9 +1,17 @@
-"""The memory that tasks may use: what is available to this process, divided among concurrent tasks."""
+"""The memory that tasks may use: what is available to this process, divided among concurrent tasks; and what they took.
+
+Linux knows the most memory that a process has *ever* had. A task of a process that was larger before would be charged
+with that, so the resident memory is sampled while the task runs.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import psutil
 
@@ -12,6 +20,9 @@ USABLE = 0.6
 
 RESTING = 200 * 2**20
 """Bytes of an idle worker process that has imported Numba, Dask and Zarr."""
+
+SAMPLE_SECONDS = 0.01
+"""Seconds between two looks at the resident memory of this process, while tasks run."""
 
 _CGROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
@@ -74,3 +85,87 @@ def largest(fits: Callable[[int], bool], limit: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
+
+
+# What was taken -------------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """Most resident memory of this process inside a ``with`` block.
+
+    Where the process becomes larger than ever inside the block, Linux tells the exact number. Else, and on other
+    systems, it is the largest of the samples, `SAMPLE_SECONDS` apart: what is taken and given back in between is not
+    seen.
+
+    Examples
+    --------
+    >>> with Watched() as memory:
+    ...     values = bytes(2**20)
+    >>> memory.most >= resident_bytes() - 2**20
+    True
+    """
+
+    def __enter__(self) -> Self:
+        self._before = _most_ever()
+        self._sampled = resident_bytes()
+        with _lock:
+            _watching.append(self)
+            _start_sampling()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with _lock:
+            _watching.remove(self)
+
+    @property
+    def most(self) -> int:
+        """Most bytes since the block began."""
+        self.see(resident_bytes())
+        ever = _most_ever()
+        return ever if ever > self._before else self._sampled
+
+    def see(self, resident: int) -> None:
+        """Take a sample into account."""
+        self._sampled = max(self._sampled, resident)
+
+
+_lock = threading.Lock()
+_watching: list[Watched] = []
+_sampler: threading.Thread | None = None
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def _most_ever() -> int:
+    """Return the most memory that this process has had; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    except (OSError, StopIteration):
+        return 0
+
+
+def _start_sampling() -> None:
+    """Start the one thread that samples for all blocks; it is gone after a fork."""
+    global _sampler
+    if _sampler is None or not _sampler.is_alive():
+        _sampler = threading.Thread(target=_sample, name="distkern-memory", daemon=True)
+        _sampler.start()
+
+
+def _sample() -> None:
+    global _sampler
+    while True:
+        time.sleep(SAMPLE_SECONDS)
+        resident = resident_bytes()
+        with _lock:
+            for watched in _watching:
+                watched.see(resident)
+            if not _watching:
+                _sampler = None
+                return

@@ -89,6 +89,12 @@ def run(
         raise failures.error(stopped=done + failures.count < total)
 
 
+def await_workers(executor: Executor, listener: Listener) -> None:
+    """Wait for the first worker of a cluster, and report it: the memory of workers decides what a task may take."""
+    for waiting in executor.await_workers():
+        listener(Progress("plan", 0, 1, waiting.reason))
+
+
 def affects_all(error: Exception) -> bool:
     """Whether all tasks would fail with this error, as when the store cannot be written or workers lack a module."""
     if isinstance(error, CorruptTileError | IncompleteGramError):

@@ -106,7 +106,7 @@ def work_on_pairs(
         If the memory of a task does not suffice; before anything is read.
     """
     known = _of_computed(arrays, additive, where, store.grid.rows)
-    one_pass = MapReduce(store, kernel, (summary, summary), executor, where, where)
+    one_pass = MapReduce(store, kernel, (summary, summary), executor, listener, where, where)
     per_sample = work.bytes_per_sample + sum(array.nbytes // max(1, len(array)) for array in known.values())
     needed, allowed = one_pass.task_bytes(-(-per_sample // 8)), one_pass.memory_per_task
     if needed > allowed:

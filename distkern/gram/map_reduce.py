@@ -21,7 +21,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
 from distkern.engine.resolve import resolve_executor
-from distkern.engine.run import run
+from distkern.engine.run import await_workers, run
 from distkern.gram.prepared import opened
 from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
 from distkern.kernels.base import Kernel
@@ -165,8 +165,9 @@ class MapReduce:
         The stored values, and the kernel whose values follow from them.
     summaries
         Summaries of all computed row samples and column samples.
-    executor
-        Executor of the tasks; a pass that reads little runs in this process.
+    executor, listener
+        Executor of the tasks; a pass that reads little runs in this process. The listener hears where a cluster has no
+        worker yet.
     top, left
         Positions of the rows and columns that take part, all by default.
     """
@@ -177,6 +178,7 @@ class MapReduce:
         kernel: Kernel,
         summaries: tuple[SampleArrays, SampleArrays],
         executor: Executor | None,
+        listener: Listener,
         top: Indices | None = None,
         left: Indices | None = None,
     ) -> None:
@@ -186,6 +188,7 @@ class MapReduce:
         reading = self._item * store.grid.side**2 * sum(len(group.tiles) for group in self.groups)  # counts whole tiles
         usable = executor if executor is None or executor.alive else None
         self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(usable)
+        await_workers(self.pool, listener)
         self.memory_per_task = self.pool.memory_per_task(None)
         self._longest = max((group.length for group in self.groups), default=0)
 

@@ -98,7 +98,7 @@ def product(
         If the memory of a task does not suffice for a batch.
     """
     grid, vectors = store.grid, V.shape[1]
-    passes = MapReduce(store, kernel, summaries, executor, top, left)
+    passes = MapReduce(store, kernel, summaries, executor, listener, top, left)
     of_result, of_vectors = (left, top) if transposed else (top, left)
     result_length, length = (grid.cols, grid.rows) if transposed else (grid.rows, grid.cols)
     out, operand = np.zeros((result_length, vectors)), V

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from distkern.core.errors import DistkernError, InputError
 from distkern.core.typing import Array, Indices
 
@@ -32,6 +34,21 @@ def refuse_damage(file: str, kind: str) -> Iterator[None]:
     except Exception as error:  # damaged files end in errors of any type
         reason = str(error) or type(error).__name__
         raise InputError(f"{file!r} cannot be read as {kind} ({reason}): if it is damaged, get it again") from error
+
+
+def refuse_masked(values: Any) -> None:
+    """Refuse an array with a mask, since a mask may mean that values are unobserved, wrong, or of no interest.
+
+    Raises
+    ------
+    InputError
+        If the array is masked.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(
+            "the array is masked: write X.filled(numpy.nan), or dask.array.ma.filled(X, numpy.nan), to say that masked "
+            "values are unobserved"
+        )
 
 
 class Reader(ABC):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import os
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from distkern.core.bags import Bags
+import numpy as np
+
+from distkern.core.bags import Bags, numbers_of
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.sentences import Argument
-from distkern.io.tables import MISSING, header_line, open_text
+from distkern.io.blocks import refuse_damage
+from distkern.io.foreign import head_of, refuse_foreign
+from distkern.io.id_columns import is_id_column
+from distkern.io.tables import MISSING, LostDigitsError, header_and_rows, is_number, numbers_of_texts, open_text
 
 TEXT = (".csv", ".tsv", ".txt", ".tab")
 PARQUET = (".parquet", ".pq")
@@ -65,6 +69,7 @@ def bags_from_file(
     """
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
+    refuse_foreign(path, head_of(path))
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".h5ad"):
         return _from_h5ad(path, by, columns, weight, label, use_rep, layer)
@@ -78,10 +83,18 @@ def bags_from_file(
             file=path.name,
             columns=Argument("columns"),
         )
-    frame = _parquet(path) if name.endswith(PARQUET) else _text(path, by, label, sep, on_event)
+    reader = _parquet if name.endswith(PARQUET) else _text
+    frame, texts = reader(path, {by, label}, sep, on_event)
+    for column, nothing in ((by, [""]), (label, list(MISSING))):
+        if column in frame.columns and frame[column].dtype == object:
+            bare = frame[column].map(lambda value: value.strip() if isinstance(value, str) else value)
+            frame[column] = bare.mask(bare.isin(nothing))
+    for column in (*(columns or ()), weight):
+        if column in texts:
+            raise _not_numbers(path, texts[column], named=True)
     if columns is None:
-        _refuse_mixed(path, frame, {by, weight, label})
         columns = [name for name in frame.select_dtypes("number").columns if name not in (by, weight, label)]
+        _refuse_unclear(path, frame, texts, columns)
     return Bags.from_table(frame, by, columns, weight, label), list(map(str, columns))
 
 
@@ -98,10 +111,8 @@ def _from_h5ad(
         import anndata
     except ImportError as error:
         raise MissingExtraError.of("reading .h5ad files", "io") from error
-    try:
+    with refuse_damage(path.name, "an .h5ad file"):
         adata = anndata.read_h5ad(path, backed=None if use_rep is None else "r")
-    except (OSError, KeyError) as error:
-        raise InputError(f"{path.name!r} cannot be read as an .h5ad file: {error}") from error
     if columns is not None:
         if use_rep is not None:
             raise InputError(
@@ -112,80 +123,138 @@ def _from_h5ad(
             raise InputError(f"{path.name!r} has no feature {unknown[0]!r}: check the names in var")
         adata = adata[:, list(columns)]
     try:
-        bags = Bags.from_anndata(adata, by, use_rep=use_rep, layer=layer, weight=weight, label=label)
+        with refuse_damage(path.name, "an .h5ad file"):
+            bags = Bags.from_anndata(adata, by, use_rep=use_rep, layer=layer, weight=weight, label=label)
     finally:
         if adata.isbacked:
             adata.file.close()
     return bags, None if use_rep is not None else list(map(str, adata.var_names))
 
 
-def _parquet(path: Path) -> Any:
+def _parquet(path: Path, used: set[str | None], sep: str | None, on_event: Listener) -> tuple[Any, dict[str, _Column]]:
+    """Read a Parquet file; return the table, and its columns of text that are not used."""
     try:
         import pandas as pd
 
-        return pd.read_parquet(path)
+        with refuse_damage(path.name, "a Parquet file"):
+            frame = pd.read_parquet(path)
     except ImportError as error:
         raise MissingExtraError.of("reading Parquet files", "parquet") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path.name!r} cannot be read as a Parquet file: {error}") from error
+    texts = {}
+    for name in frame.select_dtypes(["object", "string"]).columns:
+        column = _Column(str(name), path, is_text=False)
+        column.add([str(value) for value in frame[name].dropna()])
+        if column.text and name not in used:
+            texts[str(name)] = column
+    return frame, texts
 
 
-def _text(path: Path, by: str, label: str | None, sep: str | None, on_event: Listener) -> Any:
-    """Read a text table; names and labels are texts, stripped of surrounding spaces."""
+def _text(path: Path, used: set[str | None], sep: str | None, on_event: Listener) -> tuple[Any, dict[str, _Column]]:
+    """Read a text table; return its columns of numbers, with the used ones of text, and its other columns of text."""
     try:
         import pandas as pd
     except ImportError as error:
         raise MissingExtraError.of("reading tables of points", "io") from error
-    size, parts = path.stat().st_size, []
-    with open_text(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        first, sep = header_line(path, file, sep)
-        header = [name.strip() for name in next(csv.reader([first], delimiter=sep, strict=True))]
-        repeated = [name for name in header if header.count(name) > 1]
+    size = path.stat().st_size
+    with open_text(path) as file:
+        names, rows = header_and_rows(path, file, sep, skip_spaces=True)
+        repeated = [name for name in names if names.count(name) > 1]
         if repeated:
             raise InputError(f"{path.name!r} has several columns {repeated[0]!r}: make the names unique")
-        texts = {by, label}
-        try:
-            for part in pd.read_csv(
-                file,
-                sep=sep,
-                names=header,
-                dtype={name: str for name in header if name in texts},
-                keep_default_na=False,
-                na_values={name: sorted(MISSING) for name in header if name not in texts},
-                skipinitialspace=True,
-                float_precision="round_trip",
-                chunksize=LINES,
-            ):
-                parts.append(part)
-                on_event(Progress("read points", os.lseek(file.fileno(), 0, os.SEEK_CUR), size))
-        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            raise InputError(f"{path.name!r} cannot be read as a table of points: {error}") from error
-    if parts[0].index.nlevels > 1:
-        raise InputError(f"the lines of {path.name!r} have more cells than its header has names: correct the table")
-    if len(parts[0]) == 0:
+        for unknown in used - {None, *names}:
+            raise InputError(f"the table has no column {unknown!r}; it has {', '.join(filter(None, names))}")
+        columns = [_Column(name, path, name in used) for name in names]
+        for lines in _lines(path, rows):
+            for column, cells in zip(columns, zip(*lines, strict=True), strict=True):
+                column.add(cells)
+            on_event(Progress("read points", os.lseek(file.fileno(), 0, os.SEEK_CUR), size))
+    if not columns[0].count:
         raise InputError(f"{path.name!r} holds no points: it has a header only")
-    frame = pd.concat(parts).drop(columns="", errors="ignore")  # the column without a name has row names
-    for column, nothing in ((by, {""}), (label, MISSING)):
-        if column in frame.columns:
-            bare = frame[column].str.strip()
-            frame[column] = bare.mask(bare.isin(list(nothing)))
-    return frame
+    named = [column for column in columns if column.name]  # the one without a name has names of rows
+    frame = pd.DataFrame({column.name: column.values() for column in named if not column.text})
+    return frame, {column.name: column for column in named if column.text}
 
 
-def _refuse_mixed(path: Path, frame: Any, used: set[str | None]) -> None:
-    """Refuse a column with numbers and texts: it may be a coordinate with errors."""
-    import pandas as pd
+def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    """Yield some lines at a time."""
+    try:
+        while lines := list(islice(rows, LINES)):
+            yield lines
+    except InputError as error:
+        if "cells" not in error.fields:
+            raise
+        cells, width = error.fields["cells"], error.fields["columns"]
+        more = "more" if cells > width else "fewer"
+        raise InputError(
+            f"{path.name!r} cannot be read as a table of points: lines, such as line {error.fields['line']}, have "
+            f"{more} cells than its header has names; correct the table"
+        ) from error
 
-    for name in frame.select_dtypes(["object", "string"]).columns:
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        wrong = frame[name][numbers.isna() & frame[name].notna()]
-        if name not in used and numbers.notna().any() and len(wrong):
+
+class _Column:
+    """The cells of a column of a text table, which are added some lines at a time.
+
+    ``text`` is the first text in a column that could hold numbers, and ``has_numbers`` whether it has a number too.
+    """
+
+    def __init__(self, name: str, path: Path, is_text: bool) -> None:
+        self.name, self._path, self._is_text = name, path, is_text
+        self.count, self.text, self.has_numbers = 0, "", False
+        self._parts: list[Any] = []
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Add cells."""
+        self.count += len(cells)
+        if self._is_text:
+            self._parts.append(cells)
+        else:
+            self._add_numbers(cells)
+
+    def _add_numbers(self, cells: Sequence[str]) -> None:
+        try:
+            numbers = numbers_of_texts(cells)
+        except LostDigitsError as error:
             raise InputError(
-                "column {column!r} of {file!r} holds numbers and also {text!r}: correct it, or name the columns with "
-                "coordinates by {columns}",
+                f"column {self.name!r} of {self._path.name!r} has the number {cells[error.position].strip()}, which "
+                "float64 cannot tell from other numbers: rescale the column"
+            ) from error
+        except ValueError:
+            self.text = self.text or next(cell for cell in cells if not is_number(cell))
+            self._parts = []
+            present = (cell for cell in cells if cell.strip() not in MISSING)
+            self.has_numbers = self.has_numbers or any(map(is_number, present))
+            return
+        self.has_numbers = self.has_numbers or not np.isnan(numbers).all()
+        if not self.text:
+            self._parts.append(numbers)
+
+    def values(self) -> Any:
+        """Return all cells: numbers, or texts if the column is one of texts."""
+        return [cell for part in self._parts for cell in part] if self._is_text else np.concatenate(self._parts)
+
+
+def _not_numbers(path: Path, column: _Column, *, named: bool) -> InputError:
+    holds = "does not hold numbers only but" if named else f"of {path.name!r} holds numbers and also"
+    return InputError(
+        "column {column!r} {holds} {text!r}: correct it, or name the columns with coordinates by {columns}",
+        column=column.name,
+        holds=holds,
+        text=column.text,
+        columns=Argument("columns"),
+    )
+
+
+def _refuse_unclear(path: Path, frame: Any, texts: dict[str, _Column], columns: Sequence[str]) -> None:
+    """Refuse a column with numbers and texts, which may be a coordinate with errors, and one of ids."""
+    for column in texts.values():
+        if column.has_numbers:
+            raise _not_numbers(path, column, named=False)
+    for name in columns:
+        if is_id_column(str(name), numbers_of(frame, [name])[:, 0]):
+            raise InputError(
+                "column {column!r} of {file!r} seems to hold ids, not a coordinate: name the columns with coordinates "
+                "by {columns}",
                 column=name,
                 file=path.name,
-                text=wrong.iloc[0],
                 columns=Argument("columns"),
             )

@@ -18,10 +18,8 @@ from distkern.core.files import as_path
 from distkern.core.sentences import Argument
 from distkern.io import formats as folder
 from distkern.io.blocks import Reader
+from distkern.io.foreign import head_of, refuse_foreign
 from distkern.io.format import Container, Format, Opened, ReadOptions
-
-HEAD_BYTES = 2**16
-"""Bytes from the beginning of a file that a format may examine."""
 
 
 @cache
@@ -51,7 +49,8 @@ def containers() -> tuple[Container, ...]:
 def find_format(path: Path) -> Format:
     """Find the format of a file or folder by its suffix, then by its content.
 
-    The longest suffix wins. Where several formats share it, or none has it, the content decides.
+    The longest suffix wins. Where several formats share it, or none has it, the content decides. Kinds of files that
+    are known and not read are refused with advice.
 
     Raises
     ------
@@ -70,12 +69,13 @@ def find_format(path: Path) -> Format:
     """
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}: check the path")
+    head = head_of(path)
+    refuse_foreign(path, head)
     able = [format for format in formats() if format.folder == path.is_dir()]
     longest = max((len(format.suffix_of(path.name)) for format in able), default=0)
     named = [format for format in able if 0 < len(format.suffix_of(path.name)) == longest]
     if len(named) == 1:
         return named[0]
-    head = _head(path)
     recognised = next((format for format in named or able if format.recognises(path, head)), None)
     if recognised is not None:
         return recognised
@@ -83,16 +83,6 @@ def find_format(path: Path) -> Format:
         return named[-1]
     known = ", ".join(format.describe() for format in formats())
     raise InputError(f"{path.name!r} is of no known format; the known ones are: {known}")
-
-
-def _head(path: Path) -> bytes:
-    if path.is_dir():
-        return b""
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
-    except OSError as error:
-        raise InputError(f"{path.name!r} cannot be read: {error.strerror or error}; check the file") from error
 
 
 def open_file(path: Path, options: ReadOptions | None = None) -> Opened:

@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 
 from distkern.core.bags import widen_rows
+from distkern.core.containers import as_floats, refuse_inexact
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
+from distkern.core.names import checked_names, is_missing
 from distkern.core.sentences import Argument, OptionalPart
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Floats, Indices
 from distkern.core.validation import Names, refuse_other_features
 from distkern.io.bags import WidenedReader
-from distkern.io.blocks import PartReader, Reader
+from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
 from distkern.io.registry import open_container, open_file, reader_of
-
-EXACT_INTEGER = 2**53
-"""Largest integer up to which float64 represents every integer."""
 
 
 class Source:
@@ -63,7 +62,7 @@ class Source:
         _check_numbers(reader)
         self.shape: tuple[int, int] = (int(reader.shape[0]), int(reader.shape[1]))
         self.ids: tuple[str, ...] | None = None if ids is None else _names(ids, self.shape[0])
-        self.features: tuple[str, ...] | None = None if features is None else tuple(map(str, features))
+        self.features: tuple[str, ...] | None = None if features is None else checked_names(features, "feature")
         if self.features is not None and len(self.features) != self.shape[1]:
             raise InputError(f"{len(self.features)} feature names for {self.shape[1]} features: give one per column")
 
@@ -81,9 +80,8 @@ class Source:
         """Read the samples at these positions: (k, n) float64, C-contiguous; possibly a view, so do not write to it."""
         m, n = self.shape
         block = self._reader.take(_positions(rows, m))
-        if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
-            _check_exact(block)
-        values = np.ascontiguousarray(block, dtype=np.float64)
+        refuse_masked(block)
+        values = np.ascontiguousarray(as_floats(block, "the cohort"))
         if values.ndim != 2 or values.shape[1] != n:
             raise InputError(f"the cohort gave a block of shape {values.shape} where (rows, {n}) was expected")
         return values
@@ -102,8 +100,7 @@ class Source:
 
         block = sparse.csr_array(self._reader.take_sparse(_positions(rows, self.shape[0])), copy=True)
         block.sum_duplicates()
-        if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
-            _check_exact(block.data)
+        refuse_inexact(block.data)
         block = block.astype(np.float64, copy=False)
         block.eliminate_zeros()
         return block
@@ -249,15 +246,6 @@ def _check_numbers(reader: Reader) -> None:
             )
 
 
-def _check_exact(block: Array) -> None:
-    large = (block > EXACT_INTEGER) | ((block < -EXACT_INTEGER) if block.dtype.kind == "i" else False)
-    if large.any():
-        value = block[large].flat[0]
-        raise InputError(
-            f"the integer {value} is too large: float64 does not represent every integer beyond 2**53; rescale the data"
-        )
-
-
 def _names(ids: Any, count: int) -> tuple[str, ...]:
     if isinstance(ids, (str, bytes)):
         raise InputError("ids must be one name per sample, not a single text")
@@ -266,7 +254,7 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
         raise InputError(f"{len(given)} ids for {count} samples: give one per row")
     first: dict[str, int] = {}
     for position, value in enumerate(given):
-        if value is None or value != value:
+        if is_missing(value):
             raise InputError(f"the id of sample {position} is missing: give every sample a name")
         name = str(value)
         if name in first:
@@ -278,7 +266,7 @@ def _names(ids: Any, count: int) -> tuple[str, ...]:
                 ids=OptionalPart(", or give others with {ids}", ids=Argument("ids")),
             )
         first[name] = position
-    return tuple(first)
+    return checked_names(first, "sample")
 
 
 def _positions(rows: Any, count: int) -> slice | Indices:

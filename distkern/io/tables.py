@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import numpy as np
 
+from distkern.core.containers import EXACT_INTEGER
 from distkern.core.errors import InputError
+from distkern.core.names import checked_names, checked_text
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Floats
 
@@ -52,7 +55,8 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     Raises
     ------
     InputError
-        If a cell is not a finite number, a line and the header differ in length, or ``label`` does not exist.
+        If a cell is not a finite number or loses digits in float64, a line and the header differ in length, a name
+        holds control characters, or ``label`` does not exist.
 
     Examples
     --------
@@ -74,6 +78,8 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     with _open_table(path, sep) as (columns, cells):
         taken = columns.index(label) if samples == "rows" and label in columns else None
         if taken is not None:
+            if columns.count(str(label)) > 1:
+                raise InputError(f"{path.name!r} has two columns {label!r}: leave one column of labels")
             labels = []
             columns = columns[:taken] + columns[taken + 1 :]
         for name, line in cells:
@@ -85,10 +91,13 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
             if taken is not None and labels is not None:
                 labels.append(line.pop(taken))
             try:
-                lines.append(_numbers(line))
+                lines.append(numbers_of_texts(line))
+            except LostDigitsError as error:
+                raise _lost_digits(path, samples, name, columns[error.position], line[error.position]) from error
             except ValueError as error:
-                raise _not_a_number(path, samples, name, columns, line) from error
+                raise _not_a_number(path, samples, name, columns, line, sep) from error
             rows.append(name)
+    checked_names(rows, "row", path.name)
     if label is not None and labels is None:
         where = "column" if samples == "rows" else "row"
         raise InputError(
@@ -182,6 +191,7 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
                 f"sample {name!r} has the label {text!r} in {source!r}, which means missing: give it a label or leave "
                 "the sample out"
             )
+        checked_text(text.strip(), f"the label of sample {name!r}", source)
 
 
 # Lines -------------------------------------------------------------------------------------------------------------
@@ -191,7 +201,8 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
 def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
     """Open a table; yield the names of its columns, and an iterator of the name and cells of each row."""
     with open_text(path) as file:
-        yield _header_and_rows(path, file, sep)
+        names, rows = header_and_rows(path, file, sep)
+        yield names[1:], ((line[0].strip(), line[1:]) for line in rows)
 
 
 @contextmanager
@@ -227,20 +238,71 @@ def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:
     return first, _separator(path, first) if sep is None else sep
 
 
-def _header_and_rows(path: Path, file: TextIO, sep: str | None) -> tuple[list[str], Iterator[tuple[str, list[str]]]]:
+def header_and_rows(
+    path: Path, file: TextIO, sep: str | None, *, skip_spaces: bool = False
+) -> tuple[list[str], Iterator[list[str]]]:
+    """Read the header of an open table; return the names of its columns, and an iterator of the cells of each row.
+
+    The first column is that of the names of the rows. Each row has as many cells as there are columns.
+
+    Parameters
+    ----------
+    path, file
+        The table, and the same table open.
+    sep
+        Separator of the columns; None to detect it.
+    skip_spaces
+        Whether to skip spaces after a separator, also before a quotation mark.
+
+    Raises
+    ------
+    InputError
+        If the header or a row cannot be used; the message names the line.
+    """
     first, sep = header_line(path, file, sep)
-    reader = csv.reader(_chain(first, file), delimiter=sep, strict=True)
+    reader = csv.reader(_chain(first, file), delimiter=sep, strict=True, skipinitialspace=skip_spaces)
     header = next(reader)
-    second = next((line for line in reader if line), None)
-    # R's write.table omits the corner cell, so that the header is one cell shorter than the rows
-    corner = 0 if second is not None and len(second) == len(header) + 1 else 1
-    columns = [name.strip() for name in header[corner:]]
-    unnamed = [position for position, name in enumerate(columns) if name == ""]
+    names = column_names(path, header, sep)
+    return names, _rows(path, reader, names, len(header))
+
+
+def column_names(path: Path, header: list[str], sep: str) -> list[str]:
+    """Return the names of the columns, the one of the row names first.
+
+    R's write.table omits that one, so that the header is one cell shorter than the rows. A separator too many at the
+    end of the header or of the rows is no column.
+
+    Raises
+    ------
+    InputError
+        If a column with cells has no name, or a name holds control characters.
+    """
+    names = [name.strip() for name in header]
+    while len(names) > 1 and names[-1] == "":
+        names.pop()
+    if len(names) == len(header) and _is_from_r(path, len(names), sep):
+        names.insert(0, "")
+    unnamed = [position for position, name in enumerate(names) if name == "" and position > 0]
     if unnamed:
-        raise InputError(
-            f"column {unnamed[0] + 2} of {path.name!r} has no name: name it, or take it out if it is empty"
-        )
-    return columns, _rows(path, reader, second, len(columns))
+        raise _no_name(path, unnamed[0])
+    checked_names(names, "column", path.name)
+    return names
+
+
+def _is_from_r(path: Path, width: int, sep: str) -> bool:
+    """Whether rows have one cell more than the header, which is not empty in all of them."""
+    with open_text(path) as file:
+        header_line(path, file, sep)
+        for line in csv.reader(file, delimiter=sep, strict=True):
+            if line and len(line) <= width:
+                return False
+            if any(cell.strip() for cell in line[width:]):
+                return not any(cell.strip() for cell in line[width + 1 :])
+    return False
+
+
+def _no_name(path: Path, position: int) -> InputError:
+    return InputError(f"column {position + 1} of {path.name!r} has no name: name it, or take it out if it is empty")
 
 
 def _chain(first: str, file: TextIO) -> Iterator[str]:
@@ -248,22 +310,28 @@ def _chain(first: str, file: TextIO) -> Iterator[str]:
     yield from file
 
 
-def _rows(path: Path, reader: Any, second: list[str] | None, width: int) -> Iterator[tuple[str, list[str]]]:
-    line = second
-    while line is not None:
-        if line:
-            if len(line) != width + 1:
-                raise InputError(
-                    "line {line} of {file!r} has {cells} cells after its name, but the header names {columns} "
-                    "columns: complete the line, or state the separator with {sep}",
-                    line=reader.line_num,
-                    file=path.name,
-                    cells=len(line) - 1,
-                    columns=width,
-                    sep=Argument("sep"),
-                )
-            yield line[0].strip(), line[1:]
-        line = next(reader, None)
+def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[list[str]]:
+    """Yield the cells of each row, without separators too many at its end."""
+    width = len(names)
+    for line in reader:
+        more = [position for position in range(width, len(line)) if line[position].strip()]
+        if not more:
+            del line[width:]
+        elif len(line) <= headed:
+            raise _no_name(path, more[0])
+        if not any(cell.strip() for cell in line):
+            continue
+        if len(line) != width:
+            raise InputError(
+                "line {line} of {file!r} has {cells} cells after its name, but the header names {columns} columns: "
+                "complete the line, or state the separator with {sep}",
+                line=reader.line_num,
+                file=path.name,
+                cells=len(line) - 1,
+                columns=width - 1,
+                sep=Argument("sep"),
+            )
+        yield line
 
 
 def _separator(path: Path, header: str) -> str:
@@ -282,38 +350,98 @@ def _separator(path: Path, header: str) -> str:
 # Cells -------------------------------------------------------------------------------------------------------------
 
 
-def _numbers(line: list[str]) -> Floats:
+class LostDigitsError(ValueError):
+    """Another number than the one in the text is the nearest that float64 has; ``position`` is that of the text."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+def numbers_of_texts(cells: Sequence[str]) -> Floats:
+    """Convert the texts of cells to numbers; missing ones are NaN.
+
+    Raises
+    ------
+    ValueError
+        If a text is not a number.
+    LostDigitsError
+        If a whole number is too large for float64, so that others would be tied with it, or a number that is not 0
+        would become 0.
+
+    Examples
+    --------
+    >>> numbers_of_texts(["1", "NA", " 2.5e3"])
+    array([   1.,   nan, 2500.])
+    """
     try:
-        values = list(map(float, line))
+        values = np.array(list(map(float, cells)))
     except ValueError:
-        values = [float("nan") if cell.strip() in MISSING else float(cell) for cell in line]
-    if any("_" in cell for cell in line):  # 1_000 is a number in Python but not in a table
+        values = np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
+    if any("_" in cell for cell in cells):  # 1_000 is a number in Python but not in a table
         raise ValueError("underscore")
-    return np.array(values)
+    suspicious = np.flatnonzero((values == 0) | (np.isfinite(values) & (np.abs(values) >= EXACT_INTEGER))).tolist()
+    if suspicious and (lost := {cells[k] for k in suspicious if _loses_digits(cells[k])}):
+        raise LostDigitsError(next(k for k in suspicious if cells[k] in lost))
+    return values
 
 
-def _is_number(cell: str) -> bool:
+def _loses_digits(text: str) -> bool:
+    """Whether the number in a text is turned into 0, or a whole number beyond 2**53 into another one."""
+    if text in ("0", "0.0"):
+        return False
+    mantissa, exponent, _ = text.lower().partition("e")
+    if float(text) == 0:
+        return any(character.isdecimal() and int(character) > 0 for character in mantissa)
+    return not exponent and Decimal(text.strip()) != Decimal(float(text))
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, or nothing."""
     try:
-        _numbers([cell])
+        numbers_of_texts([cell])
+    except LostDigitsError:
+        return True
     except ValueError:
         return False
     return True
 
 
-def _not_a_number(path: Path, samples: Orientation, row: str, columns: list[str], line: list[str]) -> InputError:
-    column, text = next((c, cell) for c, cell in zip(columns, line, strict=True) if not _is_number(cell))
-    sample, feature = (row, column) if samples == "rows" else (column, row)
+def _of_sample(samples: Orientation, row: str, column: str) -> tuple[str, str]:
+    return (row, column) if samples == "rows" else (column, row)
+
+
+def _lost_digits(path: Path, samples: Orientation, row: str, column: str, text: str) -> InputError:
+    sample, feature = _of_sample(samples, row, column)
+    return InputError(
+        f"sample {sample!r} of {path.name!r} has the number {text.strip()} for feature {feature!r}, which float64 "
+        "cannot tell from other numbers: rescale the values, or take the feature out"
+    )
+
+
+def _not_a_number(
+    path: Path, samples: Orientation, row: str, columns: list[str], line: list[str], sep: str | None
+) -> InputError:
+    position = next(k for k, cell in enumerate(line) if not is_number(cell))
+    column, text = columns[position], line[position]
+    sample, feature = _of_sample(samples, row, column)
     if _DECIMAL_COMMA.fullmatch(text.strip()):
         advice = Sentence("write numbers with a decimal point")
+    elif samples == "columns" and len(columns) > 1 and _holds_text_only(path, position, sep):
+        return InputError(
+            f"column {column!r} of {path.name!r} holds text, such as {text!r}, and is no sample: take it out, and "
+            "keep one column of names"
+        )
     else:
         other = "columns" if samples == "rows" else "rows"
         advice = Sentence(
             "a missing value is empty, NA or NaN; if {feature!r} contains labels write {label}, and if the samples are "
-            "the table's {other} write {samples}",
+            "the table's {other} write {samples}{first}",
             feature=feature,
             label=Argument("label", feature),
             other=other,
             samples=Argument("samples", other),
+            first="; if it names the samples, move it to the front" if samples == "rows" else "",
         )
     return InputError(
         "sample {sample!r} of {file!r} has the text {text!r} for feature {feature!r}: {advice}",
@@ -323,3 +451,15 @@ def _not_a_number(path: Path, samples: Orientation, row: str, columns: list[str]
         feature=feature,
         advice=advice,
     )
+
+
+def _holds_text_only(path: Path, position: int, sep: str | None) -> bool:
+    """Whether no row has a number in this column, and at least two have a text."""
+    texts = 0
+    with _open_table(path, sep) as (_, rows):
+        for _, line in rows:
+            if line[position].strip() not in MISSING:
+                if is_number(line[position]):
+                    return False
+                texts += 1
+    return texts > 1

@@ -16,7 +16,7 @@ from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source, finite_tile
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import refuse_other_columns, require_square, validated
+from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -141,14 +141,16 @@ class KernelEstimator(BaseEstimator):
             self.kernel_ = self.kernel.resolve(source, 0)
             self._require_memory(len(source), len(source), memory_limit)
             self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
-            values = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)
-            return ArrayGram(values, row_ids=source.ids)
-        X = self._matrix(X, reset=True)
-        require_square(X)
-        if isinstance(X, BaseGram):
-            return X
-        require_symmetric(X)
-        return ArrayGram(X)
+            computed = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)
+            return ArrayGram(computed, row_ids=source.ids)
+        values = self._matrix(X, reset=True)
+        require_square(values)
+        if isinstance(values, BaseGram):
+            return values
+        require_symmetric(values)
+        gram = named_gram(values, X)
+        require_square(gram)  # a table may name its rows and columns in unlike orders
+        return gram
 
     def _keep_samples(self, positions: Indices) -> None:
         """Reduce ``prepared_`` to the samples that the decision function needs, in this order."""

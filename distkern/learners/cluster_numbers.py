@@ -159,8 +159,11 @@ def cluster_numbers(
     (2, 2)
     """
     model = KernelKMeans(kernel=kernel)
-    gram = model._training_gram(X, memory_limit) if isinstance(kernel, Kernel) else as_training_gram(X)
-    weights = whole_weights(sample_weight, len(gram))
+    if isinstance(kernel, Kernel) or model._takes_samples():  # refuses what is no kernel
+        gram = model._training_gram(X, memory_limit)
+    else:
+        gram = as_training_gram(X)
+    weights = whole_weights(sample_weight, gram)
     numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
     require_silhouette_memory(gram, sum(numbers), memory_limit)
 

@@ -9,11 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from distkern.compiled.consensus import EXACT_ITEMS, contradicted, improve_order, kemeny_order, preferences
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError
+from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.weights import sample_weights
 from distkern.io.source import as_source
-from distkern.learners.validation import sample_weights
+from distkern.learners.validation import cohort_names
 
 Method = Literal["borda", "kemeny", "local-search"]
 METHODS = ("borda", "kemeny", "local-search")
@@ -90,8 +93,8 @@ def consensus_ranking(rankings: Any, *, method: Method = "borda", sample_weight:
     >>> print(consensus_ranking(votes, method="kemeny"), consensus_ranking(votes, method="kemeny").distance)
     a > b > c 8.0
     """
-    scores, items, counts = _scores_of(rankings)
-    weights, _ = sample_weights(counts if sample_weight is None else sample_weight, len(scores))
+    scores, items, counts, samples = _scores_of(rankings)
+    weights, _ = sample_weights(counts if sample_weight is None else sample_weight, samples)
     return _of_preferences(preferences(scores, weights[:, None])[0], items, float(weights.sum()), method)
 
 
@@ -100,25 +103,27 @@ def cluster_consensus(
 ) -> dict[Any, Consensus]:
     """Compute the `consensus_ranking` of each cluster; the result is sorted by label.
 
+    Raises
+    ------
+    InputError
+        If a label is missing, or labels or weights have the names of other samples.
+
     Examples
     --------
     >>> found = cluster_consensus([[3, 2, 1], [3, 1, 2], [1, 2, 3]], ["left", "left", "right"])
     >>> {label: str(ranking) for label, ranking in found.items()}
     {'left': '0 > 1 > 2', 'right': '2 > 1 > 0'}
     """
-    scores, items, counts = _scores_of(rankings)
-    weights, kept = sample_weights(counts if sample_weight is None else sample_weight, len(scores))
-    labels = np.asarray(labels)
-    if labels.shape != (len(scores),):
-        raise InputError(f"got labels of shape {labels.shape} for {len(scores)} rankings: give one for each")
-    found, codes = np.unique(labels[kept], return_inverse=True)
+    scores, items, counts, samples = _scores_of(rankings)
+    weights, kept = sample_weights(counts if sample_weight is None else sample_weight, samples)
+    found, codes = sorted_labels(checked_labels(labels, samples)[kept])
     by_cluster = np.zeros((len(scores), len(found)))
     by_cluster[kept, codes] = weights[kept]
     counted = preferences(scores, by_cluster)
     voters = by_cluster.sum(axis=0)
     return {
-        label.item(): _of_preferences(counted[code], items, float(voters[code]), method)
-        for code, label in enumerate(found)
+        label: _of_preferences(counted[code], items, float(voters[code]), method)
+        for code, label in enumerate(found.tolist())
     }
 
 
@@ -147,9 +152,10 @@ def _of_preferences(preferred: Floats, items: Iterable[str], voters: float, meth
     return Consensus(order, named, float(contradicted(order, preferred)), voters, method)
 
 
-def _scores_of(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None]:
-    """Scores of the items for each sample, names of the items, and number of voters of each sample if known."""
+def _scores_of(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None, SampleNames]:
+    """Scores of the items for each sample, names of the items, number of voters if known, and names of the samples."""
     source = as_source(rankings)
     scores = np.ascontiguousarray(source.read(slice(0, len(source))), dtype=np.float64)
     names = source.features or tuple(map(str, range(scores.shape[1])))
-    return scores, tuple(names), rankings.counts if isinstance(rankings, Rankings) else None
+    counts = rankings.counts if isinstance(rankings, Rankings) else None
+    return scores, tuple(names), counts, cohort_names(source.ids, len(source))

@@ -6,16 +6,19 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
+from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
@@ -30,7 +33,7 @@ VECTORS_OF_CG = 24
 
 
 @saveable
-class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator):
+class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier, TransformerMixin, KernelEstimator):
     r"""Kernel Fisher discriminant: the direction of largest between-class relative to within-class scatter.
 
     .. math::
@@ -162,7 +165,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             )
         gram = self._training_gram(X, self.memory_limit)
         m, before = gram.shape[0], gram.bytes_read()
-        labels, weights, kept = labels_and_weights(y, sample_weight, m)
+        labels, weights, kept = labels_and_weights(y, sample_weight, gram)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._check_classes()
         found = self._solve(gram if len(kept) == m else gram[np.ix_(kept, kept)], codes, weights)
@@ -237,9 +240,15 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             raise InputError(f'a threshold separates two classes, and there are {count}: leave threshold="midpoint"')
         if self.priors is None:
             return
-        priors = np.asarray(self.priors, dtype=np.float64)
+        priors = self._class_priors()
         if priors.shape != (count,) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
             raise InputError(f"priors must be {count} positive probabilities that add up to 1; got {self.priors!r}")
+
+    def _class_priors(self) -> Floats:
+        """Priors as numbers, after a check that the names of a Series are those of the classes in their order."""
+        names = tuple(map(str, self.classes_))
+        classes = SampleNames(len(names), names, None, "classes_", "model.classes_")
+        return as_floats(aligned(self.priors, classes, "priors"), "priors")
 
     def _solve(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:
         m, classes = len(codes), len(self.classes_)
@@ -285,7 +294,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             self.dual_coef_ = _with_zeros(from_mean, kept, m)
             self.intercept_ = -0.5 * ((means + mean[:, None]) * from_mean).sum(axis=0)
             if self.priors is not None:
-                self.intercept_ += np.log(np.asarray(self.priors, dtype=np.float64)) / totals.sum()
+                self.intercept_ += np.log(self._class_priors()) / totals.sum()
             return
         alpha = found.directions[:, 0]
         self.dual_coef_ = _with_zeros(alpha, kept, m)
@@ -294,7 +303,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin,
             return
         self.intercept_ = -0.5 * float(alpha @ means.sum(axis=1))
         if self.priors is not None:
-            self.intercept_ += float(np.log(self.priors[1] / self.priors[0]) / totals.sum())
+            first, second = self._class_priors()
+            self.intercept_ += float(np.log(second / first) / totals.sum())
 
     def _set_discriminants(
         self, apart: Floats, from_mean: Floats, fractions: Floats, mean: Floats, kept: Indices, m: int

@@ -33,10 +33,6 @@ class Folds:
     inner: int
     seed: int
 
-    def __post_init__(self) -> None:
-        if self.groups is not None and self.groups.shape != self.labels.shape:
-            raise InputError(f"groups has shape {self.groups.shape} for {len(self.labels)} samples: give one for each")
-
     def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
         """Training and test positions of each outer split, and its inner splits as positions within the training part.
 

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices
+from distkern.core.weights import sample_weights
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, sample_weights, whole
+from distkern.learners.validation import not_negative, samples_of, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -163,7 +164,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         self._check_parameters()
         gram = self._training_gram(X, self.memory_limit)
-        weights, kept = sample_weights(sample_weight, gram.shape[0])
+        weights, kept = sample_weights(sample_weight, gram)
         if len(kept) < self.n_clusters:
             raise InputError(
                 f"got n_samples={len(kept)} with a weight for n_clusters={self.n_clusters}: ask for fewer clusters"
@@ -205,7 +206,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the samples to their nearest centres."""
         closest = self._squared_distances(X).min(axis=1)
-        return -float(sample_weights(sample_weight, len(closest))[0] @ closest)
+        return -float(sample_weights(sample_weight, samples_of(X))[0] @ closest)
 
     # Training ------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ import numpy as np
 from scipy import stats
 
 from distkern.compiled.preferences import sums_of_overtakers
+from distkern.core.alignment import SampleNames, refuse_other_names
+from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 
@@ -177,7 +179,12 @@ def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
 
 
 def _checked(y_true: Any, y_pred: Any) -> tuple[Floats, Floats]:
-    y, f = np.asarray(y_true, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
+    of_targets, of_scores = plain(y_true, "y_true"), plain(y_pred, "y_pred")
+    y, f = as_floats(of_targets.values, "y_true"), as_floats(of_scores.values, "y_pred")
+    names = (*of_scores.names, None)[0]
+    if names is not None:
+        known = SampleNames(len(names), names, None, "y_pred", "y_pred.index")
+        refuse_other_names((*of_targets.names, None)[0], known, "y_true")
     if y.ndim != 1 or y.shape != f.shape or not len(y):
         raise InputError(f"targets have shape {y.shape} and scores {f.shape}: give one of each for every sample")
     if not (np.isfinite(y) & np.isfinite(f)).all():

@@ -20,12 +20,13 @@ from distkern.core.rankings import Rankings
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
+from distkern.core.weights import sample_weights
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
 from distkern.learners.consensus import best_order
 from distkern.learners.kmeans import generators_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, sample_weights, validated, whole
+from distkern.learners.validation import not_negative, samples_of, validated, whole
 
 EXACT_ITEMS = 14
 """Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
@@ -185,7 +186,7 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         ranks = self._ranks(X, reset=True)
         if sample_weight is None and isinstance(X, Rankings):
             sample_weight = X.counts
-        weights, _ = sample_weights(sample_weight, len(ranks))
+        weights, _ = sample_weights(sample_weight, samples_of(X))
         distinct, inverse = np.unique(ranks, axis=0, return_inverse=True)
         counts = np.bincount(inverse.ravel(), weights).astype(np.float64)
         distinct, counts = distinct[counts > 0], counts[counts > 0]
@@ -230,14 +231,14 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood of the samples."""
         each = self.score_samples(X)
-        return float(np.average(each, weights=self._voters(X, sample_weight, len(each))))
+        return float(np.average(each, weights=self._voters(X, sample_weight)))
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Bayesian information criterion −2 log L + p log m, with p = 2 components − 1; lower is better.
 
         p counts weights and dispersions, but not the consensus rankings, which are discrete.
         """
-        voters = self._voters(X, sample_weight, len(X)).sum()
+        voters = self._voters(X, sample_weight).sum()
         return -2 * voters * self.score(X, sample_weight=sample_weight) + (2 * len(self.weights_) - 1) * log(voters)
 
     def sample(self, n_samples: int = 1) -> tuple[Floats, Indices]:
@@ -312,10 +313,10 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1)[None, :], axis=1)
         return ranks
 
-    def _voters(self, X: Any, sample_weight: Any, samples: int) -> Floats:
+    def _voters(self, X: Any, sample_weight: Any) -> Floats:
         if sample_weight is None and isinstance(X, Rankings):
             sample_weight = X.counts
-        return sample_weights(sample_weight, samples)[0]
+        return sample_weights(sample_weight, samples_of(X))[0]
 
 
 def _distances(ranks: Floats, centres: Floats) -> Floats:

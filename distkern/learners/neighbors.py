@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from distkern.core.alignment import SampleNames, refuse_other_names
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
+from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import block_bytes, require_memory
-from distkern.learners.validation import as_training_gram
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -36,11 +37,14 @@ class Neighbors:
         Distances to the neighbours, (m, n_neighbors).
     ids
         Names of the samples.
+    named
+        Whether the samples have names; else ``ids`` are their positions.
     """
 
     indices: Indices
     distances: Floats
     ids: Sequence[str]
+    named: bool = True
 
     @property
     def n_neighbors(self) -> int:
@@ -75,7 +79,9 @@ class Neighbors:
         return graph
 
 
-def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | str | None = None) -> Neighbors:
+def kernel_neighbors(
+    gram: Any, n_neighbors: int = 15, *, kernel: Any = "precomputed", memory_limit: int | str | None = None
+) -> Neighbors:
     r"""Find the nearest neighbours of every sample, in one pass over the matrix.
 
     .. math:: d(x, y) = \|\varphi(x) - \varphi(y)\| = \sqrt{k(x, x) + k(y, y) - 2 k(x, y)}
@@ -83,9 +89,12 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
     Parameters
     ----------
     gram
-        Gram matrix or array, (m, m). Only the neighbours are kept in memory, 16 m n_neighbors bytes.
+        Gram matrix or array, (m, m); or samples (m, n) if there is a kernel, such as an AnnData object. Only the
+        neighbours of a stored matrix are kept in memory, 16 m n_neighbors bytes.
     n_neighbors
         Number of neighbours, not counting the sample itself. scanpy and UMAP count it: 14 here is 15 there.
+    kernel
+        ``"precomputed"``, or the kernel of the samples, whose values are then computed in memory.
     memory_limit
         Memory to use, in bytes or text such as ``"2GiB"``; by default half of the available memory.
 
@@ -104,7 +113,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
     >>> found.indices.tolist(), found.distances.tolist()
     ([[1, 2], [0, 2], [1, 0], [2, 1]], [[1.0, 3.0], [1.0, 2.0], [2.0, 3.0], [4.0, 6.0]])
     """
-    matrix = as_training_gram(gram)
+    matrix = training_matrix(gram, kernel, memory_limit)
     samples = len(matrix)
     if not (isinstance(n_neighbors, (int, np.integer)) and 1 <= n_neighbors < samples):
         raise InputError(
@@ -113,7 +122,7 @@ def kernel_neighbors(gram: Any, n_neighbors: int = 15, *, memory_limit: int | st
     needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     indices, distances = nearest(matrix, int(n_neighbors))
-    return Neighbors(indices, distances, matrix.row_ids)
+    return Neighbors(indices, distances, matrix.row_ids, matrix.row_samples.ids is not None)
 
 
 def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None = None, overwrite: bool = False) -> None:
@@ -174,17 +183,12 @@ def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None =
 
 
 def _refuse_other_samples(adata: Any, neighbors: Neighbors) -> None:
-    names, known = list(map(str, adata.obs_names)), list(neighbors.ids)
+    """Refuse an AnnData object of other samples, or of the same in another order."""
+    names, known = tuple(map(str, adata.obs_names)), tuple(neighbors.ids)
     if len(names) != len(known):
         raise InputError(f"the AnnData has {len(names)} samples, and there are neighbours of {len(known)}")
-    numbers = list(map(str, range(len(names))))
-    if names == known or numbers in (names, known):
-        return
-    position = next(k for k, pair in enumerate(zip(names, known, strict=True)) if pair[0] != pair[1])
-    raise InputError(
-        f"sample {position} of the AnnData is {names[position]!r}, not {known[position]!r}: give the samples "
-        "of the matrix, in its order"
-    )
+    samples = SampleNames(len(known), known if neighbors.named else None, None, "the neighbours", "list(neighbors.ids)")
+    refuse_other_names(names, samples, "adata", "align it, as in adata[list(neighbors.ids)]")
 
 
 def _rows(indices: Indices, values: Floats) -> csr_matrix:

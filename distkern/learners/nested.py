@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.class_weight import compute_class_weight
 
 from distkern.core.errors import MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
@@ -23,7 +22,7 @@ from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC, warn_unless_converged
-from distkern.learners.validation import with_own_errors
+from distkern.learners.validation import class_weights
 from distkern.operators.base import BaseGram, CenteredGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
@@ -146,9 +145,7 @@ class JointEvaluation:
         chains, counts = [], []
         for fold, values in zip(folds, C, strict=True):
             labels = self._classes[self._codes[fold.train]]
-            by_class = with_own_errors(
-                compute_class_weight, self._classifier.class_weight, classes=self._classes, y=labels
-            )
+            by_class = class_weights(self._classifier.class_weight, self._classes, labels)
             chains += fold.problems(self.binary, self._codes, by_class[self._codes[fold.train]], values)
             counts.append(len(values))
         return self._test_scores(folds, self._solve(chains), counts)

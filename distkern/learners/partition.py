@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.labels import encoded_labels
+from distkern.core.typing import Floats
+from distkern.core.weights import sample_weights
+from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import block_bytes, require_memory
-from distkern.learners.validation import as_training_gram, sample_weights
 from distkern.operators.base import BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
 
 
-def kernel_medoids(gram: Any, labels: Any, *, sample_weight: Any = None) -> dict[Any, int]:
+def kernel_medoids(gram: Any, labels: Any, *, kernel: Any = "precomputed", sample_weight: Any = None) -> dict[Any, int]:
     r"""Medoid of each cluster: the member with the least weighted sum of squared distances to all members.
 
     .. math:: \arg\min_{i \in c}\ \sum_{j \in c} w_j \|\varphi(x_i) - \varphi(x_j)\|^2
@@ -22,9 +24,11 @@ def kernel_medoids(gram: Any, labels: Any, *, sample_weight: Any = None) -> dict
     Parameters
     ----------
     gram
-        Gram matrix or array, (m, m). It is read in one pass.
+        Gram matrix or array, (m, m), which is read in one pass; or samples (m, n) if there is a kernel.
     labels
         Cluster of each sample, (m,).
+    kernel
+        ``"precomputed"``, or the kernel of the samples.
     sample_weight
         Weight of each sample, (m,). A sample of weight 0 cannot be a medoid.
 
@@ -36,7 +40,8 @@ def kernel_medoids(gram: Any, labels: Any, *, sample_weight: Any = None) -> dict
     Raises
     ------
     InputError
-        If the matrix is not square and symmetric, or labels or weights have another length.
+        If the matrix is not square and symmetric, a label is missing, or labels or weights have another length or the
+        names of other samples.
 
     Examples
     --------
@@ -44,16 +49,22 @@ def kernel_medoids(gram: Any, labels: Any, *, sample_weight: Any = None) -> dict
     >>> kernel_medoids(np.outer(x, x), ["left"] * 3 + ["right"] * 3)
     {'left': 1, 'right': 4}
     """
-    matrix = as_training_gram(gram)
-    weights, kept = sample_weights(sample_weight, len(matrix))
-    names, codes = encoded_labels(labels, len(matrix))
+    matrix = training_matrix(gram, kernel)
+    weights, kept = sample_weights(sample_weight, matrix)
+    names, codes = encoded_labels(labels, matrix)
     found = partition_medoids(matrix, codes, weights, len(names))
     present = set(codes[kept].tolist())
-    return {name.item(): int(found[code]) for code, name in enumerate(names) if code in present}
+    return {name: int(found[code]) for code, name in enumerate(names.tolist()) if code in present}
 
 
 def kernel_silhouette(
-    gram: Any, labels: Any, *, sample_weight: Any = None, squared: bool = False, memory_limit: int | str | None = None
+    gram: Any,
+    labels: Any,
+    *,
+    kernel: Any = "precomputed",
+    sample_weight: Any = None,
+    squared: bool = False,
+    memory_limit: int | str | None = None,
 ) -> Floats:
     r"""Silhouette of each sample, (m,), between −1 and 1; large if its own cluster is much nearer than all others.
 
@@ -68,9 +79,11 @@ def kernel_silhouette(
     Parameters
     ----------
     gram
-        Gram matrix or array, (m, m).
+        Gram matrix or array, (m, m); or samples (m, n) if there is a kernel.
     labels
         Cluster of each sample, (m,); at least two clusters.
+    kernel
+        ``"precomputed"``, or the kernel of the samples.
     sample_weight
         Multiplicity of each sample, (m,), integers. The mean silhouette is then
         ``np.average(kernel_silhouette(...), weights=sample_weight)``.
@@ -82,7 +95,8 @@ def kernel_silhouette(
     Raises
     ------
     InputError
-        If there are fewer than two clusters, or a weight is not an integer.
+        If there are fewer than two clusters, a label is missing, a weight is not an integer, or labels or weights have
+        the names of other samples.
     MemoryLimitError
         If the distance sums do not fit in memory; raised before the matrix is read.
 
@@ -92,9 +106,9 @@ def kernel_silhouette(
     >>> kernel_silhouette(np.outer(x, x), [0, 0, 1, 1]).round(3)
     array([0.905, 0.895, 0.895, 0.905])
     """
-    matrix = as_training_gram(gram)
-    weights = whole_weights(sample_weight, len(matrix))
-    names, codes = encoded_labels(labels, len(matrix))
+    matrix = training_matrix(gram, kernel, memory_limit)
+    weights = whole_weights(sample_weight, matrix)
+    names, codes = encoded_labels(labels, matrix)
     if len(np.unique(codes[weights > 0])) < 2:
         raise InputError(f"got one cluster of {len(codes)} samples: silhouettes compare two or more")
     require_silhouette_memory(matrix, len(names), memory_limit)
@@ -107,16 +121,7 @@ def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | 
     require_memory(needed, limit, f"the silhouettes of {len(gram):,} samples in {clusters} clusters")
 
 
-def encoded_labels(labels: Any, samples: int) -> tuple[Array, Indices]:
-    """Names of the clusters, sorted, and the number of the cluster of each sample."""
-    given = np.asarray(labels)
-    if given.shape != (samples,):
-        raise InputError(f"got labels of shape {given.shape} for {samples} samples: give one for each")
-    names, codes = np.unique(given, return_inverse=True)
-    return names, codes
-
-
-def whole_weights(sample_weight: Any, samples: int) -> Floats:
+def whole_weights(sample_weight: Any, samples: Any) -> Floats:
     """Validate sample weights that are multiplicities, so integers."""
     weights, _ = sample_weights(sample_weight, samples)
     if not (weights == np.round(weights)).all():

@@ -11,13 +11,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.learners.memory import row_blocks
-from distkern.learners.validation import refuse_other_columns
+from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
@@ -85,7 +86,7 @@ class CohortPredictor:
 
     def score(self, X: Any, y: Any) -> float:
         """Fraction of the samples (samples, n) whose label is predicted correctly."""
-        return float(accuracy_score(y, self.predict(X)))
+        return float(accuracy_score(aligned(y, samples_of(X), "y"), self.predict(X)))
 
     def __repr__(self) -> str:
         return f"CohortPredictor({self.model!r}, {self.gram!r})"

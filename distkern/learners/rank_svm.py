@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
+from distkern.core.labels import encoded_labels
 from distkern.core.sentences import Parameter, Sentence
-from distkern.core.typing import Floats
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
 from distkern.learners.registry import saveable
-from distkern.learners.validation import positive, whole, with_own_errors
+from distkern.learners.validation import positive, whole
 from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
@@ -121,8 +121,8 @@ class RankSVM(PairRanker):
         whole(self.max_iter, "max_iter")
         C, tol = positive(self.C, "C"), positive(self.tol, "tol")
         gram = self._training_gram(X, self.memory_limit)
-        targets = ranking_targets(y, gram.shape[0])
-        pairs = Pairs(targets, None if groups is None else _validated_groups(groups, len(targets)))
+        targets = ranking_targets(y, gram)
+        pairs = Pairs(targets, None if groups is None else encoded_labels(groups, gram, "groups")[1])
         m, before = len(targets), gram.bytes_read()
         needed = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + block_bytes(m, m, BLOCKS_OF_VIEW)
         require_memory(needed, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
@@ -229,7 +229,7 @@ class SGDRanker(PairRanker):
         whole(self.epochs, "epochs")
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
-        targets = ranking_targets(y, m)
+        targets = ranking_targets(y, gram)
         require_memory(8 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
         K = read_matrix(gram)
         largest = float(K.diagonal().max())
@@ -251,10 +251,3 @@ class SGDRanker(PairRanker):
         self.dual_coef_, self.n_iter_ = beta, step
         self.objective_ = float(2 * np.var(targets - f) + lam * beta @ f)
         return self
-
-
-def _validated_groups(groups: Any, samples: int) -> Floats:
-    labels = with_own_errors(np.asarray, groups)
-    if labels.shape != (samples,):
-        raise InputError(f"groups has shape {labels.shape} for {samples} samples: give one for each")
-    return labels

@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
+from distkern.core.labels import checked_labels
 from distkern.core.typing import Floats, Indices
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian
@@ -19,7 +21,7 @@ from distkern.learners.memory import read_matrix, require_memory
 from distkern.learners.metrics import mean_absolute_difference, mean_squared_difference, ranking_error
 from distkern.learners.ranking import LSRRanker, MLSRRanker, matrices, ranking_targets
 from distkern.learners.registry import saveable
-from distkern.learners.validation import whole, with_own_errors
+from distkern.learners.validation import samples_of, whole, with_own_errors
 from distkern.solvers.holdout import HoldOut, holdout_bytes
 
 Measure = Callable[[Floats, Floats], float]
@@ -143,9 +145,11 @@ class MLSRRankerCV(BaseEstimator):
         """
         measure, lams, ratios = self._measure(), _positive(self.lams, "lams"), _positive(self.ratios, "ratios")
         candidates = self._matrices(X, y)
-        m = len(candidates[0])
-        targets = ranking_targets(y, m)
-        folds = self._folds(m, y, groups)
+        m, samples = len(candidates[0]), samples_of(matrices(X)[0] if self._is_precomputed() else X)
+        targets = ranking_targets(y, samples)
+        folds = self._folds(
+            m, aligned(y, samples, "y"), None if groups is None else checked_labels(groups, samples, "groups")
+        )
         tried: list[tuple[tuple[int, ...], tuple[float, ...], float, float]] = []
         for chosen, weights in self._combinations(len(candidates), ratios):
             spectrum = HoldOut(np.sum([candidates[t] / v for t, v in zip(chosen, weights, strict=True)], axis=0))

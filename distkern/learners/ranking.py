@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
@@ -15,7 +16,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.metrics import ranking_error
 from distkern.learners.registry import saveable
-from distkern.learners.validation import as_training_gram, positive, targets_and_weights
+from distkern.learners.validation import as_training_gram, positive, samples_of, targets_and_weights
 from distkern.operators.base import BaseGram
 from distkern.operators.sums import SumGram
 
@@ -38,7 +39,7 @@ class PairRanker(KernelEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Minus `ranking_error`, in the unit of y: 0 if all pairs are in the right order, else negative."""
-        return -ranking_error(y, self.predict(X))
+        return -ranking_error(aligned(y, samples_of(X), "y"), self.predict(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,7 +47,7 @@ class PairRanker(KernelEstimator):
         return tags
 
 
-def ranking_targets(y: Any, samples: int) -> Floats:
+def ranking_targets(y: Any, samples: Any) -> Floats:
     """Validate targets for ranking: a number for each sample, not all equal.
 
     Raises
@@ -57,7 +58,7 @@ def ranking_targets(y: Any, samples: int) -> Floats:
     targets, _, _ = targets_and_weights(y, None, samples)
     if targets.ndim != 1:
         raise InputError(f"got targets of shape {targets.shape}: ranking takes one number for each sample")
-    if samples < 2:
+    if len(targets) < 2:
         raise InputError("got 1 sample: ranking needs a pair of samples or more")
     if np.ptp(targets) == 0:
         raise InputError(f"all targets are {targets[0]:g}: there is no pair to rank; give targets that differ")
@@ -158,7 +159,7 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
         """
         lam = positive(self.lam, "lam")
         gram = self._training_gram(X, self.memory_limit)
-        targets = ranking_targets(y, gram.shape[0])
+        targets = ranking_targets(y, gram)
         centred = targets - targets.mean()
         shift = len(targets) * lam / 2
         found = self._solve_system(gram.centered(), centred[:, None], np.array([shift]))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.registry import saveable
+from distkern.learners.scoring import KernelRegressor
 from distkern.learners.validation import targets_and_weights
 
 
 @saveable
-class KernelRidge(RegressorMixin, LinearSystemEstimator):
+class KernelRidge(KernelRegressor, LinearSystemEstimator):
     r"""Kernel ridge regression: least squares with a penalty on the squared norm of the function.
 
     .. math::
@@ -110,7 +110,7 @@ class KernelRidge(RegressorMixin, LinearSystemEstimator):
             If conjugate gradients stop before they reach ``tol``.
         """
         gram = self._training_gram(X, self.memory_limit)
-        targets, weights, kept = targets_and_weights(y, sample_weight, gram.shape[0])
+        targets, weights, kept = targets_and_weights(y, sample_weight, gram)
         alphas = self._alphas(1 if targets.ndim == 1 else targets.shape[1])
         part = gram if len(kept) == gram.shape[0] else gram[np.ix_(kept, kept)]
         roots, columns = np.sqrt(weights)[:, None], targets.reshape(len(targets), -1)

@@ -14,13 +14,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
+from distkern.core.labels import encoded_labels
 from distkern.core.typing import Array, Floats
 from distkern.learners.folds import Folds, Split
+from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
 from distkern.learners.nested import JointEvaluation, nested_scores, standardizer_and_classifier
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.learners.validation import as_training_gram, labels_and_weights
+from distkern.learners.validation import labels_and_weights
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
@@ -140,6 +142,7 @@ def cross_validate_gram(
     gram: Any,
     y: Any,
     *,
+    kernel: Any = "precomputed",
     C: Sequence[float] | None = GRID,
     outer: int = 5,
     inner: int = 5,
@@ -165,9 +168,11 @@ def cross_validate_gram(
         Classifier of kernel values with a ``decision_function``, or a pipeline that ends in one. None stands for
         ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     gram
-        Symmetric Gram matrix or array, (m, m).
+        Symmetric Gram matrix or array, (m, m); or samples (m, n) if there is a kernel.
     y
         Labels, (m,).
+    kernel
+        ``"precomputed"``, or the kernel of the samples.
     C
         Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
@@ -185,7 +190,8 @@ def cross_validate_gram(
     Raises
     ------
     InputError
-        If a class has fewer samples (or groups) than folds; the message names the class.
+        If a class has fewer samples (or groups) than folds; the message names the class. If a label or group is
+        missing, or has the name of another sample.
     InputTypeError
         If the estimator has no ``decision_function``.
 
@@ -196,13 +202,14 @@ def cross_validate_gram(
     1.0
     """
     started = time.perf_counter()
-    matrix = as_training_gram(gram)
-    labels = labels_and_weights(y, None, len(matrix))[0]
+    matrix = training_matrix(gram, kernel, max_bytes)
+    labels = labels_and_weights(y, None, matrix)[0]
+    group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
     model = make_pipeline(KernelStandardizer(), KernelSVC()) if estimator is None else estimator
     if not hasattr(model, "decision_function"):
         raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
     grid = _grid(model, C)
-    plan = Folds(labels, None if groups is None else np.asarray(groups), inner if len(grid) > 1 else 0, seed)
+    plan = Folds(labels, group_of, inner if len(grid) > 1 else 0, seed)
     splits = list(plan.outer(outer, repeats))
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):

@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
@@ -15,6 +17,7 @@ from distkern.kernels.base import check_source, finite_tile
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
+from distkern.learners.validation import samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
@@ -156,14 +159,14 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         """Kernel values between new samples and training samples, with k(x, x) of both as far as it is known."""
         if self._takes_samples():
             return self._computed(self._samples(X, reset=False))
-        X = self._matrix(X, reset=False)
+        names, X = samples_of(X), self._matrix(X, reset=False)
         if isinstance(X, BaseGram):
             if X.is_symmetric and len(X) == len(self.diagonal_):
                 return self._training_again(X)
-            return _Rectangle(X, self._given_diagonal(diagonal, len(X)), self.diagonal_)
+            return _Rectangle(X, self._given_diagonal(diagonal, names), self.diagonal_)
         if diagonal is None and self._is_training_array(X):
             return ArrayGram(X)
-        rows = self._given_diagonal(diagonal, len(X))
+        rows = self._given_diagonal(diagonal, names)
         if rows is None and self.unit_norm:
             raise InputError(
                 "unit norm needs k(x, x) of the samples, which a bare array between them and the training samples does "
@@ -182,11 +185,11 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         values = finite_tile(self.kernel_, prepared, self.prepared_, source.ids)
         return _Rectangle(ArrayGram(values, row_ids=source.ids), self.kernel_.diagonal(prepared), self.diagonal_)
 
-    def _given_diagonal(self, diagonal: float | Array | None, count: int) -> Floats | None:
-        given = self.diagonal if diagonal is None else diagonal
+    def _given_diagonal(self, diagonal: float | Array | None, names: SampleNames) -> Floats | None:
+        given, count = self.diagonal if diagonal is None else diagonal, names.count
         if given is None:
             return None
-        values = np.asarray(given, dtype=np.float64)
+        values = as_floats(aligned(given, names, "diagonal"), "diagonal")
         if values.ndim == 0:
             values = np.full(count, float(values))
         if values.shape != (count,):

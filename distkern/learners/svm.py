@@ -8,10 +8,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +20,8 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.registry import saveable
-from distkern.learners.validation import labels_and_weights, positive, with_own_errors
+from distkern.learners.scoring import KernelClassifier
+from distkern.learners.validation import class_weights, labels_and_weights, positive, samples_of
 from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
@@ -32,7 +31,7 @@ FOLDS = 5
 
 
 @saveable
-class KernelSVC(ClassifierMixin, KernelEstimator):
+class KernelSVC(KernelClassifier, KernelEstimator):
     r"""Support vector classifier, solved in its dual form.
 
     .. math::
@@ -54,8 +53,9 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
         ``"precomputed"``: X contains kernel values, a Gram matrix or an array. A kernel such as ``Kendall()``: X
         contains samples, and the kernel values are computed in this process.
     class_weight
-        Weights of the classes: a dict from label to weight; ``"balanced"``, inversely proportional to the class sizes;
-        or None, all equal.
+        Weights of the classes: a dict from label to positive weight, 1 for a label that it lacks; ``"balanced"``,
+        inversely proportional to the class sizes; or None, all equal. Unlike in scikit-learn, a class size counts only
+        the samples with a nonzero weight.
     multi_class
         ``"ovo"``: one binary problem for each pair of classes. ``"ovr"``: one for each class against the rest.
     decision_function_shape
@@ -170,11 +170,11 @@ class KernelSVC(ClassifierMixin, KernelEstimator):
                 "KernelSVC requires y to be passed, but the target y is None: give a label for every sample"
             )
         if getattr(X, "shape", ()):
-            labels_and_weights(y, sample_weight, X.shape[0])  # fails before kernel values are computed
+            labels_and_weights(y, sample_weight, samples_of(X))  # fails before kernel values are computed
         gram = self._training_gram(X, self.memory_limit)
-        labels, weights, kept = labels_and_weights(y, sample_weight, gram.shape[0])
+        labels, weights, kept = labels_and_weights(y, sample_weight, gram)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        self.class_weight_ = with_own_errors(compute_class_weight, self.class_weight, classes=self.classes_, y=labels)
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, labels)
         bounds = self.C * weights * self.class_weight_[codes]
         folds = self._folds(codes) if self.probability else []
         binary = self._binary()

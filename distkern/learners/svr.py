@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
@@ -13,14 +12,15 @@ from distkern.core.typing import Floats, Indices
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
 from distkern.learners.registry import saveable
+from distkern.learners.scoring import KernelRegressor
 from distkern.learners.svm import warn_unless_converged
-from distkern.learners.validation import not_negative, positive, targets_and_weights
+from distkern.learners.validation import not_negative, positive, samples_of, targets_and_weights
 from distkern.solvers.dual import Problem
 from distkern.solvers.smo import solve
 
 
 @saveable
-class KernelSVR(RegressorMixin, KernelEstimator):
+class KernelSVR(KernelRegressor, KernelEstimator):
     r"""Support vector regression with the ε-insensitive loss max(0, |z − f(x)| − ε), solved in its dual form.
 
     .. math::
@@ -125,9 +125,9 @@ class KernelSVR(RegressorMixin, KernelEstimator):
         """
         positive(self.C, "C"), positive(self.tol, "tol"), not_negative(self.epsilon, "epsilon")
         if getattr(X, "shape", ()):
-            _targets(y, sample_weight, X.shape[0])  # fails before kernel values are computed
+            _targets(y, sample_weight, samples_of(X))  # fails before kernel values are computed
         gram = self._training_gram(X, self.memory_limit)
-        targets, weights, kept = _targets(y, sample_weight, gram.shape[0])
+        targets, weights, kept = _targets(y, sample_weight, gram)
         m, bounds = len(kept), self.C * weights
         problem = Problem(
             np.concatenate([kept, kept]),
@@ -167,7 +167,7 @@ class KernelSVR(RegressorMixin, KernelEstimator):
         return self._expansion(X, self.dual_coef_.T, self.support_)[:, 0] + self.intercept_[0]
 
 
-def _targets(y: Any, sample_weight: Any, samples: int) -> tuple[Floats, Floats, Indices]:
+def _targets(y: Any, sample_weight: Any, samples: Any) -> tuple[Floats, Floats, Indices]:
     targets, weights, kept = targets_and_weights(y, sample_weight, samples)
     if targets.ndim != 1:
         raise InputError(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from distkern.core.alignment import SampleNames, aligned, as_sample_names
+from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.weights import sample_weights
+from distkern.io.source import as_source
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import require_symmetric
@@ -27,7 +34,9 @@ def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
-    """Validate X with scikit-learn's `validate_data`."""
+    """Validate X with scikit-learn's `validate_data`, which would take masked values as if they were valid."""
+    if isinstance(X, (np.ma.MaskedArray, list, tuple)) or type(X).__module__.startswith("dask"):
+        X = plain_values(X, "X")
     return with_own_errors(validate_data, estimator, X, **options)
 
 
@@ -92,6 +101,16 @@ def as_training_gram(gram: Any) -> BaseGram:
     return matrix
 
 
+def named_gram(values: Floats, given: Any) -> ArrayGram:
+    """Validated kernel values as an operator, with the names of the table or labelled array that they come from."""
+    rows = cols = None
+    if hasattr(given, "iloc"):
+        rows, cols = plain(given.iloc[:, :0]).names[0], plain(given.iloc[:0]).names[1]
+    elif hasattr(given, "coords"):
+        rows, cols = plain(given).names
+    return ArrayGram(values, row_ids=rows, col_ids=cols)
+
+
 def refuse_other_columns(known: Sequence[str] | None, gram: Any) -> None:
     """Refuse a matrix whose columns are not the training samples of a model, by sample name.
 
@@ -130,76 +149,151 @@ def _are_positions(names: Sequence[str]) -> bool:
     return all(name == str(position) for position, name in enumerate(names))
 
 
+# Samples -------------------------------------------------------------------------------------------------------------
+
+
+def samples_of(X: Any) -> SampleNames:
+    """Names of the samples of anything that a learner takes: a matrix, a cohort or an array."""
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], BaseGram):  # the matrices of several kernels
+        return X[0].row_samples
+    if isinstance(X, BaseGram):
+        return X.row_samples
+    if isinstance(X, (np.ndarray, list, tuple)):
+        return SampleNames(len(X))
+    if hasattr(X, "iloc"):
+        return cohort_names(plain(X.iloc[:, :0]).names[0], len(X))
+    try:
+        source = as_source(X)
+    except InputTypeError:  # array-likes of scikit-learn
+        return SampleNames(len(np.asarray(X)))
+    return cohort_names(source.ids, len(source), "list(adata.obs_names)" if hasattr(X, "obs_names") else "X.index")
+
+
+def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index") -> SampleNames:
+    """Names of the samples of a cohort, whose positions in a larger one are not known."""
+    return SampleNames(count, None if ids is None else tuple(ids), None, "X", listed)
+
+
 # Labels, targets and weights -----------------------------------------------------------------------------------------
 
 
-def labels_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Array, Floats, Indices]:
+def labels_and_weights(y: Any, sample_weight: Any, samples: Any) -> tuple[Array, Floats, Indices]:
     """Validate labels and weights.
 
-    Returns labels and weights of the samples of nonzero weight, and the positions of these samples.
+    Parameters
+    ----------
+    y, sample_weight
+        Label and weight of each sample, (m,); all weights are 1 if None.
+    samples
+        The m samples: a Gram matrix, `SampleNames`, or their number.
+
+    Returns
+    -------
+    Labels and weights of the samples of nonzero weight, and the positions of these samples.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or a weight is wrong, there is one class, or the names differ from those of the samples.
     """
-    _refuse_complex(y)
-    labels = with_own_errors(column_or_1d, y, warn=True)
-    missing = _missing(labels)
-    if len(missing):
-        raise InputError(f"the label of sample {missing[0]} is missing (y contains NaN or None; {len(missing)} such)")
+    known = as_sample_names(samples)
+    if known.count == 0:
+        raise InputError("got 0 samples: a classifier needs samples of two or more classes")
+    labels = checked_labels(with_own_errors(column_or_1d, _real(aligned(y, known, "y")), warn=True), known, "y")
+    sorted_labels(labels, "y")  # refuses texts beside numbers
     with_own_errors(check_classification_targets, labels)
-    if labels.shape != (samples,):
-        raise InputError(f"got labels of shape {labels.shape} for {samples} samples: give one for each")
-    weights, kept = sample_weights(sample_weight, samples)
+    weights, kept = sample_weights(sample_weight, known)
     classes = np.unique(labels[kept])
     if len(classes) < 2:
-        raise InputError(f"got 1 class, {classes.item(0)!r}: a classifier needs samples of two or more")
+        raise InputError(f"got 1 class, {classes.tolist()[0]!r}: a classifier needs samples of two or more")
     return labels[kept], weights[kept], kept
 
 
-def targets_and_weights(y: Any, sample_weight: Any, samples: int) -> tuple[Floats, Floats, Indices]:
-    """Validate targets (samples,) or (samples, outputs) and weights.
+def targets_and_weights(y: Any, sample_weight: Any, samples: Any) -> tuple[Floats, Floats, Indices]:
+    """Validate targets (m,) or (m, outputs) and weights (m,) of samples; see `labels_and_weights`.
 
     Returns targets and weights of the samples of nonzero weight, and the positions of these samples.
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a number for every sample")
-    _refuse_complex(y)
-    targets = with_own_errors(np.asarray, y, dtype=np.float64)
-    if targets.ndim == 2 and targets.shape[1] == 1:
-        targets = with_own_errors(column_or_1d, y, warn=True).astype(np.float64)
-    if targets.ndim not in (1, 2) or len(targets) != samples:
-        raise InputError(f"got targets of shape {targets.shape} for {samples} samples: give one for each")
-    weights, kept = sample_weights(sample_weight, samples)
-    missing = np.flatnonzero(~np.isfinite(targets.reshape(samples, -1)[kept]).all(axis=1))
+    known = as_sample_names(samples)
+    given = _real(aligned(y, known, "y"))
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = with_own_errors(column_or_1d, given, warn=True)
+    if given.ndim not in (1, 2) or len(given) != known.count:
+        raise InputError(f"got targets of shape {given.shape} for {known.count} samples: give one for each")
+    weights, kept = sample_weights(sample_weight, known)
+    targets = _numbers_of(given)
+    missing = np.flatnonzero(~np.isfinite(targets.reshape(known.count, -1)[kept]).all(axis=1))
     if len(missing):
         raise InputError(
-            f"the target of sample {kept[missing[0]]} is missing or infinite (y contains NaN or infinity; "
+            f"the target of sample {known.name(kept[missing[0]])} is missing or infinite (y contains NaN or infinity; "
             f"{len(missing)} such): give numbers, or leave those samples out"
         )
     return targets[kept], weights[kept], kept
 
 
-def _refuse_complex(y: Any) -> None:
-    if with_own_errors(np.asarray, y).dtype.kind == "c":
+def _numbers_of(values: Array) -> Floats:
+    """Numbers, also those written as text; None becomes NaN."""
+    return with_own_errors(np.asarray, values, dtype=np.float64) if values.dtype.kind in "OUST" else as_floats(values)
+
+
+def _real(values: Array) -> Array:
+    if values.dtype.kind == "c":
         raise InputError("Complex data not supported: the numbers in y are complex; give real ones")
+    return values
 
 
-def sample_weights(sample_weight: Any, samples: int) -> tuple[Floats, Indices]:
-    """Validate sample weights; return all weights, and the positions of the nonzero ones."""
-    weights = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(samples, float(weights))
-    if weights.shape != (samples,):
-        raise InputError(f"got weights of shape {weights.shape} for {samples} samples: give one for each")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InputError("sample_weight holds values that are negative or not finite: give 0 to leave a sample out")
-    kept = np.flatnonzero(weights)
-    if len(kept) == 0:
-        raise InputError("every sample weight is zero: no sample is left to train on")
-    return weights, kept
+def class_weights(class_weight: Any, classes: Array, labels: Array) -> Floats:
+    """Validate weights of classes, and return one for each class, (classes,).
+
+    Parameters
+    ----------
+    class_weight
+        A dict from label to weight, ``"balanced"``, or None.
+    classes
+        The labels, sorted.
+    labels
+        Labels of the samples that count for ``"balanced"``: those of nonzero weight.
+
+    Raises
+    ------
+    InputError
+        If a weight is not a positive finite number, or the dict has labels that no sample has and lacks others.
+
+    Warns
+    -----
+    UserWarning
+        If the dict has a weight for each class, and also for a label that no sample has.
+
+    Examples
+    --------
+    >>> class_weights({"a": 2}, np.array(["a", "b"]), np.array(["a", "b"]))
+    array([2., 1.])
+    """
+    if isinstance(class_weight, Mapping):
+        for label, weight in class_weight.items():
+            if not (_is_number(weight) and 0 < weight < np.inf):
+                raise InputError(
+                    f"class_weight must hold positive finite numbers; class {_item(label)!r} has {weight!r}: to leave "
+                    "a class out, leave out its samples"
+                )
+        unknown = [label for label in class_weight if label not in set(classes.tolist())]
+        absent = [label for label in classes.tolist() if label not in class_weight]
+        if unknown and absent:
+            raise InputError(
+                f"class_weight has a weight for {_item(unknown[0])!r}, which is no class, and none for class "
+                f"{absent[0]!r}: the classes are {', '.join(map(repr, classes.tolist()[:10]))}"
+            )
+        if unknown:
+            warnings.warn(f"class_weight has a weight for {_item(unknown[0])!r}, which no sample has", stacklevel=3)
+        return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if class_weight is not None and not (isinstance(class_weight, str) and class_weight == "balanced"):
+        raise InputError(
+            f'class_weight must be a dict from label to weight, "balanced" or None; got {class_weight!r:.100}'
+        )
+    return with_own_errors(compute_class_weight, class_weight, classes=classes, y=labels)
 
 
-def _missing(labels: Array) -> Indices:
-    if labels.dtype.kind == "f":
-        return np.flatnonzero(~np.isfinite(labels))
-    if labels.dtype.kind != "O":
-        return np.empty(0, dtype=np.intp)
-    absent = [value is None or type(value).__name__ in ("NAType", "NaTType") or value != value for value in labels]
-    return np.flatnonzero(absent)
+def _item(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
@@ -24,17 +26,18 @@ class ArrayGram(BaseGram):
     Parameters
     ----------
     values
-        Kernel values (rows, cols); float64 arrays are not copied, and never changed.
+        Kernel values (rows, cols); float64 arrays are not copied, and never changed. Masked and missing values are
+        refused.
     row_diag, col_diag
         k(x, x) of the row samples and of the column samples. A square matrix without them is taken as symmetric, with
         these values on its diagonal.
     row_ids, col_ids
-        Names of the samples; positions by default.
+        Names of the samples; by default those of the rows and columns of a DataFrame, else positions.
 
     Raises
     ------
     InputError
-        If the values are not a finite matrix.
+        If the values are not a finite matrix, or a diagonal has the names of other samples.
 
     Examples
     --------
@@ -53,26 +56,33 @@ class ArrayGram(BaseGram):
         row_ids: Sequence[str] | None = None,
         col_ids: Sequence[str] | None = None,
     ) -> None:
-        self._values: Floats = np.asarray(values, dtype=np.float64)
+        found = plain(values, "the matrix")
+        dense = found.values.toarray() if hasattr(found.values, "toarray") else found.values
+        self._values: Floats = as_floats(dense, "the matrix")
         if self._values.ndim != 2:
             raise InputError(f"a Gram matrix has two axes; got an array of shape {self._values.shape}")
         finite(self._values)
         rows, cols = self._values.shape
-        self._symmetric = rows == cols and row_diag is None and col_diag is None
-        self._row_diag = self._as_diagonal(row_diag, rows, "row_diag")
-        self._col_diag = self._as_diagonal(col_diag, cols, "col_diag")
-        self._row_ids = name_samples(rows) if row_ids is None else tuple(row_ids)
-        self._col_ids = (
-            (self._row_ids if self._symmetric else name_samples(cols)) if col_ids is None else tuple(col_ids)
+        row_names, col_names = (
+            own if given is None else tuple(given) for own, given in zip(found.names, (row_ids, col_ids), strict=True)
         )
+        self._symmetric = rows == cols and row_diag is None and col_diag is None
+        if self._symmetric:
+            row_names, col_names = row_names or col_names, col_names or row_names
+            self._symmetric = row_names == col_names
+        self._has_names = row_names is not None
+        self._row_ids = name_samples(rows) if row_names is None else row_names
+        self._col_ids = name_samples(cols) if col_names is None else col_names
+        self._row_diag = self._as_diagonal(row_diag, SampleNames(rows, row_names), "row_diag")
+        self._col_diag = self._as_diagonal(col_diag, SampleNames(cols, col_names), "col_diag")
 
     @staticmethod
-    def _as_diagonal(values: Any, count: int, name: str) -> Floats | None:
+    def _as_diagonal(values: Any, samples: SampleNames, name: str) -> Floats | None:
         if values is None:
             return None
-        array = np.asarray(values, dtype=np.float64)
-        if array.shape != (count,):
-            raise InputError(f"{name} has shape {array.shape}; the matrix needs ({count},)")
+        array = as_floats(aligned(values, samples, name), name)
+        if array.shape != (samples.count,):
+            raise InputError(f"{name} has shape {array.shape}; the matrix needs ({samples.count},)")
         return array
 
     @property
@@ -94,6 +104,11 @@ class ArrayGram(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self._col_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names of the row samples, if they were given."""
+        return SampleNames(len(self._row_ids), self._row_ids if self._has_names else None)
 
     @property
     def values(self) -> Floats:

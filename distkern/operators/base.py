@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.units import parse_bytes
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
 
@@ -119,6 +121,11 @@ class BaseGram(ABC):
     def ids(self) -> tuple[str, ...]:
         """Names of the row samples."""
         return self.row_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples, with which labels and weights are aligned."""
+        return SampleNames(self.shape[0], self.row_ids, np.arange(self.shape[0]))
 
     @property
     def ndim(self) -> int:
@@ -246,7 +253,7 @@ class BaseGram(ABC):
         """Scale every sample to norm 1 in feature space: k(x, y) / sqrt(k(x, x) k(y, y)), lazily."""
         return UnitNormGram(self)
 
-    def to_numpy(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+    def to_numpy(self, max_bytes: int | str = ASARRAY_LIMIT) -> Floats:
         """Read the whole matrix into memory.
 
         Raises
@@ -254,14 +261,14 @@ class BaseGram(ABC):
         MemoryLimitError
             If the array would take more than ``max_bytes``.
         """
-        if self.nbytes > max_bytes:
+        if self.nbytes > (allowed := parse_bytes(max_bytes)):
             raise MemoryLimitError(
                 "the matrix {rows} × {cols} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: raise "
                 "{max_bytes}{block}",
                 rows=self.shape[0],
                 cols=self.shape[1],
                 needed=self.nbytes,
-                allowed=max_bytes,
+                allowed=allowed,
                 max_bytes=Argument("max_bytes"),
                 block=OptionalPart(" of to_numpy(), or read it by {block}()", block=Call("block")),
             )
@@ -322,6 +329,11 @@ class SliceGram(BaseGram):
         """Names of the column samples."""
         ids = self._parent.col_ids
         return tuple(ids[j] for j in self._cols)
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names of the row samples, and their positions in the parent."""
+        return self._parent.row_samples.take(self._rows)
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
@@ -415,6 +427,11 @@ class View(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self._parent.col_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples."""
+        return self._parent.row_samples
 
     def bytes_read(self) -> int:
         """Bytes read from storage through the parent so far."""

@@ -12,6 +12,7 @@ import numpy as np
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
+from distkern.core.units import parse_bytes
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
 
@@ -239,7 +240,7 @@ class LowRankGram(BaseGram):
         """r, the number of features; the rank of the matrix is at most r."""
         return self._rows.basis.shape[1]
 
-    def embedding(self, max_bytes: int = ASARRAY_LIMIT) -> Floats:
+    def embedding(self, max_bytes: int | str = ASARRAY_LIMIT) -> Floats:
         """Φ, (samples, r), of the row samples: a linear learner on Φ is a kernel learner on this matrix.
 
         Raises
@@ -248,14 +249,14 @@ class LowRankGram(BaseGram):
             If the array would take more than ``max_bytes``.
         """
         needed = 8 * len(self) * self.rank
-        if needed > max_bytes:
+        if needed > (allowed := parse_bytes(max_bytes)):
             raise MemoryLimitError(
                 "the embedding {samples} × {rank} takes {needed:,} bytes in memory, more than the {allowed:,} allowed: "
                 "raise {max_bytes}{blocks}",
                 samples=len(self),
                 rank=self.rank,
                 needed=needed,
-                allowed=max_bytes,
+                allowed=allowed,
                 max_bytes=Argument("max_bytes"),
                 blocks=OptionalPart(", or pass over {blocks}()", blocks=Call("embedding_blocks")),
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
@@ -97,6 +98,12 @@ class SumGram(BaseGram):
     def row_ids(self) -> Names:
         """Names of the row samples."""
         return self._row_ids
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples, of the first part that has names."""
+        every = [part.row_samples for part in self._parts]
+        return next((names for names in every if names.ids is not None and not names.numbered), every[0])
 
     @property
     def col_ids(self) -> Names:

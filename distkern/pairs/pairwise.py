@@ -19,7 +19,7 @@ from distkern.core.units import readable_bytes
 from distkern.core.validation import Names, name_of
 from distkern.engine.base import Executor
 from distkern.engine.memory import largest
-from distkern.engine.run import run
+from distkern.engine.run import await_workers, run
 from distkern.store.grid import Grid
 
 ENTRY_BYTES = 144
@@ -72,6 +72,7 @@ def compute_pairwise(
         If not even a tile of one pair fits.
     """
     count, n = features.shape
+    await_workers(pool, listener)
     grid = Grid(count, count, _side(count, n, pool, limit), symmetric=True)
     tau = np.empty((count, count))
     p = None if rule is None else np.empty((count, count))

@@ -56,7 +56,7 @@ def plot_gram(
     '2 samples'
     """
     matrix = as_symmetric(gram)
-    classes = as_classes(labels, matrix.ids)
+    classes = as_classes(labels, matrix)
     ax = new_or_given(ax)
     draw_gram(ax, draw_samples(matrix, classes.codes, within=within), classes)
     if title is not None:

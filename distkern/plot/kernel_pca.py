@@ -45,7 +45,7 @@ def plot_kernel_pca(gram: Any, labels: Any = None, *, ax: Axes | None = None) ->
     'component 1 (50.0 % of the variance)'
     """
     matrix = as_symmetric(gram)
-    classes = as_classes(labels, matrix.ids)
+    classes = as_classes(labels, matrix)
     ax = new_or_given(ax)
     draw_kernel_pca(ax, draw_samples(matrix, classes.codes, within="given"), classes)
     return ax

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import as_sample_names
 from distkern.core.errors import InputError
+from distkern.core.labels import checked_labels
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
@@ -41,28 +43,32 @@ class Classes:
         return np.bincount(self.codes, minlength=len(self.names)).tolist()
 
 
-def as_classes(labels: Any, ids: tuple[str, ...]) -> Classes:
+def as_classes(labels: Any, samples: Any) -> Classes:
     """Convert labels, one per sample, to classes; without labels there is one class without a name.
+
+    Parameters
+    ----------
+    labels
+        Label of each sample, (m,), or None.
+    samples
+        The m samples: a Gram matrix, their names, or their number.
 
     Raises
     ------
     InputError
-        If the number of labels is not that of the samples, or a sample has no label; the message names the sample.
+        If the number of labels is not that of the samples, a sample has no label, or the labels have the names of other
+        samples; the message names the sample.
 
     Examples
     --------
-    >>> classes = as_classes([10, 2, 10], ("a", "b", "c"))
+    >>> classes = as_classes([10, 2, 10], 3)
     >>> classes.names, classes.codes.tolist(), classes.counts
     (('2', '10'), [1, 0, 1], [1, 2])
     """
+    known = as_sample_names(samples)
     if labels is None:
-        return Classes(("",), np.zeros(len(ids), dtype=np.intp))
-    values = np.asarray(labels)
-    if values.shape != (len(ids),):
-        raise InputError(f"labels has shape {values.shape} for {len(ids)} samples: give one label for each sample")
-    missing = [value is None or value != value for value in values.tolist()]
-    if any(missing):
-        raise InputError(f"sample {ids[missing.index(True)]!r} has no label: give it one, or leave the sample out")
+        return Classes(("",), np.zeros(known.count, dtype=np.intp))
+    values = checked_labels(labels, known)
     try:
         distinct, codes = np.unique(values, return_inverse=True)
     except TypeError:  # labels of several types are ordered as text

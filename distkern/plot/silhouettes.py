@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
+from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
 from distkern.core.typing import Floats
+from distkern.core.weights import sample_weights
 from distkern.plot.axes import class_colours, ink, new_or_given, open_frame, plain_legend, shorten
 from distkern.plot.sample_order import Classes, as_classes
 
@@ -38,18 +41,21 @@ def plot_silhouettes(silhouettes: Any, labels: Any, *, sample_weight: Any = None
     Raises
     ------
     InputError
-        If the number of labels or weights is not that of the silhouettes.
+        If the number of labels or weights is not that of the silhouettes, a label is missing, a weight is negative or
+        missing, or they have the names of other samples.
 
     Examples
     --------
     >>> plot_silhouettes([0.8, 0.6, 0.7], ["left", "left", "right"]).get_ylabel()
     'silhouette'
     """
-    values = np.asarray(silhouettes, dtype=np.float64)
-    weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != values.shape:
-        raise InputError(f"got weights of shape {weights.shape} for {len(values)} silhouettes: give one for each")
-    classes = as_classes(labels, tuple(map(str, range(len(values)))))
+    found = plain(silhouettes, "silhouettes")
+    values = as_floats(found.values, "silhouettes")
+    if values.ndim != 1:
+        raise InputError(f"got silhouettes of shape {values.shape}: give one for each sample")
+    samples = SampleNames(len(values), found.names[0], None, "the silhouettes", "silhouettes.index")
+    weights, _ = sample_weights(sample_weight, samples)
+    classes = as_classes(labels, samples)
     ax = new_or_given(ax)
     draw_silhouettes(ax, values, classes, weights)
     return ax

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames, refuse_other_names
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.typing import Floats, Indices, Spec
+from distkern.core.weights import sample_weights
 from distkern.gram.base import StoredGram
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
@@ -99,11 +101,11 @@ def write_cluster_report(
     row = _row(numbers, n_clusters)
     labels = numbers.labels[row]
     subject = _subject(X, kernel, labels)
-    weights = _weights(sample_weight, len(labels))
+    weights, _ = sample_weights(sample_weight, subject.samples)
     if cohort is None and subject.gram is None:
         cohort = X
     values = _values(subject, numbers, row, weights, sample_weight is not None, title)
-    values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject.ids)
+    values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject)
     page = render("clusters.html.j2", values | {"pictures": _pictures(subject, numbers, row, weights)})
     return write_page(file, page, overwrite=overwrite)
 
@@ -121,6 +123,13 @@ class Subject:
     drawn: Drawn
     words: KernelWords | None
     cohort: content.Rows
+
+    @property
+    def samples(self) -> SampleNames:
+        """Names of the samples, with which weights and the cohort are aligned."""
+        return (
+            SampleNames(len(self.ids), self.ids, None, "X", "X.index") if self.gram is None else self.gram.row_samples
+        )
 
 
 def _subject(X: Any, kernel: Any, labels: Indices) -> Subject:
@@ -158,13 +167,6 @@ def _row(numbers: Any, n_clusters: int | None) -> int:
     if n_clusters not in tried:
         raise InputError(f"{n_clusters} clusters were not tried: there are {', '.join(map(str, tried))}")
     return tried.index(n_clusters)
-
-
-def _weights(sample_weight: Any, samples: int) -> Floats:
-    weights = np.ones(samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (samples,):
-        raise InputError(f"got weights of shape {weights.shape} for {samples} samples: give one for each")
-    return weights
 
 
 # Texts and numbers ---------------------------------------------------------------------------------------------------
@@ -270,9 +272,11 @@ def _sample_rows(
     ]
 
 
-def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any, ids: tuple[str, ...]) -> content.Rows:
+def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any, subject: Subject) -> content.Rows:
     """Return per cluster its consensus ranking and, if the samples are known, the ranking of its medoid."""
     source = as_source(cohort) if rankings and cohort is not None else None
+    if source is not None:
+        refuse_other_names(source.ids, subject.samples, "cohort")
     rows = []
     for cluster, medoid in enumerate(medoids):
         if cluster not in rankings:
@@ -284,7 +288,7 @@ def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any,
         if source is not None and medoid >= 0:
             names = source.features or tuple(map(str, range(source.shape[1])))
             ranking_text = ranking_words(source.read(np.array([medoid]))[0], names)
-            rows.append((f"Cluster {cluster}, medoid {ids[medoid]}", ranking_text))
+            rows.append((f"Cluster {cluster}, medoid {subject.ids[medoid]}", ranking_text))
     return rows
 
 

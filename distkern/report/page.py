@@ -85,7 +85,7 @@ def write_report(
     file = as_path(path)
     refuse_existing(file, overwrite)
     matrix = as_symmetric(gram)
-    classes = as_classes(labels, matrix.ids)
+    classes = as_classes(labels, matrix)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)
     values = _values(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)

@@ -12,7 +12,7 @@ TABLES = {
     for table in (
         Table(
             "kendall-accuracy",
-            "distkern.reproduce.cancer_cohorts:accuracies",
+            "distkern.reproduce.authors_table:accuracies",
             "Jiao & Vert (2015), table 2",
             "accuracy of two classifiers with four kernels on cancer cohorts",
         ),

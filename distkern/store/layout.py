@@ -274,7 +274,8 @@ def read_temporary_layout(path: str, name: str, raw: bytes) -> Layout:
         chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
         found = Layout(tuple(document["shape"]), tuple(chunks), str(document["data_type"]))
         refuse_beyond_memory(path, name, found.chunk_bytes)
-        right = found.dtype in ARRAY_TYPES and _same(found.document(), document)
+        whole = all(type(size) is int and size >= 0 for size in found.shape)
+        right = whole and found.dtype in ARRAY_TYPES and _same(found.document(), document)
     except (KeyError, TypeError):
         right = False
     if not right:

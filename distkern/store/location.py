@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Protocol
 from uuid import uuid4
 
 from distkern.core.errors import DistkernError, InputError, MissingExtraError, StoreError
+from distkern.core.files import behind_links
 from distkern.engine.memory import share_of
 
 ROOT = "zarr.json"
@@ -264,18 +265,19 @@ class Folder:
         return os.path.exists(self.path) and not (os.path.isdir(self.path) and not os.listdir(self.path))
 
     def create(self, files: Mapping[str, bytes], replaced: str | None) -> None:
-        """Build a folder under a temporary name, and rename it."""
-        building = f"{self.path}.{uuid4().hex}.new"
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        """Build a folder under a temporary name, and rename it; a symbolic link at the path stays."""
+        target = self._behind_links
+        building = f"{target}.{uuid4().hex}.new"
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         try:
             for key, value in files.items():
                 file = Path(building, key)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(value)
-            old = f"{self.path}.{uuid4().hex}.old"
+            old = f"{target}.{uuid4().hex}.old"
             if replaced is not None:
-                os.rename(self.path, old)
-            os.rename(building, self.path)
+                os.rename(target, old)
+            os.rename(building, target)
             shutil.rmtree(old, ignore_errors=True)
         except OSError:
             if replaced is not None or not self.exists():  # else another client has made it in the meantime
@@ -283,12 +285,16 @@ class Folder:
         finally:
             shutil.rmtree(building, ignore_errors=True)
 
+    @property
+    def _behind_links(self) -> str:
+        return str(behind_links(Path(self.path)))
+
     def sweep(self, folder: str) -> None:
         """Delete unfinished files in the store, and unfinished stores beside it; finish replacing the root."""
         newest = self.root()
         if newest is not None and newest != self.get(ROOT):
             self.put(ROOT, newest)
-        now, store = time.time(), Path(self.path)
+        now, store = time.time(), Path(self._behind_links)
         ours = re.compile(re.escape(store.name) + r"\.[0-9a-f]{32}\.(new|old)")
         building = [*store.rglob("*.partial"), *(one for one in store.parent.iterdir() if ours.fullmatch(one.name))]
         temporary = [*(store / SCRATCH).glob("*/")]

@@ -79,7 +79,8 @@ class Run:
     task_seconds, warm_up_seconds
         Seconds of all tasks, and seconds in which compiled routines were loaded.
     peak_bytes, rest_bytes, above_rest_bytes
-        Most memory of a process, its memory before its first task, and the largest difference of both.
+        Most resident memory of a process while it ran tasks of this run, its memory before the first of them, and the
+        largest difference of both. What a process had and gave back before does not count.
     workers, tasks_side_by_side, tiles_per_second
         Number of processes that computed something, of tasks at a time, and rate; None before it is known.
     failures, error
@@ -237,8 +238,8 @@ def _state(complete: bool, alive: bool, run: Run | None) -> str:
 class Receipt:
     """Result of a task whose arrays are stored: the block or tile, the checksums, and the time and memory of the task.
 
-    ``seconds`` excludes the time to load compiled routines, or to wait for them. ``peak_bytes`` is the maximum memory
-    of the process so far, ``rest_bytes`` its memory before its first task.
+    ``seconds`` excludes the time to load compiled routines, or to wait for them. ``peak_bytes`` is the most memory
+    of the process during the task, ``rest_bytes`` its memory before its first task of the run.
     """
 
     i: int
@@ -273,6 +274,11 @@ class RunLog:
         The store, the executor, and the next listener of progress events.
     clock, now
         Monotonic seconds, and the time of day.
+
+    Attributes
+    ----------
+    run
+        Identifier of the run for its tasks.
     """
 
     def __init__(
@@ -286,6 +292,7 @@ class RunLog:
         self._store, self._pool, self._listener, self._clock, self._now = store, pool, listener, clock, now
         self._began, self._started, self._executor = clock(), now(), pool.describe()
         self._name = ""
+        self.run = uuid4().hex
         self._phase = self._note = self._error = ""
         self._state = "running"
         self._side_by_side = 0

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "measure.py")
+TESTERS = ("fuzz.py", "mutations.py")
+"""Scripts that test the package and measure nothing."""
+SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in ("measure.py", *TESTERS))
 
 
 def test_every_benchmark_has_its_place_in_the_documentation():
@@ -28,6 +30,11 @@ def test_every_benchmark_has_its_place_in_the_documentation():
         ),
     ]
     assert all(f"benchmarks/{script}" in page for script in SCRIPTS)
+
+
+def test_scripts_that_test_the_package_are_documented():
+    page = (FOLDER.parent / "CONTRIBUTING.md").read_text()
+    assert all(f"benchmarks/{script}" in page for script in TESTERS if (FOLDER / script).exists())
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """compute_gram end to end: the same bits on any road, resumption, refusals."""
 
+import os
 import pickle
 from collections import Counter
 from pathlib import Path
@@ -178,6 +179,21 @@ def test_only_stores_are_overwritten_and_only_when_asked(tmp_path):
                 compute_gram(Kendall(), X, store=precious, overwrite=overwrite)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "precious"
     assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_a_symbolic_link_stays_where_its_store_is_replaced(tmp_path):
+    disk, link, new = tmp_path / "disk" / "k.zarr", tmp_path / "k.zarr", tmp_path / "new.zarr"
+    compute_gram(Kendall(), X, store=disk, progress=False)
+    link.symlink_to(disk)
+    new.symlink_to(tmp_path / "disk" / "new.zarr")
+    (left := tmp_path / "disk" / f"k.zarr.{'0' * 32}.old").mkdir()  # of a killed run, beside the store itself
+    os.utime(left, (0, 0))
+    for path in (link, new):
+        compute_gram(Linear(), X, store=path, overwrite=True, progress=False)
+        assert path.is_symlink()
+    assert sorted(one.name for one in disk.parent.iterdir()) == ["k.zarr", "new.zarr"]
+    for path in disk.parent.iterdir():
+        np.testing.assert_array_equal(open_gram(path).to_numpy(), Linear()(X))
 
 
 def test_overwriting_with_bad_input_loses_nothing(tmp_path):

@@ -128,6 +128,17 @@ def test_samples_too_large_for_this_process_are_refused_unless_they_are_prepared
     compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
 
 
+@pytest.mark.parametrize("tile", [10**9, 10**30, 6, 7])
+def test_a_tile_has_at_most_all_samples(tmp_path, tile):
+    """Zarr writes whole tiles: one of 10⁹ rows would take 8 · 10¹⁸ bytes."""
+    X = np.arange(30.0).reshape(6, 5)
+    plan = plan_gram(Kendall(), X, tile=tile)
+    assert (plan.tile, plan.tiles) == (6, 1)
+    gram = compute_gram(Kendall(), X, X[:2], store=tmp_path / "k.zarr", tile=tile, progress=False)
+    assert gram.info()["tile"] == 6
+    assert sum(one.stat().st_size for one in (tmp_path / "k.zarr" / "gram").rglob("*")) < 20_000
+
+
 def test_full_disk_is_refused_before_any_work(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
@@ -137,7 +148,8 @@ def test_full_disk_is_refused_before_any_work(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("params", "said"), [({"tile": 0}, "tile"), ({"tile": 2.5}, "tile"), ({"dtype": "int8"}, "dtype")]
+    ("params", "said"),
+    [({"tile": 0}, "tile"), ({"tile": True}, "tile"), ({"tile": 2.5}, "tile"), ({"dtype": "int8"}, "dtype")],
 )
 def test_bad_parameters_are_refused(params, said):
     with pytest.raises(InputError, match=said):

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from distkern import Kendall, compute_gram
 from distkern.store.runs import read_runs, run_names, write_run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distkern.core.errors import InputError
-from distkern.core.files import as_path, refuse_existing, write_text, written_whole
+from distkern.core.files import as_path, folder_written_whole, refuse_existing, write_text, written_whole
 
 
 def fail_halfway(path, error):
@@ -67,3 +67,21 @@ def test_leading_tilde_becomes_the_home_folder(monkeypatch):
     assert as_path(Path("~/x.csv")) == Path("/home/ada/x.csv")
     assert as_path("a~/~") == Path("a~/~")
     assert as_path("~nobody-of-this-name/x") == Path("~nobody-of-this-name/x")
+
+
+def test_a_symbolic_link_stays_and_what_it_points_to_is_written(tmp_path):
+    (tmp_path / "disk").mkdir()
+    for link, target in (("file", "disk/file"), ("new", "disk/new"), ("folder", "disk/folder")):
+        (tmp_path / link).symlink_to(tmp_path / target)
+    (tmp_path / "disk" / "file").write_text("before")
+    (tmp_path / "disk" / "folder").mkdir()
+    for link in ("file", "new"):
+        write_text(tmp_path / link, "after", overwrite=True)
+    with pytest.raises(InputError, match="exists: give another path"):
+        write_text(tmp_path / "file", "no", overwrite=False)
+    with folder_written_whole(tmp_path / "folder", overwrite=True) as building:
+        (building / "one").write_text("after")
+    assert all((tmp_path / link).is_symlink() for link in ("file", "new", "folder"))
+    found = {str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")} - {"folder/one"}  # seen through the link
+    assert found == {"disk", "file", "new", "folder", "disk/file", "disk/new", "disk/folder", "disk/folder/one"}
+    assert {(tmp_path / "disk" / one).read_text() for one in ("file", "new", "folder/one")} == {"after"}

@@ -156,7 +156,7 @@ def test_the_image_copies_existing_files_that_are_not_ignored():
     let_in = re.findall(r"^!(.*)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.M)
     assert set(copied) == set(let_in)
     assert all((ROOT / source).exists() for source in copied)
-    assert re.search(r"^ARG PYTHON=3\.\d+\.\d+-slim-\w+$", text, re.M)
+    assert not re.search(r"^# *syntax=", text, re.M)  # another image, by a tag
     assert text.rindex("USER distkern") > text.rindex("RUN ")
     assert "ENTRYPOINT" not in text
     checks = re.search(r"^HEALTHCHECK .*?CMD (\[.*\])$", text, re.M)
@@ -164,18 +164,63 @@ def test_the_image_copies_existing_files_that_are_not_ignored():
     compile(program, "healthcheck", "exec")
 
 
-def test_every_package_of_the_image_is_pinned_to_an_allowed_version():
+def images_by_tag(dockerfile):
+    """Images that a Dockerfile starts from by a tag only, which can be moved to another image."""
+    arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", dockerfile, re.M))
+    stages = {stage for _, stage in re.findall(r"^FROM (\S+) AS (\w+)$", dockerfile, re.M)}
+    used = [name.format_map(arguments) for name in re.findall(r"^FROM (\S+)", dockerfile.replace("${", "{"), re.M)]
+    assert used
+    return [name for name in used if name not in stages and not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", name)]
+
+
+def test_the_image_starts_from_an_image_by_its_digest():
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert images_by_tag(text) == []
+    tag = re.sub("@sha256:[0-9a-f]+", "", text)
+    assert images_by_tag(tag) == ["python:3.11.13-slim-bookworm"] * 2
+    assert images_by_tag(text.replace("${PYTHON}", "3.11")) == ["python:3.11"] * 2
+
+
+def pins_of(lock):
+    """Versions and hashes of a list of packages, by name."""
+    entries = re.sub(r"^#.*\n", "", lock, flags=re.M).replace("\\\n", " ").splitlines()
+    return {name: (version, hashes) for name, version, hashes in map(pin_of, entries)}
+
+
+def pin_of(entry):
+    (pin, *hashes) = entry.split()
+    name, version = pin.split("==")
+    assert hashes, f"{name} has no hash"
+    assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", found) for found in hashes), name
+    return name, version, hashes
+
+
+def test_every_package_of_the_image_is_pinned_to_an_allowed_version_and_has_hashes():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras, others = re.search(r"'\.\[(.*)\]'(.*)", (DEPLOY / "Dockerfile").read_text()).groups()
-    assert "bokeh" in others.split()  # without it the dashboard is one page that says so
-    assert "cloud" in extras.split(",")
-    lines = (DEPLOY / "constraints.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    lines = [line.split("#")[0].strip() for line in (DEPLOY / "constraints.in").read_text().splitlines()]
+    package, *others = filter(None, lines)
+    extras = re.fullmatch(r"\.\[(.*)\]", package)[1].split(",")
+    assert "bokeh" in others  # without it the dashboard is one page that says so
+    assert "cloud" in extras
+    pins = pins_of((DEPLOY / "constraints.txt").read_text())
     optional = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(line for extra in extras.split(",") for line in optional[extra])]
-    wanted += others.split()
+    wanted = [*project["dependencies"], *(line for extra in extras for line in optional[extra]), *others]
     for requirement in map(Requirement, wanted):
-        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)][0]), requirement
+
+
+def test_the_image_installs_nothing_without_a_hash():
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", "")
+    installs = re.findall(r"pip install ([^&\n]*)", text)
+    assert len(installs) == 2
+    assert "--require-hashes -r deploy/constraints.txt" in installs[0]
+    assert {"--no-index", "--no-deps", "--no-build-isolation"} <= set(installs[1].split())
+
+
+def test_a_list_without_a_hash_is_noticed():
+    lock = (DEPLOY / "constraints.txt").read_text()
+    with pytest.raises(AssertionError, match="anndata has no hash"):
+        pins_of(re.sub(r"(anndata==\S+) .*(\n    --hash.*)+", r"\1", lock))
 
 
 def variables(part, tls, rename):

@@ -15,13 +15,29 @@ import executor_contract
 import numpy as np
 import pytest
 from executor_contract import nap, square
+from processes import wait_for
+from scipy.stats import kendalltau
 
-from distkern import Dask, InputTypeError, Kendall, TaskError, WorkerMismatchError, compute_gram, open_gram
+from distkern import (
+    Dask,
+    InputTypeError,
+    Kendall,
+    TaskError,
+    WorkerMismatchError,
+    append_gram,
+    compute_gram,
+    kendalltau_matrix,
+    kernel_neighbors,
+    open_gram,
+    repair_gram,
+)
 from distkern.engine import versions
 from distkern.engine.base import Failure, Waiting
+from distkern.engine.dask import executor as dask_executor
 from distkern.engine.dask import futures
 from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
 from distkern.engine.run import run
+from distkern.gram import map_reduce
 
 
 @contextmanager
@@ -85,6 +101,70 @@ def test_compute_gram_waits_for_the_first_worker(tmp_path):
         gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=10, executor=client, progress=listen)
     assert events[0].note == NO_WORKERS
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
+
+
+def test_an_adaptive_cluster_is_waked():
+    """It starts workers only for submitted work: dask-jobqueue#498, coffea#465."""
+    with cluster_of(0, 1) as (cluster, client):
+        cluster.adapt(minimum=0, maximum=2, interval="20ms")
+        assert list(Dask(client).await_workers()) == [Waiting(NO_WORKERS)]
+        assert client.nthreads()
+
+
+@pytest.mark.slow
+def test_whatever_needs_a_worker_wakes_an_adaptive_cluster(tmp_path, monkeypatch):
+    monkeypatch.setattr(map_reduce, "SMALL_BYTES", 0)  # passes over small matrices run on the cluster too
+    X = np.random.default_rng(0).normal(size=(24, 7))
+    holes = np.where(X > 1.5, np.nan, X)
+    naive = Kendall()(X)
+    with cluster_of(0, 1, memory_limit="1GiB") as (cluster, client):
+
+        def waked(work):
+            """Do some work after all workers have gone."""
+            cluster.adapt(minimum=0, maximum=2, interval="20ms", wait_count=1)
+            cluster.scale(0)
+            wait_for(lambda: not client.nthreads(), "a worker stays")
+            return work()
+
+        gram = waked(lambda: compute_gram(Kendall(), X[:20], store=tmp_path / "k.zarr", tile=10, executor=client))
+        grown = waked(lambda: append_gram(gram, X[20:], executor=client))
+        np.testing.assert_array_equal(grown.to_numpy(), naive)
+        V = np.random.default_rng(1).normal(size=(24, 3))
+        np.testing.assert_allclose(waked(lambda: grown.matmat(V)), naive @ V, rtol=1e-12)
+        assert waked(lambda: kernel_neighbors(grown, 3)).indices[0, 0] == 1 + naive[0, 1:].argmax()
+        (tmp_path / "k.zarr" / "gram" / "c" / "0" / "1").write_bytes(b"")
+        assert waked(lambda: repair_gram(tmp_path / "k.zarr", executor=client)) == 1
+        landmarks = waked(
+            lambda: compute_gram(Kendall(), X, store=tmp_path / "l.zarr", landmarks=24, tile=10, executor=client)
+        )
+        np.testing.assert_allclose(landmarks.to_numpy(), naive, atol=1e-8)
+        tau = waked(lambda: kendalltau_matrix(X, executor=client))
+        with pytest.warns(UserWarning, match="positive semidefinite"):
+            pairwise = waked(lambda: kendalltau_matrix(holes, missing="pairwise", executor=client))
+        np.testing.assert_allclose(tau, [[kendalltau(x, y)[0] for x in X.T] for y in X.T], atol=1e-12)
+        pair = kendalltau(holes[:, 0], holes[:, 1], nan_policy="omit")[0]
+        assert pairwise[0, 1] == pytest.approx(pair)
+
+
+def test_memory_of_an_adaptive_cluster_is_known_when_its_workers_sleep():
+    with cluster_of(1, 1, memory_limit="1GiB") as (cluster, client):
+        executor = Dask(client)
+        before = executor.memory_per_task(None)
+        cluster.scale(0)
+        wait_for(lambda: not client.nthreads(), "a worker stays")
+        assert executor.memory_per_task(None) == before == int(0.6 * 2**30)
+
+
+def test_waiting_in_vain_is_said(monkeypatch):
+    """Where no progress bar is shown, too."""
+    monkeypatch.setattr(dask_executor, "SILENT_SECONDS", 0.05)
+    with cluster_of(0, 1) as (cluster, client):
+        waiting = Dask(client).await_workers()
+        assert next(waiting) == Waiting(NO_WORKERS)
+        threading.Timer(1.0, cluster.scale, (1,)).start()
+        with pytest.warns(UserWarning, match="no worker .* start workers, or make the cluster adaptive") as warned:
+            assert list(waiting) == []
+        assert len(warned) == 1
 
 
 def computed_in_a_task(X, store):

@@ -37,7 +37,8 @@ def saved(folder: Path, X, backed: str = "r", names=NAMES) -> anndata.AnnData:
 
 
 def zarr_array(folder: Path, dtype="float64") -> zarr.Array:
-    array = zarr.create_array(str(folder / "cohort.zarr"), shape=(4, 3), chunks=(3, 2), dtype=dtype)
+    options = {"shape": (4, 3), "chunks": (3, 2), "dtype": dtype, "config": {"write_empty_chunks": True}}
+    array = zarr.create_array(str(folder / "cohort.zarr"), **options)
     array[:] = VALUES
     return array
 

@@ -2,6 +2,7 @@ import naive
 import numpy as np
 import pytest
 from contracts import KernelContract
+from scipy import sparse
 from sklearn.base import clone
 
 from distkern import Gaussian, InputError, InputTypeError, Kendall, Linear, Mallows, SampleError
@@ -90,3 +91,12 @@ def test_operands_that_are_not_kernels_are_refused():
 def test_normalising_a_sample_mapped_to_zero_is_refused_by_name():
     with pytest.raises(SampleError, match=r"sample number 1 has k\(x, x\) = 0"):
         Linear().normalized()([[1.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(2.0), Kendall(), Kendall("b"), Mallows(0.1)])
+def test_samples_without_their_zeros_have_the_values_of_all_samples(kernel):
+    X = np.random.default_rng(0).integers(0, 4, (5, 30)) * (np.arange(30) % 5 == 0).astype(float)
+    X[:, :3] += np.arange(5)[:, None] * [1.0, 0.0, 2.0] + [0.0, 1.0, 0.0]
+    for layout in (sparse.csr_matrix, sparse.csc_array, np.asarray):
+        np.testing.assert_allclose(kernel(layout(X)), kernel(X), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(kernel(layout(X), X[:2]), kernel(X, X[:2]), rtol=1e-12, atol=1e-12)

@@ -244,3 +244,9 @@ def test_the_quotient_by_the_sum_of_weights_is_not_positive_semidefinite():
     cosine = WeightedKendall("multiplicative").normalized()(X)
     assert np.linalg.eigvalsh(quotient).min() < -1e-3 * np.trace(quotient)
     assert np.linalg.eigvalsh(cosine).min() > -1e-10 * np.trace(cosine)
+
+
+def test_numbers_of_numpy_are_numbers_in_the_spec():
+    kernel = WeightedKendall("top", k=np.int64(3))
+    assert kernel == WeightedKendall("top", k=3)
+    assert json.loads(json.dumps(kernel.spec())) == kernel.spec()

@@ -14,7 +14,7 @@ from distkern.gram import map_reduce
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
-from distkern.learners.kmeans import KernelKMeans
+from distkern.learners.kmeans import KernelKMeans, generators_of
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
 from distkern.operators.array import ArrayGram
@@ -240,3 +240,9 @@ def test_warnings_say_what_to_do():
         ConvergenceWarning, match="stopped after 1 iterations before it converged: raise max_iter= or tol="
     ):
         KernelKMeans(5, max_iter=1, random_state=0).fit(K @ K.T)
+
+
+def test_every_start_draws_its_own_numbers_whatever_the_number_of_starts():
+    first, more = ([draws.random() for draws in generators_of(0, count)] for count in (100, 300))
+    assert len(set(more)) == 300
+    assert more[:100] == first

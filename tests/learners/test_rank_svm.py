@@ -101,7 +101,7 @@ def test_targets_that_cannot_be_ranked_are_refused(model, y, message):
 
 
 def test_other_mistakes():
-    with pytest.raises(InputError, match=r"groups has shape \(2,\) for 60 samples"):
+    with pytest.raises(InputError, match=r"got groups of shape \(2,\) for 60 samples"):
         RankSVM().fit(K, Y, groups=[1, 2])
     with pytest.raises(InputError, match="no pair to rank"):
         RankSVM().fit(K, Y, groups=np.arange(60))

@@ -228,3 +228,10 @@ def test_stopping_early_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LSRRanker(1e-3, solver="cg", kernel=Linear()).fit(X, Y)
+
+
+def test_a_matrix_as_a_list_of_rows_is_one_matrix():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    K, y = X @ X.T + np.eye(6), X[:, 0]
+    for model in (LSRRanker(), MLSRRanker()):
+        np.testing.assert_array_equal(model.fit(K.tolist(), y).dual_coef_, model.fit(K, y).dual_coef_)

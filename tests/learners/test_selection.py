@@ -303,7 +303,7 @@ def test_a_whole_evaluation_is_json_ready():
         ({"inner": 1}, "2 inner folds or more"),
         ({"C": []}, "C must be"),
         ({"C": [-1.0]}, "C must be"),
-        ({"groups": [0, 1]}, "groups has shape"),
+        ({"groups": [0, 1]}, "got groups of shape"),
         ({"groups": [0] * 15 + [1, 2, 3, 4, 5], "outer": 3}, "class 'many' has 1 groups, too few for 3 outer"),
     ],
 )

@@ -118,9 +118,9 @@ def test_numbers_are_sorted_by_value_and_mixed_labels_as_text():
 def test_wrong_labels_are_refused():
     with pytest.raises(InputError, match=r"shape \(2,\) for 3 samples"):
         as_classes(["x", "y"], IDS[:3])
-    with pytest.raises(InputError, match="sample 'b' has no label"):
+    with pytest.raises(InputError, match="label of sample 'b' is missing"):
         as_classes([1.0, np.nan, 2.0], IDS[:3])
-    with pytest.raises(InputError, match="sample 'c' has no label"):
+    with pytest.raises(InputError, match="label of sample 'c' is missing"):
         as_classes(np.array(["x", "y", None], dtype=object), IDS[:3])
     with pytest.raises(InputError, match="within must be"):
         draw_samples(ArrayGram(np.eye(2)), np.zeros(2, dtype=int), within="random")

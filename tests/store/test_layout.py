@@ -11,7 +11,7 @@ import pytest
 from documents import rewrite
 
 from distkern import Kendall, Mallows, StoreError, compute_gram, open_gram
-from distkern.store.layout import arrays_of
+from distkern.store.layout import Layout, arrays_of, read_temporary_layout
 from distkern.store.manifest import Manifest
 
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"
@@ -84,3 +84,18 @@ def test_reader_in_the_documentation_notices_a_damaged_tile(tmp_path):
     exec(READER, space)
     with pytest.raises(ValueError, match=r"tile \(0, 1\) is not done, or damaged"):
         space["read_concordance"](tmp_path / "k.zarr")
+
+
+def test_the_document_of_a_temporary_array_is_what_distkern_writes():
+    layout = Layout((5, 3), (2, 3), "float64")
+    document = layout.document()
+    assert read_temporary_layout("k.zarr", "tmp/V", json.dumps(document).encode()) == layout
+    for key, value in [
+        ("data_type", "object"),
+        ("fill_value", True),
+        ("shape", [5, "3"]),
+        ("shape", [-5, 3]),
+        ("codecs", []),
+    ]:
+        with pytest.raises(StoreError, match=r"'tmp/V' is no temporary array"):
+            read_temporary_layout("k.zarr", "tmp/V", json.dumps({**document, key: value}).encode())

@@ -29,6 +29,7 @@ from distkern import (
     repair_gram,
 )
 from distkern.store import location as places
+from distkern.store.location import location_of
 from distkern.store.tiles import GramStore
 
 X = np.random.default_rng(0).integers(0, 50, (23, 40)).astype(float)
@@ -362,3 +363,27 @@ def test_sweeping_leaves_what_only_looks_like_an_unfinished_store(tmp_path):
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr")
     assert own.exists()
     assert not unfinished.exists()
+
+
+@pytest.mark.parametrize("replaced", [None, "k.zarr"])
+def test_a_folder_that_cannot_be_built_is_an_error_and_leaves_nothing_behind(tmp_path, monkeypatch, replaced):
+    location = location_of(str(tmp_path / "k.zarr"))
+    if replaced:
+        location.create({"a": b"1"}, None)
+
+    def full(self, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        location.create({"b/c": b"2"}, replaced)
+    assert [path.name for path in tmp_path.iterdir()] == ([replaced] if replaced else [])
+    assert location.get("a") == (b"1" if replaced else None)
+
+
+def test_who_comes_second_leaves_the_folder_of_the_first(tmp_path):
+    location = location_of(str(tmp_path / "k.zarr"))
+    location.create({"a": b"1"}, None)
+    location.create({"a": b"2"}, None)
+    assert location.get("a") == b"1"
+    assert [path.name for path in tmp_path.iterdir()] == ["k.zarr"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from distributed import Client, get_worker
 
@@ -25,6 +27,9 @@ POLL_SECONDS = 0.02
 
 COUNT_SECONDS = 1.0
 """Seconds for which the number of workers is cached."""
+
+SILENT_SECONDS = 10.0
+"""Seconds without a worker after which a warning says so."""
 
 NO_WORKERS = "the cluster has no workers: waiting for one"
 NO_SCHEDULER = "the scheduler does not answer: trying to reach it"
@@ -75,6 +80,8 @@ class Dask(Executor):
         self._address = getattr(client.scheduler, "address", "unknown address")  # a closed client does not know it
         self._counted: float | None = None
         self._threads: dict[str, int] = {}
+        self._known: list[dict[str, Any]] = []
+        self._alone_since: float | None = None
         compare_workers(client, versions())
 
     def _workers(self) -> dict[str, int]:
@@ -108,10 +115,11 @@ class Dask(Executor):
             Bytes that each worker process may use; by default the usable share of the memory limit that each worker was
             started with; the smallest share counts.
         """
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        if limit is not None or not workers:
-            return share_of(limit, max((worker["nthreads"] for worker in workers), default=1))
-        shares = [int(USABLE * worker["memory_limit"]) // worker["nthreads"] for worker in workers]
+        workers = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+        self._known = workers or self._known  # an adaptive cluster stops idle workers, and starts others like them
+        if limit is not None or not self._known:
+            return share_of(limit, max((worker["nthreads"] for worker in self._known), default=1))
+        shares = [int(USABLE * worker["memory_limit"]) // worker["nthreads"] for worker in self._known]
         return min(share if share > 0 else share_of(None, self.workers) for share in shares)
 
     def describe(self) -> str:
@@ -120,11 +128,36 @@ class Dask(Executor):
         return f"a Dask cluster at {self._address}: {len(threads)} workers, {sum(threads.values())} threads"
 
     def await_workers(self) -> Iterator[Waiting]:
-        """Return once the cluster has a worker; yield a `Waiting` first if it has none yet."""
-        if self._obstacle():
-            yield Waiting(self._obstacle())
-        while self._obstacle():
-            time.sleep(POLL_SECONDS)
+        """Return once the cluster has a worker; yield a `Waiting` first if it has none yet.
+
+        An adaptive cluster starts workers only while it has something to run, so it is given something.
+
+        Raises
+        ------
+        TaskError
+            If the connection to the scheduler is lost, or the cluster gives up waiting.
+
+        Warns
+        -----
+        UserWarning
+            If there is no worker for `SILENT_SECONDS`.
+        """
+        asked, reported = Futures(self.client, len, "await-workers"), ""
+        try:
+            while obstacle := self._obstacle():
+                if obstacle != reported:
+                    reported = obstacle
+                    yield Waiting(obstacle)
+                if obstacle == NO_WORKERS:
+                    asked.resubmit_lost()
+                    if not len(asked):
+                        asked.submit(None)
+                for outcome in asked.outcomes():
+                    if isinstance(outcome, Failure):
+                        raise outcome.error
+                time.sleep(POLL_SECONDS)
+        finally:
+            asked.cancel()
 
     def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure | Waiting]:
         """Yield ``fn(task)`` or a `Failure` for each task, and a `Waiting` while there is no worker or no scheduler.
@@ -161,7 +194,7 @@ class Dask(Executor):
     def _obstacle(self) -> str:
         """Return why no task can run at present; empty if tasks can run."""
         if self.client.status == "running":
-            return "" if self._workers() else NO_WORKERS
+            return NO_WORKERS if self._is_alone() else ""
         if self.client.status in ("connecting", "newly-created"):
             return NO_SCHEDULER
         raise TaskError(
@@ -171,3 +204,18 @@ class Dask(Executor):
             again=SameCall(),
             client=OptionalPart(" with a new client as {executor}", executor=Argument("executor")),
         )
+
+    def _is_alone(self) -> bool:
+        """Whether the cluster has no worker; warn once if it stays so, for those who see no progress."""
+        if self._workers():
+            self._alone_since = None
+            return False
+        self._alone_since = self._alone_since or time.monotonic()
+        if time.monotonic() - self._alone_since > SILENT_SECONDS:
+            self._alone_since = float("inf")
+            warnings.warn(
+                f"the Dask cluster at {self._address} has had no worker for {SILENT_SECONDS:.0f} s, and the work waits "
+                "for one: start workers, or make the cluster adaptive",
+                stacklevel=2,
+            )
+        return True

@@ -15,6 +15,7 @@ from typing import Any
 from distributed.security import Security
 
 from distkern.core.errors import InputError, MissingExtraError
+from distkern.engine.dask.loose_files import refuse_loose
 
 ENCRYPTED = ("tls", "wss")
 """Protocols of Dask that encrypt."""
@@ -114,7 +115,7 @@ class Certificates:
         Raises
         ------
         InputError
-            If a file is missing, cannot be read, or is not valid.
+            If a file is missing, cannot be read, or is not valid, or other users could read the key or replace a file.
         """
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
@@ -138,8 +139,12 @@ def context_of(security: Security) -> ssl.SSLContext | None:
     Raises
     ------
     InputError
-        If the files cannot be used.
+        If the files cannot be used, or other users could read the key or replace a file.
     """
+    role = security.get_tls_config_for_role("client")
+    for part in ("ca_file", "cert", "key"):
+        if (named := role[part]) and "\n" not in named and Path(named).exists():  # else it is the content itself
+            refuse_loose(Path(named), secret=part == "key" or (part == "cert" and not role["key"]))
     try:
         return security.get_connection_args("client")["ssl_context"]
     except (OSError, ValueError) as error:  # an ssl.SSLError is an OSError

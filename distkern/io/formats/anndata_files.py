@@ -15,7 +15,7 @@ from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.typing import Array
 from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
-from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node
+from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node, refuse_missing_chunks
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -162,6 +162,7 @@ def _open_zarr(path: Path, options: ReadOptions) -> Opened:
     if "X" not in node:
         raise InputError(f"{path.name!r} holds no X: store the expression values in adata.X")
     with refuse_damage(path.name, ZARR):
+        _refuse_missing_parts(node, path)
         ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node["X"]
         values = ZarrReader(str(path / "X"), X.shape, X.dtype) if isinstance(X, zarr.Array) else read_elem(X)
     return Opened(values, ids, features)
@@ -176,6 +177,7 @@ def _load_h5ad(path: Path) -> AnnData:
 def _load_zarr(path: Path) -> AnnData:
     anndata = _import_anndata()
     with refuse_damage(path.name, ZARR), _without_name_warnings():
+        _refuse_missing_parts(open_node(path), path)
         return anndata.read_zarr(path)
 
 
@@ -193,7 +195,28 @@ def _columns_of_zarr(path: Path, options: ReadOptions) -> Columns:
     from anndata.io import read_elem
 
     with refuse_damage(path.name, ZARR):
-        return _texts(read_elem(open_node(path)["obs"]))
+        obs = open_node(path)["obs"]
+        own = list(obs.attrs["column-order"]) if options.label is None else [options.label]
+        names = [obs.attrs["_index"], *(name for name in own if len(own) == 1 and name in obs)]
+        for name in names:
+            _refuse_missing_of(obs[name], path / "obs" / name)
+        return _texts(read_elem(obs))
+
+
+def _refuse_missing_parts(node: Any, path: Path) -> None:
+    """Refuse a folder in which chunks of the names, or of the values where they are sparse, are not stored."""
+    if hasattr(node.get("X"), "members"):
+        _refuse_missing_of(node["X"], path / "X")
+    for axis in ("obs", "var"):
+        name = node[axis].attrs["_index"]
+        _refuse_missing_of(node[axis][name], path / axis / name)
+
+
+def _refuse_missing_of(node: Any, path: Path) -> None:
+    """Refuse an array, or a group of arrays, of which chunks are not stored."""
+    members = dict(node.members()) if hasattr(node, "members") else {"": node}
+    for name, array in members.items():
+        refuse_missing_chunks(array, str(path / name))
 
 
 def _texts(obs: Any) -> Columns:

@@ -28,7 +28,7 @@ class DaskReader(Reader):
     def take(self, rows: Rows) -> Array:
         """Compute rows."""
         block = self.lazy[rows].compute()
-        return block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        return block.toarray() if hasattr(block, "toarray") else np.asanyarray(block)  # keeps a mask
 
     def take_sparse(self, rows: Rows) -> Any:
         """Compute rows; they stay sparse if the chunks are."""

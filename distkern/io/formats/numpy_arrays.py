@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 
+from distkern.core.containers import plain_values
 from distkern.core.errors import InputError
 from distkern.core.typing import Array
-from distkern.io.blocks import ArrayReader, Reader, ReopenedReader, Rows
+from distkern.io.blocks import ArrayReader, Reader, ReopenedReader, Rows, refuse_masked
 from distkern.io.format import Container, Format, Opened, ReadOptions
 
 ZIP_PREFIX = b"PK\x03\x04"
@@ -169,18 +170,16 @@ def _open_array(X: Array) -> Opened:
 
 
 def _reader(X: Array) -> Reader:
-    if isinstance(X, np.ma.MaskedArray):
-        raise InputError("the array is masked: write X.filled(numpy.nan) to say that masked values are unobserved")
+    refuse_masked(X)
     if isinstance(X, np.memmap):
         return MappedReader.of(X) or ArrayReader(np.asarray(X), "memory-mapped array")
     return ArrayReader(np.asarray(X))
 
 
 def _open_lists(X: Any) -> Opened:
-    try:
-        return Opened(ArrayReader(np.asarray(X)))
-    except ValueError as error:
-        raise InputError("the lists of the cohort differ in length: give every sample as many values") from error
+    for sample in X:
+        refuse_masked(sample)
+    return Opened(ArrayReader(plain_values(X, "the cohort")))
 
 
 FORMATS = (

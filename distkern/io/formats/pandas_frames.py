@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.containers import plain_values
 from distkern.core.errors import InputError
 from distkern.core.typing import Array
 from distkern.io.blocks import Reader, Rows
@@ -25,7 +26,11 @@ class FrameReader(Reader):
     def take(self, rows: Rows) -> Array:
         """Read rows; missing values of nullable columns become NaN."""
         block = self.frame.iloc[rows]
-        if any(not isinstance(dtype, np.dtype) for dtype in self.dtypes):
+        nullable = any(not isinstance(dtype, np.dtype) for dtype in self.dtypes)
+        if nullable or len(set(self.dtypes)) > 1:
+            if any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in self.dtypes):
+                return plain_values(block)  # compares integers with 2**53 before they become float64
+        if nullable:
             return block.to_numpy(dtype=np.float64, na_value=np.nan)
         return block.to_numpy()
 

@@ -10,6 +10,7 @@ import numpy as np
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.io.format import Columns, Format, Opened, ReadOptions
+from distkern.io.id_columns import refuse_id_columns
 from distkern.io.tables import GZIP, SEPARATORS, beginning, check_labels, read_names, read_numbers, read_texts
 
 ENDINGS = (".csv", ".tsv", ".txt", ".tab")
@@ -34,6 +35,7 @@ def _open_table(path: Path, options: ReadOptions) -> Opened:
     values, ids, features = table.values, table.rows, table.columns
     if options.samples == "columns":
         values, ids, features = np.ascontiguousarray(values.T), features, ids
+    refuse_id_columns(path, values, ids, features, options.samples)
     if options.label is None or table.labels is None:
         return Opened(values, ids, features)
     check_labels(table.labels, ids, path.name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from distkern.io.format import Container, Format, Opened, ReadOptions
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
 """A Zarr folder contains one of these files, in version 3 or 2 of the format."""
+
+
+FILL = "distkern_fill_missing_chunks"
+"""Attribute of an array whose chunks that are not stored hold the fill value; its owner sets it to true."""
 
 
 class ZarrReader(ReopenedReader):
@@ -40,7 +46,9 @@ class ZarrReader(ReopenedReader):
     def take(self, rows: Rows) -> Array:
         """Read rows."""
         with refuse_damage(self.path, "a Zarr array"):
-            return take_zarr(self.handle(), rows)
+            array = self.handle()
+            refuse_missing_chunks(array, self.path, rows)
+            return take_zarr(array, rows)
 
 
 class ZarrObjectReader(Reader):
@@ -52,10 +60,51 @@ class ZarrObjectReader(Reader):
         self.array = array
         self.shape = array.shape
         self.dtypes = (array.dtype,)
+        with refuse_damage(str(array.store_path), "a Zarr array"):
+            whole = array.shards or array.chunks
+            parts = math.prod(-(-size // length) for size, length in zip(array.shape, whole, strict=True))
+            inside = math.prod(length // part for length, part in zip(whole, array.chunks, strict=True))
+            if array.nchunks_initialized < parts * inside and not array.attrs.get(FILL):
+                missing = parts - array.nchunks_initialized // inside
+                raise _not_stored(f"{missing} of {parts} chunks", str(array.store_path), array.fill_value)
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        return take_zarr(self.array, rows)
+        with refuse_damage(str(self.array.store_path), "a Zarr array"):
+            return take_zarr(self.array, rows)
+
+
+def refuse_missing_chunks(array: Any, path: str, rows: Rows | None = None) -> None:
+    """Refuse an array in a local folder of which a chunk is not stored; only chunks with these rows are looked for.
+
+    Zarr reads such a chunk as the fill value, usually 0, whether it was lost or never written because all its values
+    equal the fill value.
+
+    Raises
+    ------
+    InputError
+        If a chunk is not stored, and the array does not state by its attribute that such chunks hold the fill value.
+    """
+    if array.attrs.get(FILL):
+        return
+    length = array.shards or array.chunks
+    grid = [range(-(-size // step)) for size, step in zip(array.shape, length, strict=True)]
+    if isinstance(rows, slice):
+        grid[0] = range(rows.start // length[0], -(-rows.stop // length[0]) if rows.stop > rows.start else 0)
+    elif rows is not None:
+        grid[0] = np.unique(np.asarray(rows, dtype=np.intp) // length[0]).tolist()
+    for position in product(*grid):
+        key = array.metadata.encode_chunk_key(position)
+        if not os.path.exists(os.path.join(path, key)):
+            raise _not_stored(f"the chunk {key!r}", path, array.fill_value)
+
+
+def _not_stored(what: str, path: str, fill: Any) -> InputError:
+    return InputError(
+        f"{what} of the Zarr array {path!r} cannot be found: a chunk that was lost looks like one that was not written "
+        f"because all its values are {fill}; get a lost one again, or, if none is lost, set the attribute {FILL!r} of "
+        "the array to true, or write it with write_empty_chunks=True"
+    )
 
 
 def take_zarr(array: Any, rows: Rows) -> Array:

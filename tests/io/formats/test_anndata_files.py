@@ -89,3 +89,16 @@ def test_missing_anndata_names_the_extra(tmp_path, monkeypatch):
 def test_part_of_an_object_open_for_writing_is_refused(tmp_path):
     with pytest.raises(InputError, match="backed='r'"):
         as_source(saved(tmp_path, VALUES, "r+")[:2])
+
+
+@pytest.mark.parametrize(
+    ("layout", "is_sparse"), [(np.asarray, False), (sparse.csr_matrix, True), (sparse.csc_matrix, True)]
+)
+def test_a_file_without_its_zeros_is_read_without_them(tmp_path, layout, is_sparse):
+    X = np.array([[1.0, 0.0], [0.0, 2.5]])
+    cohort(layout(X)).write_h5ad(tmp_path / "c.h5ad")
+    source = as_source(tmp_path / "c.h5ad")
+    assert source.sparse == is_sparse
+    np.testing.assert_array_equal(source.read(slice(0, 2)), X)
+    if is_sparse:
+        np.testing.assert_array_equal(source.read_sparse(slice(1, 2)).toarray(), X[1:])

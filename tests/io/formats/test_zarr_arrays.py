@@ -12,6 +12,8 @@ import zarr
 
 from distkern.core.errors import InputError
 from distkern.io.expression import read_expression
+from distkern.io.formats.zarr_arrays import ZarrObjectReader, ZarrReader
+from distkern.io.source import as_source
 
 
 def cohort(X, ids=("a", "b"), features=("x", "y")) -> anndata.AnnData:
@@ -34,3 +36,17 @@ def test_zarr_folders(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="of no known format"):
         read_expression(tmp_path / "folder")
+
+
+def test_an_array_in_a_folder_is_read_by_path_and_one_in_memory_by_its_object(tmp_path):
+    values = np.arange(12.0).reshape(4, 3)
+    for array, kind in (
+        (zarr.create_array(str(tmp_path / "X.zarr"), shape=(4, 3), chunks=(2, 2), dtype="float64"), ZarrReader),
+        (zarr.create_array({}, shape=(4, 3), chunks=(2, 2), dtype="float64"), ZarrObjectReader),
+    ):
+        array[:] = values
+        source = as_source(array)
+        assert isinstance(source._reader, kind)
+        np.testing.assert_array_equal(source.read(slice(1, 3)), values[1:3])
+        for rows in ([3, 0], [2], []):
+            np.testing.assert_array_equal(source.read(np.array(rows, dtype=np.intp)), values[rows])

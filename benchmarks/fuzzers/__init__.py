@@ -1,0 +1,1 @@
+"""Odd input for everything: calls, damaged files, and odd tables."""
