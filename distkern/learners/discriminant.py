@@ -22,7 +22,7 @@ from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
-from distkern.solvers.definite import largest_diagonal
+from distkern.solvers.definite import largest_diagonal, names
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
 
 NOTHING = 1e-12
@@ -258,8 +258,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")
         if self.solver == "direct" or (self.solver == "auto" and needed <= allowed):
             self.n_passes_ = 1
-            largest, ids = largest_diagonal(gram), gram.row_ids
-            return solve_directly(read_matrix(gram), codes, weights, self.mu, largest=largest, ids=ids)
+            largest, named = largest_diagonal(gram), names(gram)
+            return solve_directly(read_matrix(gram), codes, weights, self.mu, largest=largest, named=named)
         vectors = 8 * m * VECTORS_OF_CG * classes
         in_memory = isinstance(gram, ArrayGram)
         if not in_memory and 8 * m**2 + temporary + vectors <= allowed:

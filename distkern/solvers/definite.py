@@ -5,7 +5,7 @@ The problems of the solvers are convex, and their solutions the best there are, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import lapack
@@ -13,14 +13,18 @@ from scipy.linalg import lapack
 from distkern.compiled.smo import excess
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import name_of
 from distkern.operators.base import BaseGram, SliceGram, View
 
 ROUNDING = 1e-5
 """Fraction of the largest k(x, x) that is attributed to rounding, as in single precision or in a text file."""
 
-EIGEN = 1000
+EIGEN = 512
 """Most samples between which all values are tested; their number is that of the samples of the matrix if it is less."""
+
+
+def names(gram: BaseGram) -> Callable[[int], str]:
+    """Function that names a sample of a matrix by its position."""
+    return lambda position: repr(gram.row_ids[position])
 
 
 def largest_diagonal(gram: BaseGram) -> float:
@@ -32,9 +36,7 @@ def largest_diagonal(gram: BaseGram) -> float:
     return largest
 
 
-def refuse_indefinite(
-    K: Array, largest: float, *, shift: float = 0.0, ids: Sequence[str] | None = None, pairs: bool = True
-) -> None:
+def refuse_indefinite(K: Array, largest: float, *, shift: float = 0.0, named: Callable[[int], str]) -> None:
     """Refuse a matrix that no positive semidefinite kernel has.
 
     Every such kernel has k(x, x) ≥ 0 and |k(x, y)| ≤ sqrt(k(x, x) k(y, y)), which a matrix of distances has not, and
@@ -46,10 +48,8 @@ def refuse_indefinite(
         Symmetric kernel values of some samples, minus ``shift``; single precision suffices.
     largest
         Largest |k(x, x)|, the measure of rounding; see `largest_diagonal`.
-    ids
-        Names of the samples, for the message.
-    pairs
-        Whether all pairs of samples are tested, which takes one pass over K.
+    named
+        Function that names the sample of a row of K, for the message.
 
     Raises
     ------
@@ -57,24 +57,23 @@ def refuse_indefinite(
         If the matrix is not positive semidefinite; states what shows it.
     """
     diagonal, allowed = K.diagonal().astype(np.float64) + shift, ROUNDING * largest
-    refuse_negative_diagonal(diagonal, largest, ids)
-    if pairs:
-        beyond, x, y = excess(K, shift, np.sqrt(np.maximum(diagonal, 0.0)))
-        if beyond > allowed:
-            bound = float(np.sqrt(np.maximum(diagonal[[x, y]], 0.0)).prod())
-            raise indefinite(
-                f"k(x, y) = {K[x, y] + shift:.3g} for the samples {name_of(int(x), ids)} and {name_of(int(y), ids)} is "
-                f"larger in size than sqrt(k(x, x) k(y, y)) = {bound:.3g}, as in a matrix of distances"
-            )
+    refuse_negative_diagonal(diagonal, largest, named)
+    beyond, x, y = excess(K, shift, np.sqrt(np.maximum(diagonal, 0.0)))
+    if beyond > allowed:
+        bound = float(np.sqrt(np.maximum(diagonal[[x, y]], 0.0)).prod())
+        raise indefinite(
+            f"k(x, y) = {K[x, y] + shift:.3g} for the samples {named(int(x))} and {named(int(y))} is larger in size "
+            f"than sqrt(k(x, x) k(y, y)) = {bound:.3g}, as in a matrix of distances"
+        )
     chosen = np.unique(np.linspace(0, len(K) - 1, min(len(K), EIGEN)).astype(np.intp))
     refuse_negative_eigenvalue(K[np.ix_(chosen, chosen)].astype(np.float64) + shift, largest)
 
 
-def refuse_negative_diagonal(diagonal: Floats, largest: float, ids: Sequence[str] | None = None) -> None:
+def refuse_negative_diagonal(diagonal: Floats, largest: float, named: Callable[[int], str]) -> None:
     """Refuse a matrix with a k(x, x) that is too negative for rounding."""
     least = int(diagonal.argmin())
     if diagonal[least] < -ROUNDING * largest:
-        raise indefinite(f"k(x, x) is {diagonal[least]:.3g} for sample {name_of(least, ids)}")
+        raise indefinite(f"k(x, x) is {diagonal[least]:.3g} for sample {named(least)}")
 
 
 def refuse_negative_eigenvalue(block: Floats, largest: float) -> None:

@@ -30,7 +30,10 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
     """
     least = float(distances.min())
     if not np.isfinite([least, distances.max()]).all():
-        raise InputError("squared distances are beyond what float64 holds: scale the kernel down")
+        raise InputError(
+            "squared distances are not finite: the matrix holds numbers that are NaN, infinite or too large to be "
+            "added; scale the kernel down"
+        )
     if least < least_allowed(diagonal):
         raise indefinite(f"a squared distance is {least:.3g}")
     return np.maximum(distances, 0.0, out=distances)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from distkern.operators.checks import finite
 from distkern.solvers.conjugate import block_conjugate_gradients
 from distkern.solvers.definite import (
     largest_diagonal,
+    names,
     refuse_indefinite,
     refuse_negative_curvature,
     refuse_negative_diagonal,
@@ -88,7 +89,7 @@ def solve_directly(
     mu: float,
     *,
     largest: float | None = None,
-    ids: Sequence[str] | None = None,
+    named: Callable[[int], str] | None = None,
 ) -> FisherDirections:
     r"""Solve the system by Cholesky factorisation, in memory.
 
@@ -104,8 +105,8 @@ def solve_directly(
         μ, positive.
     largest
         Largest |k(x, x)|, the measure of rounding; by default that of ``values``.
-    ids
-        Names of the samples, for messages.
+    named
+        Function that names the samples, for messages; by default their positions.
 
     Raises
     ------
@@ -120,7 +121,9 @@ def solve_directly(
            [ 3.]])
     """
     classes = _Classes.of(codes, weights)
-    refuse_indefinite(values, float(np.abs(values.diagonal()).max()) if largest is None else largest, ids=ids)
+    refuse_indefinite(
+        values, float(np.abs(values.diagonal()).max()) if largest is None else largest, named=named or str
+    )
     values *= np.outer(classes.roots, classes.roots)
     product = values @ classes.members
     means = classes.means(product)
@@ -165,7 +168,7 @@ def solve_by_products(
     """
     classes, before = _Classes.of(codes, weights), gram.bytes_read()
     passes, largest = 0, largest_diagonal(gram)
-    refuse_negative_diagonal(gram.diag(), largest, gram.row_ids)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
 
     def weighted(V: Floats) -> Floats:
         nonlocal passes

@@ -16,7 +16,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
-from distkern.solvers.definite import largest_diagonal, refuse_negative, refuse_negative_diagonal
+from distkern.solvers.definite import largest_diagonal, names, refuse_negative, refuse_negative_diagonal
 
 TOWARDS = 0.1
 """Step from the best point towards the minimum of the cutting-plane model, as in OCAS."""
@@ -140,7 +140,7 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
     """
     m, largest = gram.shape[0], largest_diagonal(gram)
     _refuse_large(C, largest)
-    refuse_negative_diagonal(gram.diag(), largest, gram.row_ids)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
     slopes, images, offsets = np.zeros((m, 0)), np.zeros((m, 0)), np.zeros(0)
     inner, shares = np.zeros((0, 0)), np.zeros(0)
     beta, f, cut = np.zeros(m), np.zeros(m), np.zeros(m)
@@ -182,7 +182,7 @@ def solve_squared_hinge(
     """
     m, passes, first, largest = gram.shape[0], 0, 0.0, largest_diagonal(gram)
     _refuse_large(C, largest)
-    refuse_negative_diagonal(gram.diag(), largest, gram.row_ids)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
     beta, f = np.zeros(m), np.zeros(m)
     objective, history, size = C * pairs.squared_hinge(f)[0], [], 1.0
     for _ in range(max_iter):

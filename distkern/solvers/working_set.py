@@ -30,6 +30,7 @@ from distkern.solvers import newton
 from distkern.solvers.definite import (
     EIGEN,
     largest_diagonal,
+    names,
     refuse_indefinite,
     refuse_negative_curvature,
     refuse_negative_eigenvalue,
@@ -140,9 +141,11 @@ def refuse_indefinite_values(gram: BaseGram, K: Array, shift: float, at: Indices
     """
     largest = largest_diagonal(gram)
     if not state.is_view():
-        used = np.flatnonzero(at >= 0)
-        ids = np.array(gram.row_ids, dtype=object)[used[np.argsort(at[used])]]
-        refuse_indefinite(K[: len(used), : len(used)], largest, shift=shift, ids=ids.tolist())
+        used = int((at >= 0).sum())
+        named = names(gram)
+        refuse_indefinite(
+            K[:used, :used], largest, shift=shift, named=lambda row: named(int(np.flatnonzero(at == row)[0]))
+        )
         return
     rows = at[state.samples]
     here = np.flatnonzero(rows >= 0)
