@@ -50,6 +50,8 @@ PRELOADED = [
     "zarr",
 ]
 
+ENDED = "the interpreter ended"
+
 TESTED_BY = {
     "store/checksums": ("store/test_arrays.py", "build/test_append.py"),
     "store/documents": ("store/test_layout.py", "store/test_manifest.py"),
@@ -84,7 +86,7 @@ TESTED_BY = {
     "learners/nested": ("learners/test_selection.py",),
     "learners/registry": ("learners/test_persist.py",),
 }
-"""Tests of the modules that have no file of their own."""
+"""Tests of modules that have no file of their own, or are tested in others too."""
 
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -190,10 +192,7 @@ def mutations_of(root: Path, path: str) -> Iterator[Mutation]:
         for after in changes(node):
             start = begins[node.lineno - 1] + node.col_offset
             stop = begins[node.end_lineno - 1] + node.end_col_offset
-            mutation = Mutation(path, digest, node.lineno, start, stop, text[start:stop].decode(), after)
-            with suppress(SyntaxError):
-                compile(mutation.applied(text), path, "exec")
-                yield mutation
+            yield Mutation(path, digest, node.lineno, start, stop, text[start:stop].decode(), after)
 
 
 def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutation]:
@@ -206,13 +205,12 @@ def drawn(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutat
 
 
 def tests_of(root: Path, path: str) -> list[str]:
-    """The tests of a module: the file that mirrors it, or the ones named above, or its folder; and its own examples."""
+    """The tests of a module: its own examples, the file that mirrors it, and the ones named above; else its folder."""
     module = path.removeprefix("distkern/").removesuffix(".py")
     folder, name = os.path.split(module)
-    mirror = f"tests/{folder}/test_{name}.py"
-    if (root / mirror).exists():
-        return [path, mirror]
-    return [path, *(f"tests/{file}" for file in TESTED_BY.get(module, (folder,)))]
+    mirror = f"{folder}/test_{name}.py"
+    own = [mirror] if (root / "tests" / mirror).exists() else []
+    return [path, *(f"tests/{file}" for file in (*own, *TESTED_BY.get(module, ())) or (folder,))]
 
 
 # Testing --------------------------------------------------------------------------------------------------------------
@@ -262,7 +260,7 @@ def tested(root: Path, words: Sequence[str], seconds: float, compiled: str | Non
     try:
         return answers.recv() if answers.poll(seconds) else (None, "")
     except EOFError:  # the interpreter crashed
-        return -1, "the interpreter ended"
+        return -1, ENDED
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid or 0, signal.SIGKILL)
@@ -296,6 +294,10 @@ def examined(root: Path, mutation: Mutation, seconds: float) -> Result:
     finally:
         file.write_bytes(text)
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # Python's and Numba's caches compare it
+    if code is None or by == ENDED:
+        fault_of.cache_clear()  # the machine may have changed, or be busier
+    if reason := fault_of(root, tuple(words), seconds):
+        return Result(mutation.id, "untested", reason, 0.0, asdict(mutation))
     found = "timed out" if code is None else "survived" if code == 0 else "caught"
     return Result(mutation.id, found, by, round(time.monotonic() - began, 1), asdict(mutation))
 

@@ -21,6 +21,14 @@ Generator = np.random.Generator
 QUIET: dict[str, Any] = {"progress": False, "executor": "serial"}
 
 
+def gaussian(x: list[float], y: list[float], sigma: float) -> float:
+    """exp(−‖x − y‖² / 2σ²), for σ that is as large or as small as a number can be."""
+    if sigma <= 0:
+        raise ValueError("not defined")
+    ratio = math.dist(x, y) / sigma
+    return math.exp(-ratio * ratio / 2)
+
+
 def draw(rng: Generator, folder: Path) -> Case:
     """Draw one call."""
     families = (
@@ -37,7 +45,7 @@ def draw(rng: Generator, folder: Path) -> Case:
 KERNELS: list[tuple[Callable[..., dk.Kernel], Callable[[Generator], dict[str, Any]], Callable[..., float]]] = [
     (dk.Linear, lambda rng: {}, naive.linear),
     (dk.Polynomial, lambda rng: {"degree": int(rng.integers(1, 4)), "coef0": float(rng.integers(3))}, naive.polynomial),
-    (dk.Gaussian, lambda rng: {"sigma": float(10.0 ** rng.uniform(-1, 2))}, naive.gaussian),
+    (dk.Gaussian, lambda rng: {"sigma": float(10.0 ** rng.uniform(-1, 2))}, gaussian),
     (dk.Kendall, lambda rng: {"ties": pick(rng, ["zero", "b"])}, naive.kendall),
     (dk.Mallows, lambda rng: {"lam": float(rng.uniform(0, 3)), "scaled": bool(rng.integers(2))}, naive.mallows),
     (dk.Mallows, lambda rng: {"lam": 0.5, "ties": "kemeny"}, naive.mallows),
@@ -137,7 +145,7 @@ def odd_parameter(rng: Generator, folder: Path) -> Case:
     make, name, function, rest = pick(
         rng,
         [
-            (dk.Gaussian, "sigma", naive.gaussian, {}),
+            (dk.Gaussian, "sigma", gaussian, {}),
             (dk.Mallows, "lam", naive.mallows, {}),
             (dk.Polynomial, "coef0", naive.polynomial, {"degree": 2}),
             (dk.Polynomial, "degree", naive.polynomial, {"coef0": 1.0}),
@@ -270,17 +278,20 @@ def learner(rng: Generator, folder: Path) -> Case:
             if matrix_what in ("array", "ArrayGram") and y.plain and w.plain:
                 raise Wrong(f"refused good input: {type(error).__name__}: {error}") from error
             raise
-        bad = [what for what, value in ((y.what, y.values), (w.what, w.values if optional else 0)) if value is None]
+        named = matrix_what in NAMED_MATRICES
+        meant, own = y.beside(named), w.beside(named)
+        bad = [what for what, value in ((y.what, meant), (w.what, own if optional else 0)) if value is None]
         if bad or matrix_what in BAD_MATRICES:
             require_refused(found, f"{bad or matrix_what}")
         other = type(estimator)(**estimator.get_params(deep=False))
-        optional = {"sample_weight": w.values} if optional else {}
-        expected = answer(other.fit(K, plain, **optional) if kind else other.fit(K, **optional), K)
+        optional = {"sample_weight": own} if optional else {}
+        expected = answer(other.fit(K, meant, **optional) if kind else other.fit(K, **optional), K)
         same(found, expected)
 
     return Case(f"{estimator!r}.fit({matrix_what}, {y.what}, {w.what}), m={m}", act)
 
 
+NAMED_MATRICES = ("ArrayGram", "DataFrame", "Float64")
 BAD_MATRICES = ("missing value", "infinite value", "not symmetric", "columns in another order", "masked matrix")
 
 
@@ -438,7 +449,9 @@ def partition(rng: Generator, folder: Path) -> Case:
             require(set(chosen) == set(plain) or labels.values is None, f"clusters {set(chosen)}")
         else:
             value, nearest = dk.kernel_silhouette(gram, labels.value), silhouettes_of(distances, plain)
-        bad = labels.values is None and which != "neighbors"
+        bad = labels.beside(matrix_what in NAMED_MATRICES) is None and which != "neighbors"
+        if which != "neighbors" and labels.by_position is not None and matrix_what not in NAMED_MATRICES:
+            return  # by position
         if bad or matrix_what in BAD_MATRICES:
             require_refused(value, labels.what if bad else matrix_what)
         require_close(value, nearest, rtol=1e-6)
@@ -611,9 +624,10 @@ def consensus(rng: Generator, folder: Path) -> Case:
 
     def act() -> None:
         found = dk.consensus_ranking(given.value, method=method, sample_weight=w.value)
-        if given.values is None or w.values is None:
+        own = w.beside(given.ids is not None)
+        if given.values is None or own is None or (given.ids is not None and w.by_position is not None):
             require_refused(found, f"{given.what}, {w.what}")
-        V, counts = np.asarray(given.values, float), np.asarray(w.values)
+        V, counts = np.asarray(given.values, float), np.asarray(own, float)
 
         def distance(order: Any) -> float:
             return float(

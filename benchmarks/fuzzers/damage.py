@@ -19,6 +19,7 @@ import distkern as dk
 from fuzzers.calls import QUIET, answer
 from fuzzers.inputs import ODD_NUMBERS, pick
 from fuzzers.judge import Case, Wrong, fault_of_error, require, require_close
+from fuzzers.tables import run
 
 Generator = np.random.Generator
 X = np.random.default_rng(0).normal(size=(10, 6))
@@ -161,7 +162,10 @@ def _use_store(rng: Generator, path: Path, how: str) -> tuple[str, Callable[[], 
     samples = X[np.arange(10) % 3] if path.name == "equal.zarr" else X
     kernel = dk.Kendall() if path.name == "kendall.zarr" else dk.Linear()
     expected, grown = kernel(samples), kernel(np.concatenate([samples, MORE]))
-    use = pick(rng, ["read", "read", "append", "repair", "complete", "learn", "inspect", "product", "cross"])
+    use = pick(rng, ["read", "read", "append", "repair", "complete", "learn", "inspect", "product", "cross", "command"])
+    words = pick(
+        rng, [["info"], ["info", "--json"], ["verify"], ["status"], ["status", "--json"], ["cluster", "-k", 2]]
+    )
 
     def act() -> None:
         if use == "append":
@@ -173,6 +177,9 @@ def _use_store(rng: Generator, path: Path, how: str) -> tuple[str, Callable[[], 
             gram = _quietly(lambda: dk.compute_gram(kernel, samples, store=path, tile=4, **QUIET))
             if gram is not None:
                 require_close(gram.to_numpy(), expected, rtol=1e-12)
+            return
+        if use == "command":
+            run(words[0], path, *words[1:])
             return
         gram = dk.open_gram(path)
         if use == "repair":

@@ -32,6 +32,8 @@ class Given:
         Whether it must be accepted.
     ids, features
         Names that the samples and features must have; None where they have none.
+    by_position
+        For values with names of their own: what they mean beside samples without names.
     """
 
     value: Any
@@ -40,6 +42,11 @@ class Given:
     plain: bool = False
     ids: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
+    by_position: Any = None
+
+    def beside(self, named: bool) -> Any:
+        """The meaning beside samples that have names, or none."""
+        return self.values if named or self.by_position is None else self.by_position
 
 
 ODD_NUMBERS: tuple[Any, ...] = (
@@ -203,9 +210,9 @@ def targets(rng: np.random.Generator, y: np.ndarray, ids: Sequence[str]) -> Give
             Given(y.astype(object), y, "array of objects"),
             Given(pd.Series(y), y, "Series", True),
             Given(named, y, "Series with the ids", True),
-            Given(named.iloc[order], y, "Series with the ids in another order"),
-            Given(pd.Series(y, index=[f"z{k}" for k in range(len(y))]), None, "Series with other ids"),
-            Given(pd.Series(y, index=[*ids[:-1], ids[0]]), None, "Series with an id twice"),
+            Given(named.iloc[order], y, "Series with the ids in another order", by_position=y[order]),
+            Given(pd.Series(y, index=[f"z{k}" for k in range(len(y))]), None, "Series with other ids", by_position=y),
+            Given(pd.Series(y, index=[*ids[:-1], ids[0]]), None, "Series with an id twice", by_position=y),
             Given(pd.Series(y).astype("category"), y, "categorical Series"),
             Given(pd.Series(y).convert_dtypes(), y, "Series of nullable values"),
             Given(pd.DataFrame({"y": y}), y, "DataFrame of one column"),
@@ -241,14 +248,16 @@ def weights(rng: np.random.Generator, m: int, ids: Sequence[str]) -> Given:
     bad[rng.integers(m)] = pick(rng, [-1.0, np.nan, np.inf, -1e-300])
     mask = np.zeros(m, bool)
     mask[0] = True
+    order = rng.permutation(m)
+    named = pd.Series(w, index=list(ids)).iloc[order]
     return pick(
         rng,
         [
             Given(None, np.ones(m), "no weights", True),
             Given(w, w, "weights", True),
             Given(list(w), w, "list of weights", True),
-            Given(pd.Series(w, index=list(ids)).sample(frac=1, random_state=1), w, "weights in another order"),
-            Given(pd.Series(w, index=[f"z{k}" for k in range(m)]), None, "weights with other ids"),
+            Given(named, w, "weights in another order", by_position=w[order]),
+            Given(pd.Series(w, index=[f"z{k}" for k in range(m)]), None, "weights with other ids", by_position=w),
             Given(bad, None, "a weight that is negative or missing"),
             Given(np.ma.masked_array(w, mask=mask), None, "masked weights"),
             Given(np.zeros(m), None, "weights that are all zero"),

@@ -121,8 +121,10 @@ def fault_of_words(words: str) -> str | None:
 def _is_raised_on_purpose(error: BaseException) -> bool:
     """Whether the innermost line is a ``raise`` of this package, of a checking library, or a call in this folder."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    if any(part in frame.filename for part in SENTENCES_OF_OTHERS) or str(error).startswith("unsupported operand type"):
-        return True  # the latter is Python's own answer to an operator
+    if any(part in frame.filename for part in SENTENCES_OF_OTHERS):
+        return True
+    if str(error).startswith(("unsupported operand type", "operand ")):
+        return True  # the own answers of Python and NumPy to an operator
     if not frame.filename.startswith(PACKAGE):
         return False
     return any(start <= (frame.lineno or 0) <= stop for start, stop in _raises(frame.filename))

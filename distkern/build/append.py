@@ -35,6 +35,7 @@ from distkern.store.grid import Grid
 from distkern.store.layout import AxisSamples
 from distkern.store.manifest import CohortVersion, Manifest, TrueEntries
 from distkern.store.tiles import GramStore
+from distkern.store.view import asked_kernel
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def append_gram(
            [ 0.333, -0.333,  1.   ]])
     """
     store = GramStore.opened(gram.path if isinstance(gram, StoredGram) else gram)
-    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else from_spec(store.manifest.kernel)
+    kernel: Kernel = gram.kernel if isinstance(gram, StoredGram) else asked_kernel(store)
     if kernel.stored().spec() != store.manifest.stored:
         raise StoreMismatchError(
             "{store!r} was replaced by a store of another kernel: {reopen}repeat {again}",
@@ -170,8 +171,9 @@ def _compared(store: GramStore, before: CohortVersion, kernel: Kernel, source: S
     first, samples = before.shape[0], before.samples[0]
     names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
     digests, filled = validated_digests(from_spec(store.manifest.kernel), source, names)
-    if kernel.spec() != store.manifest.kernel:
-        validated_digests(kernel, source, names)  # the samples must be ones that both are defined for
+    for other in {repr(one): one for one in (kernel, asked_kernel(store))}.values():
+        if other.spec() != store.manifest.kernel:
+            validated_digests(other, source, names)  # the samples must be ones that all are defined for
     _refuse_fuller(store, filled, names)
     whole = (*store.rows.ids[:samples], *names)
     if store.rows.index is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
-from distkern.core.sentences import Argument, Call
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within, share_of
@@ -26,6 +27,7 @@ from distkern.kernels.base import Kernel
 from distkern.store.location import absolute_path, exists
 from distkern.store.manifest import GramPlan
 from distkern.store.tiles import GramStore
+from distkern.store.view import record_asked
 
 
 def compute_gram(
@@ -61,7 +63,9 @@ def compute_gram(
         which only the upper triangle is computed and stored.
     store
         Folder of the store, or its URL on object storage (``s3://``, ``gs://``, ``az://``), with credentials from the
-        environment here and on every worker. Results of the same kernel and data in it are kept and completed.
+        environment here and on every worker. Results of the same kernel and data in it are kept and completed. If the
+        values of the kernel follow from those in it (see `StoredGram.with_kernel`), nothing is computed, and the store
+        records the kernel as the one that `open_gram` takes from then on.
     executor
         ``None``: the Dask client that exists in this process, else threads; in a task of a Dask cluster the thread of
         that task. ``"serial"``, ``"threads"``, a number of threads, a ``distributed.Client``, or an executor. The
@@ -154,10 +158,31 @@ def compute_gram(
         opened = _created(path, plan, job, overwrite)
     _refuse_mismatch(opened, plan, job)
     job = job.with_columns(opened.manifest.landmark_columns)
+    _record(opened, job.kernel)
     opened.sweep()
     sources = {axis: samples.source for axis, samples in job.axes.items()}
     fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit)
     return handle_of(opened, job.kernel, None if executor is None else pool)
+
+
+def _record(store: GramStore, kernel: Kernel) -> None:
+    """Record the kernel for which the store is asked, which `open_gram` then takes; warn if that is not possible."""
+    try:
+        record_asked(store, kernel)
+    except StoreError as error:
+        warnings.warn(
+            RuntimeWarning(
+                Sentence(
+                    "{reason}, so that {store!r} does not know that it was asked for {kernel!r}: name the kernel with "
+                    "{option} when you open it again",
+                    reason=error.sentence,
+                    store=store.path,
+                    kernel=kernel,
+                    option=Call("with_kernel"),
+                )
+            ),
+            stacklevel=3,
+        )
 
 
 def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> GramStore:
@@ -258,19 +283,27 @@ def _refuse_mismatch(store: GramStore, plan: GramPlan, job: Job) -> None:
             details=details,
             overwrite=Argument("overwrite", True),
         )
+    features, given = store.manifest.features, job.axes["rows"].source.features
+    if None not in (features, given) and features != given:
+        _refuse_renamed(store, "features", features, given)
     for axis, samples in job.axes.items():
         stored = store.samples(axis).ids
         if samples.named and samples.ids != stored:
-            first = next(k for k, pair in enumerate(zip(stored, samples.ids, strict=True)) if pair[0] != pair[1])
-            raise StoreMismatchError(
-                "{store!r} holds the same samples under other names (number {number} is {stored!r} there, {given!r} "
-                "here): give another path, or {overwrite} to replace it",
-                store=store.path,
-                number=first,
-                stored=stored[first],
-                given=samples.ids[first],
-                overwrite=Argument("overwrite", True),
-            )
+            _refuse_renamed(store, "samples", stored, samples.ids)
+
+
+def _refuse_renamed(store: GramStore, what: str, stored: Any, given: Any) -> None:
+    first = next(k for k, pair in enumerate(zip(stored, given, strict=True)) if pair[0] != pair[1])
+    raise StoreMismatchError(
+        "{store!r} holds the same {what} under other names (number {number} is {stored!r} there, {given!r} here): give "
+        "another path, or {overwrite} to replace it",
+        store=store.path,
+        what=what,
+        number=first,
+        stored=stored[first],
+        given=given[first],
+        overwrite=Argument("overwrite", True),
+    )
 
 
 def _refuse_grown(store: GramStore, plan: GramPlan, job: Job) -> None:

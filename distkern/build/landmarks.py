@@ -211,7 +211,9 @@ def _refuse_large_pool(job: Job, request: LandmarkRequest, memory: int) -> None:
     """Refuse a choice among more candidates than fit in memory."""
     samples = len(job.axes["rows"].digests)
     pool = pool_size(request.count, samples)
-    needed = pool_bytes(job.kernel, job.sample.nbytes // len(job.sample), request.count, samples, job.n_features)
+    needed = pool_bytes(
+        request.choice, job.kernel, job.sample.nbytes // len(job.sample), request.count, samples, job.n_features
+    )
     if needed > memory:
         raise MemoryLimitError(
             "choosing {count:,} landmarks by {choice} among {pool:,} samples takes {needed} and may take "

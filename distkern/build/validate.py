@@ -173,9 +173,9 @@ def validate(
     width = max(source.shape[1] for source in sources.values())
     sources = {axis: source.widened(width) for axis, source in sources.items()}
     rows, cols = sources["rows"], sources.get("cols", sources["rows"])
+    refuse_other_features(cols.features, rows.features, "X")
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
-    refuse_other_features(cols.features, rows.features, "X")
     if missing == "interleaving":
         kernel = interleaved(kernel)
     dropped = _incomplete(sources.values()) if missing == "drop-features" else np.empty(0, dtype=np.intp)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from distkern.cli.ballots import read_meaning
 from distkern.cli.cohort import read_cohort
 from distkern.cli.common import (
     LocalPath,
@@ -20,9 +21,15 @@ from distkern.cli.common import (
     progress_of,
     quiet_option,
     report_computed,
+    say,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
+from distkern.cli.kernels import view_of, view_options
+from distkern.core.errors import InputError
+
+READING = ("samples", "label", "sep", "layer", "use_rep", "values")
+"""Options that change what is read from a file."""
 
 EPILOG = """\b
 Examples:
@@ -37,35 +44,56 @@ interruption run the same command again."""
 @click.argument("input", type=LocalPath())
 @click.argument("store", type=StoreLocation())
 @cohort_options
+@view_options
 @execution_options
 @json_option
 @quiet_option
 def append(
     input: Path,
     store: Path | str,
-    samples: str | None,
-    label: str | None,
-    sep: str | None,
+    kernel: str | None,
+    ties: str | None,
+    params: tuple[str, ...],
     as_json: bool,
     quiet: bool,
-    **execution: Any,
+    **given: Any,
 ) -> None:
     """Add the samples in INPUT to the Gram matrix in STORE. Only their rows and columns are computed."""
     from distkern.build.append import append_gram
 
-    gram = open_store(store)
+    gram = open_store(store, **view_of(kernel, ties, params))
     before, complete, runs = gram.shape[0], gram.is_complete, len(gram.info()["runs"])
-    X = read_cohort(input, samples=samples, label=label, sep=separator_of(sep))
-    with executor_of(**execution) as executor:
+    X = _read(input, gram, quiet, **{name: given.pop(name) for name in READING})
+    with executor_of(**given) as executor:
         on_interruption("all finished results are stored, and the same command continues from there")
-        grown = append_gram(
-            gram, X, executor=executor, memory_limit=execution["memory_limit"], progress=progress_of(quiet)
-        )
+        grown = append_gram(gram, X, executor=executor, memory_limit=given["memory_limit"], progress=progress_of(quiet))
     info = grown.info()
     if as_json:
         print_json(info)
         return
     rows, cols = grown.shape
     added = rows - before if complete else len(X)  # an interrupted command had already added them to the shape
-    click.echo(f"{store}: {added:,} samples added, {rows:,} × {cols:,} Gram matrix complete")
+    matrix = f"{rows:,} × {cols:,} Gram matrix complete ({grown.kernel!r})"
+    click.echo(f"{store}: {added:,} samples added, {matrix}")
     report_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")
+
+
+def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
+    """Read the new samples as those of the store were read, where the options do not say otherwise."""
+    from distkern.io.origin import Origin
+    from distkern.io.registry import find_format
+
+    told = Origin.in_text(gram.info()["source"]) or Origin("")
+    if input.exists() and find_format(input).load is not None and given["layer"] is given["use_rep"] is None:
+        given |= {"layer": told.layer, "use_rep": told.use_rep}
+        if told.layer or told.use_rep:
+            key = f"the layer {told.layer!r}" if told.layer else f"{told.use_rep!r} in obsm"
+            say(f"read from {key}, as the samples of the store were", quiet)
+    before, asked = told.values or "scores", given["values"]
+    if "orderings" not in (before, asked) and asked not in (None, before):
+        raise InputError(f"the samples of the store were read with --values {before}: leave out --values {asked}")
+    values = asked or before
+    given["sep"] = separator_of(given["sep"])
+    items = gram.features if values == "orderings" else None
+    source = read_cohort(input, items=items, **(given | {"values": values}))
+    return read_meaning(input, source, gram.kernel, values)[0] if values == "ranks" else source

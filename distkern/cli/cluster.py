@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from distkern.cli.ballots import Reading, directed, read_meaning, with_gaps_last
 from distkern.cli.cohort import read_cohort, read_column
 from distkern.cli.common import (
+    Choice,
     LocalPath,
     StoreLocation,
-    execution_options,
+    cohort_options,
     executor_of,
+    executor_options,
     json_option,
+    learner_memory_option,
     open_store,
     print_json,
     print_table,
+    quiet_option,
     refuse_unwritable_file,
-    samples_option,
-    sep_option,
+    say,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.kernels import kernel_choice, kernel_of
+from distkern.cli.kernels import kernel_choice, kernel_of, view_of
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
 if TYPE_CHECKING:
     from distkern.learners.cluster_numbers import ClusterNumbers
     from distkern.learners.consensus import Consensus
+
+_KERNEL = (
+    "Kernel of a cohort, such as kendall or mallows, or a JSON spec. For a store: view its values as those of another "
+    "kernel that follows from them; by default the kernel of the last `distkern gram` into it."
+)
 
 MOST_CLUSTERS = 1000
 """Largest number of clusters that the option takes; the memory may allow fewer."""
@@ -40,12 +52,13 @@ EPILOG = """\b
 Examples:
   distkern cluster cohort.zarr -k 4 --out clusters.csv --report clusters.html
   distkern cluster cohort.zarr -k 2-10 --choose gap --references 20 --workers 4
-  distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny
-  distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows
+  distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny --values ranks
+  distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows --values scores
 
 INPUT is a store of `distkern gram`, or a cohort in one of its formats, whose kernel is then computed in memory. Several
 numbers of clusters are computed in the same passes over the matrix, and one is chosen. Weights in a separate file are
-matched by the samples' ids."""
+matched by the samples' ids. Where rankings matter and the values of ballots may be ranks (1 = best) as well as scores
+(the largest is the best), --values says which."""
 
 
 class Numbers(click.ParamType):
@@ -73,7 +86,7 @@ class Numbers(click.ParamType):
 )
 @click.option(
     "--choose",
-    type=click.Choice(["silhouette", "gap"]),
+    type=Choice(["silhouette", "gap"]),
     default="silhouette",
     show_default=True,
     help="Criterion for choosing from a range: the highest mean silhouette, or the gap statistic, with --references.",
@@ -95,9 +108,8 @@ class Numbers(click.ParamType):
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random starts."
 )
-@kernel_choice(required=False)
-@samples_option
-@sep_option
+@kernel_choice(required=False, about=_KERNEL)
+@cohort_options
 @click.option(
     "--weight",
     metavar="COLUMN",
@@ -108,15 +120,17 @@ class Numbers(click.ParamType):
 )
 @click.option(
     "--consensus",
-    type=click.Choice(["borda", "kemeny", "local-search"]),
+    type=Choice(["borda", "kemeny", "local-search"]),
     help="Compute a consensus ranking of the features for each cluster.",
 )
 @click.option("--cohort", type=LocalPath(), metavar="FILE", help="File with the samples of the store, for --consensus.")
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the cluster of every sample as a CSV table.")
 @click.option("--report", type=LocalPath(), metavar="FILE", help="Write an HTML page about the clusters.")
 @click.option("--overwrite", is_flag=True, help="Replace the files of --out and --report if they exist.")
-@execution_options
+@executor_options
+@learner_memory_option
 @json_option
+@quiet_option
 def cluster(
     input: Path | str,
     numbers: range,
@@ -129,6 +143,7 @@ def cluster(
     report: Path | None,
     overwrite: bool,
     as_json: bool,
+    quiet: bool,
     memory_limit: int | None,
     **given: Any,
 ) -> None:
@@ -138,40 +153,32 @@ def cluster(
     _refuse_unwritable(out, report, overwrite)
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
-        X, kernel, ids = _opened(input, executor, given) if is_store else _read(Path(input), given)
-        weights = _weights(input, ids, given)
+        note = partial(say, quiet=quiet or not sys.stderr.isatty())
+        note(f"reading {str(input)!r}")
+        found = _opened(input, executor, consensus, given) if is_store else _read(Path(input), consensus, given)
+        weights = _weights(input, found.ids, given)
         from distkern.learners.cluster_numbers import cluster_numbers
-        from distkern.learners.consensus import cluster_consensus
 
-        found = cluster_numbers(
-            X,
-            numbers,
-            kernel=kernel,
-            sample_weight=weights,
-            references=references,
-            n_init=starts,
-            random_state=seed,
-            memory_limit=memory_limit,
-        )
-    chosen = _chosen(found, choose)
-    labels = found.labels[found.n_clusters.tolist().index(chosen)].tolist()
-    cohort = rankings = None
+        note(f"clustering {len(found.ids):,} samples by {found.kernel!r}")
+        options: dict[str, Any] = {"kernel": found.learner_kernel, "sample_weight": weights}
+        limits: dict[str, Any] = {"n_init": starts, "random_state": seed, "memory_limit": memory_limit}
+        tried = cluster_numbers(found.X, numbers, references=references, **options, **limits)
+    chosen = _chosen(tried, choose)
+    result = Result(found, tried, chosen, choose, weights, given["weight"])
     if consensus is not None:
-        cohort = _ranked(ids, given) if is_store else X
-        rankings = cluster_consensus(cohort, labels, method=consensus, sample_weight=weights)  # type: ignore[arg-type]
-    groups = _groups(found, chosen, ids, rankings)
+        result = replace(result, rankings=_consensus(found, result, consensus))
     if out is not None:
-        _write(out, ids, labels)
+        _write(out, found.ids, result.labels)
     if report is not None:
         from distkern.report.cluster_page import write_cluster_report
 
-        options = {"kernel": kernel, "n_clusters": chosen, "sample_weight": weights, "overwrite": overwrite}
-        write_cluster_report(report, X, found, rankings=rankings, cohort=cohort, **options)
+        options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": given["weight"]}
+        note("writing the page")
+        write_cluster_report(report, found.X, tried, rankings=result.rankings, cohort=found.ballots, **options)
     if as_json:
-        about = {"samples": len(ids), "n_clusters": chosen, "clusters": groups, "by_number": found.table()}
-        print_json(about | {name: file and str(file) for name, file in (("out", out), ("report", report))})
+        print_json(result.to_json() | {name: file and str(file) for name, file in (("out", out), ("report", report))})
         return
-    _print(found, chosen, choose, groups, len(ids), str(input))
+    result.show(str(input))
     for file in (out, report):
         if file is not None:
             click.echo(f"written to {file}")
@@ -180,11 +187,36 @@ def cluster(
 # Input -------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Samples:
+    """What is clustered.
+
+    Parameters
+    ----------
+    X, learner_kernel
+        Matrix or cohort, and the kernel that the learner applies to it.
+    kernel
+        Kernel of the values.
+    ids, source
+        Names of the samples, and where they come from.
+    ballots, reading
+        The samples as scores, larger = preferred, and how they were read; None where rankings do not matter.
+    """
+
+    X: Any
+    learner_kernel: Any
+    kernel: Any
+    ids: list[str]
+    source: str
+    ballots: Any = None
+    reading: Reading | None = None
+
+
 def _is_store(path: Path | str, kernel: str | None) -> bool:
     """Whether INPUT is a store. Without a kernel it is treated as one, so that opening it explains what is wrong."""
-    if isinstance(path, str) or all((path / part).is_dir() for part in ("marks", "rows")):
-        return True
-    return kernel is None and not path.is_file()
+    from distkern.gram.open import holds_gram
+
+    return isinstance(path, str) or holds_gram(path) or (kernel is None and not path.is_file())
 
 
 def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -> None:
@@ -200,8 +232,6 @@ def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -
 def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str | None, given: dict[str, Any]) -> None:
     if choose == "gap" and not references:
         raise click.UsageError("--choose gap needs reference data: add, for example, --references 20")
-    if is_store and given["kernel"] is not None:
-        raise click.UsageError("--kernel is for a cohort: a store already has a kernel")
     if not is_store and given["kernel"] is None:
         raise click.UsageError("INPUT is a cohort and not a store: add a --kernel, such as kendall")
     if not is_store and given["cohort"] is not None:
@@ -212,34 +242,70 @@ def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str |
         raise click.UsageError("--weights is a file: name its column with --weight")
     if is_store and given["weight"] is not None and given["weights"] is None and given["cohort"] is None:
         raise click.UsageError("a store holds no weights: give their file with --weights")
+    if given["label"] is not None and given["weight"] is not None and given["weights"] is None:
+        raise click.UsageError("--label and --weight name two columns of one file: save the weights as --weights FILE")
+    unread = [name for name in ("label", "layer", "use_rep", "values") if given[name] is not None]
+    if is_store and consensus is None and unread:
+        raise click.UsageError(
+            f"--{unread[0].replace('_', '-')} says how samples are read, and a store is read as it was computed: leave "
+            "it out, or give it to `distkern gram`"
+        )
 
 
-def _opened(store: Path | str, executor: Any, given: dict[str, Any]) -> tuple[Any, Any, list[str]]:
-    from distkern.gram.open import open_gram
-
-    open_store(store)  # explains what is wrong with the path
-    gram = open_gram(store, executor=executor)
+def _opened(store: Path | str, executor: Any, consensus: str | None, given: dict[str, Any]) -> Samples:
+    view = view_of(given["kernel"], given["ties"], given["params"])
+    gram = open_store(store, executor=executor, **view)
     if not gram.is_symmetric:
         raise InputError(
             f"{str(store)!r} is a test × training matrix: clustering needs the matrix of one cohort, computed without "
             "--against"
         )
-    return gram, "precomputed", list(gram.ids)
+    found = Samples(gram, "precomputed", gram.kernel, list(gram.ids), gram.info()["source"])
+    if consensus is None:
+        return found
+    ballots, reading = _ballots_of(gram, given)
+    return replace(found, ballots=ballots, reading=reading)
 
 
-def _read(path: Path, given: dict[str, Any]) -> tuple[Any, Any, list[str]]:
+def _read(path: Path, consensus: str | None, given: dict[str, Any]) -> Samples:
     kernel = kernel_of(given["kernel"], given["ties"], given["params"])
-    X = _cohort(path, given)
-    from distkern.io.source import as_source
-
-    source = as_source(X)
-    return X, kernel, list(source.ids or map(str, range(len(source))))
+    whole, reading = read_meaning(path, _cohort(path, given), kernel, given["values"], ranked=consensus is not None)
+    source = with_gaps_last(whole, kernel)
+    ids = list(source.ids or map(str, range(len(source))))
+    return Samples(source, kernel, kernel, ids, source.describe(), source, reading)
 
 
 def _cohort(path: Path, given: dict[str, Any]) -> Any:
     """Read a cohort, without the column of weights if its file has one."""
-    own = given["weight"] if given["weights"] in (None, path) else None
-    return read_cohort(path, samples=given["samples"], label=own, sep=separator_of(given["sep"]))
+    own = given["weight"] if given["weight"] is not None and given["weights"] in (None, path) else given["label"]
+    how = {name: given[name] for name in ("samples", "layer", "use_rep", "values")}
+    return read_cohort(path, label=own, sep=separator_of(given["sep"]), **how)
+
+
+def _ballots_of(gram: Any, given: dict[str, Any]) -> tuple[Any, Reading | None]:
+    """Read the samples of a store, and check that they are the same, read in the same way, in the same order."""
+    from distkern.io.origin import Origin
+
+    path, origin = given["cohort"], Origin.in_text(gram.info()["source"])
+    told = None if origin is None else origin.values
+    asked = given["values"] or told
+    whole = _cohort(path, given | {"values": asked})
+    if whole.ids is not None and tuple(whole.ids) != gram.ids:
+        raise InputError(
+            "the samples of {file!r} are not the samples of the store in the same order: give the file from which the "
+            "store was computed",
+            file=path.name,
+        )
+    scores, reading = read_meaning(path, whole, gram.kernel, asked, ranked=True)
+    alike = [scores] if told is not None or directed(gram.kernel) else [scores, whole]
+    differing = [gram.first_difference(source) for source in alike]
+    if None not in differing:
+        first = max(differing)  # in the direction in which more samples agree
+        raise InputError(
+            f"sample {gram.ids[first]!r} of {path.name!r} has other values than the store holds for it: give the file "
+            f"from which the store was computed ({gram.info()['source']}), and read it as it was read then"
+        )
+    return with_gaps_last(scores, gram.kernel), reading
 
 
 def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[float] | None:
@@ -262,40 +328,112 @@ def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[f
 # The result --------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Result:
+    """The clusters.
+
+    Parameters
+    ----------
+    samples
+        What was clustered.
+    numbers
+        The result for each number of clusters.
+    chosen, criterion
+        The number of clusters, and what chose it.
+    weights, weight
+        Weight of each sample, and the name of its column; None without.
+    rankings
+        Consensus ranking of each cluster; None where none was asked for.
+    """
+
+    samples: Samples
+    numbers: ClusterNumbers
+    chosen: int
+    criterion: str
+    weights: list[float] | None
+    weight: str | None
+    rankings: dict[int, Consensus] | None = None
+
+    @property
+    def row(self) -> int:
+        """Row of the chosen number of clusters."""
+        return self.numbers.n_clusters.tolist().index(self.chosen)
+
+    @property
+    def labels(self) -> list[int]:
+        """Cluster of each sample."""
+        labels: list[int] = self.numbers.labels[self.row].tolist()
+        return labels
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The size, weight, medoid and consensus of each cluster, ready for JSON."""
+        labels, ids, groups = self.labels, self.samples.ids, []
+        for number, medoid in enumerate(self.numbers.medoids[self.row]):
+            group = {"cluster": number, "size": labels.count(number), "medoid": ids[medoid] if medoid >= 0 else None}
+            if self.weights is not None:
+                own = (weight for weight, label in zip(self.weights, labels, strict=True) if label == number)
+                group["weight"] = sum(own)
+            if self.rankings is not None and number in self.rankings:
+                ranking = self.rankings[number]
+                group |= {"consensus": list(ranking.items), "discordant_pairs": ranking.distance / ranking.voters}
+            groups.append(group)
+        return groups
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, and what it was made of, ready for JSON."""
+        reading = self.samples.reading
+        return {
+            "samples": len(self.samples.ids),
+            "n_clusters": self.chosen,
+            "chosen_by": self.criterion if len(self.numbers.n_clusters) > 1 else None,
+            "clusters": self.groups(),
+            "by_number": self.numbers.table(),
+            "kernel": self.samples.kernel.spec(),
+            "source": self.samples.source,
+            "ballots": None if reading is None else reading.to_json(),
+            "weight": None if self.weights is None else {"column": self.weight, "sum": sum(self.weights)},
+            "settings": self.numbers.settings,
+        }
+
+    def show(self, name: str) -> None:
+        """Print it."""
+        several = len(self.numbers.n_clusters) > 1
+        how = f", chosen by the {self.criterion}" if several else ""
+        stand = "" if self.weights is None else f" ({self._amount(sum(self.weights))})"
+        click.echo(f"{len(self.samples.ids):,} samples of {name!r}{stand} in {self.chosen} clusters{how}")
+        for row in self.numbers.table():
+            words = f"inertia {row['inertia']:.6g}"
+            words += "" if row["silhouette"] is None else f", silhouette {row['silhouette']:.4f}"
+            words += "" if row["gap"] is None else f", gap {row['gap']:.4f} ± {row['gap_error']:.4f}"
+            mark = " *" if several and row["n_clusters"] == self.chosen else ""
+            print_table([(f"k = {row['n_clusters']}{mark}", words)])
+        for group in self.groups():
+            stand = f" ({self._amount(group['weight'])})" if "weight" in group else ""
+            words = f"{group['size']:,} samples{stand}, medoid {group['medoid']!r}"
+            words += f", consensus {' > '.join(group['consensus'])}" if "consensus" in group else ""
+            print_table([(f"cluster {group['cluster']}", words)])
+        about = [("kernel", repr(self.samples.kernel)), ("samples from", self.samples.source)]
+        print_table([*about, *([("ballots", str(self.samples.reading))] if self.samples.reading else [])])
+
+    def _amount(self, weight: float) -> str:
+        return f"{weight:,.12g} by {self.weight!r}"
+
+
 def _chosen(found: ClusterNumbers, choose: str) -> int:
     if len(found.n_clusters) == 1:
         return int(found.n_clusters[0])
     return found.by_gap if choose == "gap" else found.by_silhouette
 
 
-def _ranked(ids: list[str], given: dict[str, Any]) -> Any:
-    """Read the samples of a store, and check that they are the same in the same order."""
-    from distkern.io.source import as_source
+def _consensus(found: Samples, result: Result, method: str) -> dict[int, Consensus]:
+    from distkern.learners.consensus import cluster_consensus
 
-    X = _cohort(given["cohort"], given)
-    names = as_source(X).ids
-    if names is not None and list(names) != ids:
-        raise InputError(
-            "the samples of {file!r} are not the samples of the store in the same order: give the file from which the "
-            "store was computed",
-            file=given["cohort"].name,
-        )
-    return X
-
-
-def _groups(
-    found: ClusterNumbers, chosen: int, ids: list[str], rankings: dict[int, Consensus] | None
-) -> list[dict[str, Any]]:
-    """Return the size, medoid and consensus of each cluster, ready for JSON."""
-    row = found.n_clusters.tolist().index(chosen)
-    labels, groups = found.labels[row].tolist(), []
-    for number, medoid in enumerate(found.medoids[row]):
-        group = {"cluster": number, "size": labels.count(number), "medoid": ids[medoid] if medoid >= 0 else None}
-        if rankings is not None and number in rankings:
-            ranking = rankings[number]
-            group |= {"consensus": list(ranking.items), "discordant_pairs": ranking.distance / ranking.voters}
-        groups.append(group)
-    return groups
+    return cluster_consensus(
+        found.ballots,
+        result.labels,
+        method=method,  # type: ignore[arg-type]
+        sample_weight=result.weights,
+    )
 
 
 def _write(path: Path, ids: list[str], labels: list[int]) -> None:
@@ -304,20 +442,3 @@ def _write(path: Path, ids: list[str], labels: list[int]) -> None:
     out.writerow(["id", "cluster"])
     out.writerows(zip(ids, labels, strict=True))
     write_text(path, table.getvalue())
-
-
-def _print(
-    found: ClusterNumbers, chosen: int, choose: str, groups: list[dict[str, Any]], samples: int, name: str
-) -> None:
-    several = len(found.n_clusters) > 1
-    how = f", chosen by the {choose}" if several else ""
-    click.echo(f"{samples:,} samples of {name!r} in {chosen} clusters{how}")
-    for row in found.table():
-        words = f"inertia {row['inertia']:.6g}"
-        words += "" if row["silhouette"] is None else f", silhouette {row['silhouette']:.4f}"
-        words += "" if row["gap"] is None else f", gap {row['gap']:.4f} ± {row['gap_error']:.4f}"
-        print_table([(f"k = {row['n_clusters']}" + (" *" if several and row["n_clusters"] == chosen else ""), words)])
-    for group in groups:
-        words = f"{group['size']:,} samples, medoid {group['medoid']!r}"
-        words += f", consensus {' > '.join(group['consensus'])}" if "consensus" in group else ""
-        print_table([(f"cluster {group['cluster']}", words)])

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from distkern.cli.ballots import read_orderings, refuse_places
 from distkern.core.errors import InputError
+
+if TYPE_CHECKING:
+    from distkern.io.source import Source
 
 BLOCK_BYTES = 2**26
 """Bytes of samples that are checked at a time."""
@@ -25,23 +29,45 @@ def read_cohort(
     labels: Path | None = None,
     label: str | None = None,
     sep: str | None = None,
-) -> Any:
+    layer: str | None = None,
+    use_rep: str | None = None,
+    values: str | None = None,
+    items: Sequence[str] | None = None,
+) -> Source:
     """Read a table, or a cohort with labels; open any other file, because workers read it by path."""
+    from distkern.gram.open import holds_gram
     from distkern.io.expression import read_expression
-    from distkern.io.registry import find_format
-    from distkern.io.source import as_source
+    from distkern.io.format import ReadOptions
+    from distkern.io.origin import Origin
+    from distkern.io.registry import find_format, open_file
+    from distkern.io.source import as_source, source_of
+    from distkern.io.tables import read_names
 
+    if path.is_dir() and holds_gram(path):
+        raise InputError(f"{str(path)!r} is a store, which holds a matrix: give the file of the samples")
     found = find_format(path)
     if not found.matrix:
-        return _bags(path, samples, labels, label, sep)
-    if found.samples is None or labels is not None or label is not None or samples not in (None, found.samples):
-        return read_expression(path, samples=samples, labels=labels, label=label, sep=sep)  # type: ignore[arg-type]
-    source = as_source(path)
-    _refuse_infinite(path, source)
+        return _bags(path, samples, labels, label, sep, layer or use_rep)
+    if values == "orderings":
+        return read_orderings(path, samples, label, sep, items)
+    if found.samples is None and samples == "rows":
+        refuse_places(path, [name for name in read_names(path, sep)[1] if name != label], values)
+    chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
+    if found.samples is None or labels is not None or label is not None:
+        source = as_source(read_expression(path, labels=labels, label=label, **chosen))
+    else:
+        source = source_of(open_file(path, ReadOptions(**chosen)))
+        _refuse_infinite(path, source)
+    source.origin = Origin(
+        path.name, samples if found.samples is None else None, None if labels else label, layer, use_rep
+    )
+    refuse_places(path, source.features, values)
     return source
 
 
-def _bags(path: Path, samples: str | None, labels: Path | None, label: str | None, sep: str | None) -> Any:
+def _bags(
+    path: Path, samples: str | None, labels: Path | None, label: str | None, sep: str | None, key: str | None
+) -> Source:
     """Open bags, which hold no infinite values, and check that a table of labels knows them."""
     from distkern.io.source import as_source
 
@@ -49,6 +75,10 @@ def _bags(path: Path, samples: str | None, labels: Path | None, label: str | Non
         raise InputError(f"in {path.name!r} every bag is a sample: leave out --samples")
     if labels is None and label is not None:
         raise InputError(f"{path.name!r} holds bags and no columns: leave out --label, or name a file with --labels")
+    if key is not None:
+        raise InputError(
+            f"{path.name!r} holds bags, which were made of {key!r} or not: leave out --layer and --use-rep"
+        )
     source = as_source(path)
     if labels is not None:
         read_column(labels, label, source.ids or (), sep=sep)

@@ -16,10 +16,15 @@ import click
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.names import shown, shown_json
+from distkern.core.suggest import did_you_mean
 from distkern.core.units import parse_bytes
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress where stderr is no terminal."""
+
+VALUES = ("scores", "ranks", "orderings")
+"""What the values of ballots may mean."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +61,18 @@ class Amount(click.ParamType):
         return amount
 
 
+class Choice(click.Choice):
+    """One of some words; a mistyped one is answered with the most similar word."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Find the word."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            known = [str(choice) for choice in self.choices]
+            raise click.BadParameter(error.message.rstrip(".") + did_you_mean(value, known), ctx, param) from None
+
+
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     """Join options into one decorator that keeps their order in the help."""
 
@@ -76,7 +93,7 @@ sep_option = click.option(
 )
 samples_option = click.option(
     "--samples",
-    type=click.Choice(["rows", "columns"]),
+    type=Choice(["rows", "columns"]),
     help="Whether the rows or the columns of a text table are the samples. Text tables need this option.",
 )
 cohort_options = options(
@@ -84,12 +101,26 @@ cohort_options = options(
     click.option(
         "--label", metavar="COLUMN", help="Column (or row) of the table that holds labels instead of numbers."
     ),
+    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values."),
+    click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
+    click.option(
+        "--values",
+        type=Choice(VALUES),
+        help="Meaning of the values of ballots. scores: the largest is the best. ranks: 1 is the best. orderings: the "
+        "columns are places, the best first, and each cell names an item.",
+    ),
     sep_option,
 )
-memory_option = click.option(
-    "--memory-limit",
-    type=Amount(),
-    help="Memory that each process may use, such as 2GiB. Default: 60 % of the free memory.",
+
+
+def memory_limit(about: str) -> Callable[[F], F]:
+    """Make the option that limits the memory; ``about`` says whose memory that is, and the default."""
+    return click.option("--memory-limit", type=Amount(), help=about)
+
+
+memory_option = memory_limit("Memory that each process may use, such as 2GiB. Default: 60 % of the free memory.")
+learner_memory_option = memory_limit(
+    "Memory for kernel values and the work on them, such as 2GiB. Default: half of the free memory."
 )
 tls_options = options(
     click.option(
@@ -106,7 +137,7 @@ insecure_option = click.option(
     envvar="DISTKERN_INSECURE",
     help="Allow an unencrypted scheduler that other machines can reach. Anyone who reaches it can run code.",
 )
-execution_options = options(
+executor_options = options(
     click.option(
         "--scheduler", metavar="ADDRESS", help="Use the Dask cluster of this scheduler, such as tls://10.0.0.1:8786."
     ),
@@ -126,8 +157,8 @@ execution_options = options(
         metavar="N",
         help="Number of threads of this process. Default: one per core.",
     ),
-    memory_option,
 )
+execution_options = options(executor_options, memory_option)
 
 
 def refuse_several_executors(
@@ -221,19 +252,19 @@ def separator_of(text: str | None) -> str | None:
 def say(text: str, quiet: bool = False) -> None:
     """Write a message for people to stderr."""
     if not quiet:
-        click.echo(text, err=True)
+        click.echo(shown(text), err=True)
 
 
 def print_json(value: Any) -> None:
     """Print a result for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(shown_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def print_table(rows: list[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+    """Print names and values in two columns; what controls a terminal is escaped."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(shown(f"{name:<{width}}  {value}"))
 
 
 def progress_of(quiet: bool) -> Listener:
@@ -266,14 +297,18 @@ class PlainLines:
             say(f"{event.phase}: {event.done:,} of {event.total:,}")
 
 
-def open_store(store: Path | str) -> Any:
-    """Open a Gram matrix.
+def open_store(store: Path | str, kernel: Any = None, executor: Any = None) -> Any:
+    """Open a Gram matrix as the kernel that is asked for; by default the one of the last `distkern gram`.
 
     Raises
     ------
     InputError, StoreError
-        If there is no Gram matrix at the path.
+        If there is no Gram matrix at the path, or the kernel does not follow from its values.
     """
+    if isinstance(store, Path) and store.exists():
+        from distkern.io.foreign import head_of, refuse_foreign
+
+        refuse_foreign(store, head_of(store))
     if isinstance(store, Path) and store.is_file():
         raise InputError(f"{str(store)!r} is a file, and a store is a folder: give the path of a store")
     from distkern.gram.open import open_gram  # its import takes a second
@@ -281,7 +316,7 @@ def open_store(store: Path | str) -> Any:
 
     if isinstance(store, Path) and holds_bags(store):
         raise InputError(f"{str(store)!r} holds bags, not their matrix: compute it with `distkern gram`")
-    return open_gram(store)
+    return open_gram(store, executor=executor, kernel=kernel)
 
 
 def refuse_unwritable(path: Path | str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from distkern.cli.common import (
     say,
 )
 from distkern.cli.errors import BUG, Failure, on_interruption
-from distkern.cli.evaluate import scores_table, summary, write_evaluation
+from distkern.cli.evaluate import about_matrix, scores_table, summary, write_evaluation
 from distkern.cli.wording import the_same_command
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -136,6 +136,8 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
     from distkern.learners.selection import cross_validate_gram
 
     found = cross_validate_gram(None, gram, y, repeats=repeats, on_event=progress_of(quiet))
+    about = {**about_matrix(gram, outputs.store), "label": "tissue", "labels": outputs.labels.name}
+    found = replace(found, settings=found.settings | about)
     _write_labels(outputs.labels, gram.ids, y)
     write_evaluation(outputs.evaluation, found)
     say("writing the report", quiet)

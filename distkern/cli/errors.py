@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Never
 
@@ -16,6 +17,10 @@ import click
 
 from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
+from distkern.core.names import shown
+
+_READERS = "distkern.io"
+"""Package whose functions read the files of users."""
 
 BUG, USAGE, BAD_INPUT, FAILED_TASKS, INTERRUPTED = 1, 2, 3, 4, 5
 
@@ -33,7 +38,7 @@ class Failure(click.ClickException):
     """The one line and the exit code that a failed command ends with."""
 
     def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(shown(" ".join(message.split())))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
@@ -47,6 +52,8 @@ def failure_of(error: Exception) -> Failure:
     >>> failure_of(TaskError("a task failed")).exit_code
     4
     """
+    if (unread := _of_a_file(error)) is not None:
+        return Failure(unread, BAD_INPUT)
     lost_cluster = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, TimeoutError)
     if isinstance(error, TaskError) or (lost_cluster and not isinstance(error, DistkernError)):
         said = in_cli_words(error) if isinstance(error, TaskError) else f"the Dask cluster failed ({_named(error)})"
@@ -57,11 +64,45 @@ def failure_of(error: Exception) -> Failure:
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
         return Failure(f"{where}{error.strerror or _named(error)}", BAD_INPUT)
     if isinstance(error, MemoryError):
-        return Failure(f"out of memory: give a smaller --memory-limit or --tile ({error})", BAD_INPUT)
+        return Failure(f"out of memory: {_smaller()} ({_named(error)})", BAD_INPUT)
     return Failure(
         f"this is a bug in distkern, please report it ({_named(error)}): `distkern --debug ...` shows the traceback",
         BUG,
     )
+
+
+def _of_a_file(error: Exception) -> str | None:
+    """Explain an error that no one foresaw while a user's file was read; None if it is another error.
+
+    A file may be damaged in ways that end in an error of any type, of any library, so that what was being done decides:
+    whether a function of `distkern.io` was at work.
+    """
+    if isinstance(error, DistkernError) or (isinstance(error, OSError) and error.filename is not None):
+        return None
+    reading = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if _module(frame).startswith(_READERS)]
+    if not reading:
+        return None
+    files = (frame.f_locals.get(name) for frame in reversed(reading) for name in ("path", "file"))
+    file = next((Path(found).name for found in files if isinstance(found, (str, Path))), None)
+    named = "the file of the samples" if file is None else repr(file)
+    if isinstance(error, MemoryError):
+        return f"{named} does not fit in memory ({_named(error)}): check that it is whole, or use a larger machine"
+    return (
+        f"{named} cannot be read ({_named(error)}): check that it is whole and of the kind that its name says; if "
+        "other programs read it, please report this with the traceback of `distkern --debug ...`"
+    )
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _smaller() -> str:
+    """Name the options of this command that make it take less memory."""
+    context = click.get_current_context(silent=True)
+    known = {option for param in context.command.params for option in param.opts} if context else set()
+    able = [option for option in ("--memory-limit", "--tile") if option in known]
+    return f"give a smaller {' or '.join(able)}" if able else "use a machine with more memory"
 
 
 def _named(error: Exception) -> str:
@@ -120,7 +161,7 @@ def _one_line_warnings() -> Iterator[None]:
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
         stream: IO[str] = sys.stderr if file is None else file
-        click.echo(f"Warning: {' '.join(in_cli_words(message).split())}", file=stream)
+        click.echo(shown(f"Warning: {' '.join(in_cli_words(message).split())}"), file=stream)
 
     before = warnings.showwarning
     warnings.showwarning = show

@@ -13,10 +13,11 @@ import click
 
 from distkern.cli.cohort import count_classes, read_column
 from distkern.cli.common import (
+    Choice,
     LocalPath,
     StoreLocation,
     json_option,
-    memory_option,
+    learner_memory_option,
     open_store,
     options,
     print_json,
@@ -28,8 +29,10 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
+from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
+from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.learners.selection import Evaluation
@@ -51,7 +54,7 @@ label_options = options(
     ),
     click.option(
         "--samples",
-        type=click.Choice(["rows", "columns"]),
+        type=Choice(["rows", "columns"]),
         default="rows",
         help="Whether the rows or the columns of the text table of labels are the samples.",
     ),
@@ -79,7 +82,8 @@ _LABELS_HELP = (
     help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
-@memory_option
+@learner_memory_option
+@view_options
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the scores of every fold as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
@@ -97,13 +101,16 @@ def evaluate(
     quiet: bool,
     memory_limit: int | None,
     C: tuple[float, ...],
+    kernel: str | None,
+    ties: str | None,
+    params: tuple[str, ...],
     **protocol: int,
 ) -> None:
     """Estimate the accuracy of a classifier on the Gram matrix in STORE by repeated nested cross-validation."""
     if out is not None:
         refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
-    gram = open_store(store)
+    gram = open_store(store, **view_of(kernel, ties, params))
     _refuse_unusable(gram)
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
     grouped = None if groups is None else read_column(labels, groups, gram.ids, samples=samples, sep=separator)[1]
@@ -112,16 +119,16 @@ def evaluate(
 
     on_interruption("nothing was written: run the same command again")
     found = selection.cross_validate_gram(
-        None,
+        _classifier(memory_limit),
         gram,
         y,
         C=C or selection.GRID,
         groups=grouped,
-        max_bytes=memory_limit,
+        max_bytes=None if memory_limit is None else memory_limit // 2,  # the folds need as much again
         on_event=progress_of(quiet),
         **protocol,
     )
-    about = {"store": Path(store).name, "kernel": gram.info()["kernel"], "label": name, "groups": groups}
+    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups}
     found = dataclasses.replace(found, settings=found.settings | about)
     if out is not None:
         write_evaluation(out, found)
@@ -130,10 +137,34 @@ def evaluate(
             summary(found) | {"classes": dict(Counter(y).most_common()), "out": None if out is None else str(out)}
         )
         return
-    click.echo(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}")
-    print_table(scores_table(found))
+    click.echo(shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}"))
+    print_table([*scores_table(found), ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
     if out is not None:
         click.echo(f"written to {out}")
+
+
+def _classifier(memory_limit: int | None) -> Any:
+    """The classifier of `cross_validate_gram`, within a limit of memory if there is one."""
+    if memory_limit is None:
+        return None
+    from sklearn.pipeline import make_pipeline
+
+    from distkern.learners.standardizer import KernelStandardizer
+    from distkern.learners.svm import KernelSVC
+
+    half = memory_limit // 2
+    return make_pipeline(KernelStandardizer(memory_limit=half), KernelSVC(memory_limit=half))
+
+
+def about_matrix(gram: Any, store: Path | str) -> dict[str, Any]:
+    """What a result says of the matrix that it was computed from, ready for JSON."""
+    info = gram.info()
+    return {
+        "store": Path(store).name,
+        "kernel": info["kernel"],
+        "source": info["source"],
+        "fingerprint": info["fingerprint"]["rows"],
+    }
 
 
 def _refuse_unusable(gram: Any) -> None:

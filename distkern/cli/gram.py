@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from distkern.cli.ballots import read_meaning
 from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
+    Choice,
     LocalPath,
     StoreLocation,
     cohort_options,
@@ -25,6 +27,7 @@ from distkern.cli.common import (
     refuse_several_executors,
     refuse_unwritable,
     report_computed,
+    say,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -56,13 +59,13 @@ gram_options = options(
     ),
     click.option(
         "--dtype",
-        type=click.Choice(["float64", "float32"]),
+        type=Choice(["float64", "float32"]),
         default="float64",
         help="Type of the stored values. Kernels on orderings store integer counts in either case.",
     ),
     click.option(
         "--missing",
-        type=click.Choice(["error", "drop-features", "interleaving"]),
+        type=Choice(["error", "drop-features", "interleaving"]),
         default="error",
         help="Missing values: an error, leave out their features, or (Kendall kernels) average over all positions "
         "that the missing values could have.",
@@ -75,7 +78,7 @@ gram_options = options(
     ),
     click.option(
         "--landmark-choice",
-        type=click.Choice(["random", "kmeans++", "leverage"]),
+        type=Choice(["random", "kmeans++", "leverage"]),
         default="random",
         help="Choice of the landmarks: at random, far from one another, or by ridge leverage scores.",
     ),
@@ -115,8 +118,9 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     from distkern.store.manifest import landmark_words
 
     refuse_unwritable(store)
-    runs = [] if given["overwrite"] or no_resume else _runs_of(store)
-    kernel, X, Y = read_arguments(**given)
+    found = None if given["overwrite"] or no_resume else _existing(store)
+    runs = found["runs"] if found else []
+    kernel, X, Y, reading = read_arguments(**given)
     continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
         on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
@@ -135,16 +139,21 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
             overwrite=given["overwrite"],
             progress=progress_of(quiet),
         )
-    info = matrix.info()
+    info = matrix.info() | ({} if reading is None else {"ballots": reading.to_json()})
     error = matrix.error() if isinstance(matrix, NystromGram) else None
     if as_json:
         print_json(info | ({"error": error.to_dict()} if error else {}))
         return
     rows, cols = matrix.shape
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
+    if left_out := len(info["dropped"]):
+        click.echo(f"left out {left_out:,} feature{'s' * (left_out > 1)}, of which some sample has no value")
+    if reading is not None:
+        click.echo(f"ballots: {reading}")
     if error:
         click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
     report_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
+    _say_what_was_kept(found, info, given["tile"], quiet)
 
 
 def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -163,20 +172,25 @@ def read_arguments(
     label: str | None,
     sep: str | None,
     against: Path | None,
+    layer: str | None,
+    use_rep: str | None,
+    values: str | None,
     **execution: Any,
-) -> tuple[Any, Any, Any]:
-    """Build the kernel, and read the samples of the rows and of the columns."""
+) -> tuple[Any, Any, Any, Any]:
+    """Build the kernel, read the samples of the rows and of the columns, and say how ballots were read."""
     built = kernel_of(kernel, ties, params)
     separator = separator_of(sep)
     own = label
     if against is not None and labels is None and not holds_label(input, label, samples, separator):
         only_in_training = holds_label(against, label, samples, separator)
         own = None if only_in_training else label
-    X = read_cohort(input, samples=samples, labels=labels, label=own, sep=separator)
+    how: dict[str, Any] = {"samples": samples, "sep": separator, "layer": layer, "use_rep": use_rep, "values": values}
+    X, reading = read_meaning(input, read_cohort(input, labels=labels, label=own, **how), built, values)
     if against is None:
-        return built, X, None
+        return built, X, None, reading
     other = label if holds_label(against, label, samples, separator) else None
-    return built, X, read_cohort(against, samples=samples, label=other, sep=separator)
+    Y, _ = read_meaning(against, read_cohort(against, label=other, **how), built, values)
+    return built, X, Y, reading
 
 
 def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **given: Any) -> None:
@@ -188,7 +202,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
     from distkern.store.manifest import landmark_words
 
     found = None if store is None or overwrite else _existing(store)
-    kernel, X, Y = read_arguments(**given)
+    kernel, X, Y, _ = read_arguments(**given)
     wanted = given["workers"]  # planning starts no workers
     refuse_several_executors(**given)
     with nullcontext() if wanted else executor_of(**given) as executor:
@@ -243,14 +257,36 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
 
 def _existing(store: Path | str) -> dict[str, Any] | None:
     """Return the description of the store at a path; None if the path does not exist."""
+    from distkern.core.errors import StoreError
+    from distkern.gram.open import handle_of
+    from distkern.kernels.registry import from_spec
     from distkern.store.location import exists
+    from distkern.store.tiles import GramStore
 
-    return open_store(store).info() if exists(str(store)) else None
+    if not exists(str(store)):
+        return None
+    try:
+        return open_store(store).info()
+    except StoreError:
+        opened = GramStore.opened(store)  # else the store itself is damaged, and not the record of its last kernel
+        return handle_of(opened, from_spec(opened.manifest.kernel)).info()
 
 
-def _runs_of(store: Path | str) -> list[Any]:
-    info = _existing(store)
-    return info["runs"] if info else []
+def _say_what_was_kept(found: dict[str, Any] | None, info: dict[str, Any], tile: int | None, quiet: bool) -> None:
+    """Say which kernel an existing store answered for until now, and which option it could not follow."""
+    if found is None:
+        return
+    from distkern.kernels.registry import from_spec
+
+    if found["kernel"] != info["kernel"]:
+        before, now = from_spec(found["kernel"]), from_spec(info["kernel"])
+        say(
+            f"the values of {now!r} follow from those stored: all commands read the store as {now!r} from now on, and "
+            f"as {before!r} with --kernel",
+            quiet,
+        )
+    if tile not in (None, info["tile"]):
+        say(f"the store keeps its tiles of side {info['tile']:,}; --tile {tile} is for a new one", quiet)
 
 
 def _refuse_other(store: str, wanted: dict[str, Any], found: dict[str, Any]) -> None:

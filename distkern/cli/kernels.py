@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from distkern.cli.common import F, options
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import DistkernError
+from distkern.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
 
 
-def kernel_choice(*, required: bool) -> Callable[[F], F]:
+_SPEC = (
+    "kendall, mallows, linear, polynomial, gaussian, ... or a JSON spec such as "
+    '\'{"kernel": "mallows", "lam": 2}\', which can join kernels.'
+)
+_VIEW = (
+    "View the stored values as those of another kernel that follows from them, such as mallows where kendall was "
+    "computed; a name or a JSON spec. Default: the kernel of the last `distkern gram` into the store."
+)
+
+
+def kernel_choice(*, required: bool, about: str = _SPEC) -> Callable[[F], F]:
     """Add the options that name a kernel and its parameters."""
     return options(
-        click.option(
-            "--kernel",
-            metavar="NAME|JSON",
-            required=required,
-            help="kendall, mallows, linear, polynomial, gaussian, ... or a JSON spec such as "
-            '\'{"kernel": "mallows", "lam": 2}\', which can join kernels.',
-        ),
+        click.option("--kernel", metavar="NAME|JSON", required=required, help=about),
         click.option("--ties", metavar="WORD", help="Short for --param ties=WORD; for kendall: zero or b (tau-b)."),
         click.option(
             "--param",
@@ -40,6 +45,23 @@ def kernel_choice(*, required: bool) -> Callable[[F], F]:
 
 
 kernel_options = kernel_choice(required=True)
+view_options = kernel_choice(required=False, about=_VIEW)
+
+
+def view_of(kernel: str | None, ties: str | None, params: tuple[str, ...]) -> dict[str, Kernel]:
+    """Build the kernel that the options describe, as an argument of `open_store`; none where they name none.
+
+    Raises
+    ------
+    click.UsageError
+        If there are parameters, but no kernel.
+    """
+    if kernel is not None:
+        return {"kernel": kernel_of(kernel, ties, params)}
+    if ties is not None or params:
+        given = "--ties" if ties is not None else "--param"
+        raise click.UsageError(f"{given} is a parameter of a kernel: name the kernel with --kernel")
+    return {}
 
 
 def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:
@@ -64,7 +86,18 @@ def kernel_of(kernel: str, ties: str | None, params: tuple[str, ...]) -> Kernel:
     try:
         return from_spec(spec)
     except DistkernError as error:
-        raise _bad(in_cli_words(error)) from error
+        raise _bad(in_cli_words(error) + _meant(spec)) from error
+
+
+def _meant(spec: dict[str, Any]) -> str:
+    """Suggest the word that a parameter was meant to be, where it is one of some words and is none of them."""
+    from distkern.kernels.registry import our_kernels
+
+    hints = get_type_hints(our_kernels()[spec["kernel"]]) if spec["kernel"] in our_kernels() else {}
+    words = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
+    wrong = (did_you_mean(spec[name], words[name]) for name in words if name in spec and spec[name] not in words[name])
+    inner = (_meant(value) for value in spec.values() if isinstance(value, dict) and "kernel" in value)
+    return next(filter(None, (*wrong, *inner)), "")
 
 
 def _spec(kernel: str) -> dict[str, Any]:
@@ -98,13 +131,13 @@ def _whole(spec: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if "module" in spec:  # not a kernel of distkern: from_spec finds it, or says why not
         return spec | given
     if spec["kernel"] not in our_kernels():
-        raise _bad(f"there is no kernel {spec['kernel']!r}; there are {', '.join(our_kernels())}")
+        raise _bad(_unknown("there is no kernel", spec["kernel"], our_kernels(), "there are"))
     fields = {field.name: field for field in dataclasses.fields(our_kernels()[spec["kernel"]])}
     own = spec | {name: value for name, value in given.items() if "__" not in name}
     deeper = [(*name.partition("__")[::2], value) for name, value in given.items() if "__" in name]
     for name in [*own, *(outer for outer, _, _ in deeper)]:
         if name != "kernel" and name not in fields:
-            raise _bad(f"the kernel {spec['kernel']!r} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
+            raise _bad(_unknown(f"the kernel {spec['kernel']!r} has no parameter", name, fields, "it has"))
     for name, field in fields.items():
         inner = {key: value for outer, key, value in deeper if outer == name}
         if str(field.type).startswith("Kernel") and (name in own or inner):
@@ -133,6 +166,10 @@ def _check_kind(name: str, value: Any, default: Any) -> None:
         raise _bad(f"the parameter {name!r} is true or false, not {value!r}")
     if isinstance(default, (int, float)) and not isinstance(value, (int, float)):
         raise _bad(f"the parameter {name!r} is a number, not {value!r}")
+
+
+def _unknown(fault: str, word: Any, known: Iterable[str], there: str) -> str:
+    return f"{fault} {word!r}; {there} {', '.join(known) or 'none'}{did_you_mean(word, known)}"
 
 
 def _bad(message: str) -> click.BadParameter:

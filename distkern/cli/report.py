@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +14,16 @@ from distkern.cli.common import (
     json_option,
     open_store,
     print_json,
+    quiet_option,
     refuse_unwritable_file,
     separator_of,
 )
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
+from distkern.cli.kernels import view_of, view_options
+
+if TYPE_CHECKING:
+    from distkern.kernels.base import Kernel
+    from distkern.learners.selection import Evaluation
 
 EPILOG = """\b
 Examples:
@@ -37,7 +44,9 @@ The page is one HTML file that loads nothing from the network."""
 @label_options
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option("--overwrite", is_flag=True, help="Replace the page if it exists.")
+@view_options
 @json_option
+@quiet_option
 def report(
     store: Path | str,
     out: Path,
@@ -50,7 +59,11 @@ def report(
     sep: str | None,
     title: str | None,
     overwrite: bool,
+    kernel: str | None,
+    ties: str | None,
+    params: tuple[str, ...],
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Write the Gram matrix in STORE, and its evaluation or labels if given, as one HTML page."""
     if label is not None and labels is None:
@@ -61,8 +74,8 @@ def report(
         raise click.UsageError("--reference is compared with an evaluation: add --evaluation")
     refuse_unwritable_file(out, overwrite)
     separator = separator_of(sep)
-    gram = open_store(store)
     found = None if evaluation is None else read_evaluation(evaluation)
+    gram = open_store(store, **(view_of(kernel, ties, params) or _view_of_evaluation(found)))
     y = None if labels is None else read_column(labels, label, gram.ids, samples=samples, sep=separator)[1]
     from distkern.report.page import write_report
 
@@ -77,6 +90,19 @@ def report(
         overwrite=overwrite,
     )
     if as_json:
-        print_json({"out": str(out), "bytes": out.stat().st_size})
+        about = {"kernel": gram.kernel.spec(), "source": gram.info()["source"]}
+        print_json({"out": str(out), "bytes": out.stat().st_size, **about})
     else:
-        click.echo(f"written to {out}")
+        click.echo(f"written to {out}: {gram.kernel!r} of {gram.info()['source']}")
+
+
+def _view_of_evaluation(evaluation: Evaluation | None) -> dict[str, Kernel]:
+    """The kernel that was evaluated, as an argument of `open_store`; none where that is not known."""
+    from distkern.core.errors import DistkernError
+    from distkern.kernels.registry import from_spec
+
+    spec = None if evaluation is None else evaluation.settings.get("kernel")
+    try:
+        return {"kernel": from_spec(spec)} if isinstance(spec, dict) else {}
+    except DistkernError:
+        return {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.common import (
+    Choice,
     LocalPath,
     json_option,
     print_json,
@@ -18,6 +19,7 @@ from distkern.cli.common import (
     say,
 )
 from distkern.cli.errors import on_interruption
+from distkern.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from distkern.reproduce.tables import Row, Table
@@ -43,7 +45,7 @@ and the versions that made it. It also has a column for each repetition."""
 @click.option("--cohort", "cohorts", multiple=True, help="Use only this data set; may be repeated.")
 @click.option(
     "--folds",
-    type=click.Choice(["authors", "random"]),
+    type=Choice(["authors", "random"]),
     help="Folds of kendall-accuracy: those of the paper's authors, or random ones. Default: authors.",
 )
 @click.option("--repeats", type=click.IntRange(1), help="Number of repetitions. Default: as in the paper.")
@@ -70,7 +72,7 @@ def reproduce(
         return
     if table not in TABLES:
         fault = "give a table" if table is None else f"there is no table {table!r}"
-        raise click.UsageError(f"{fault}: {', '.join(TABLES)}")
+        raise click.UsageError(f"{fault}: {', '.join(TABLES)}{did_you_mean(table or '', TABLES)}")
     chosen = TABLES[table]
     given = {name: value for name, value in asked.items() if value is not False and value not in (None, ())}
     _refuse_options(chosen, given)

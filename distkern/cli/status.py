@@ -12,6 +12,7 @@ import click
 
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
 from distkern.cli.errors import on_interruption
+from distkern.cli.kernels import view_of, view_options
 
 WATCH_SECONDS = 5.0
 """Seconds between two reads of the store; runs write their status as often."""
@@ -30,17 +31,19 @@ finished tiles. Failed tiles are named here, and later in `distkern info`."""
 @click.command(epilog=EPILOG, short_help="Show the progress of a run.")
 @click.argument("store", type=StoreLocation())
 @click.option("--watch", is_flag=True, help="Show the status every few seconds until the matrix is complete.")
+@view_options
 @json_option
-def status(store: Path | str, watch: bool, as_json: bool) -> None:
+def status(store: Path | str, watch: bool, as_json: bool, **asked: Any) -> None:
     """Show the progress, rate, time left, workers and failures of the run that writes STORE."""
+    view = view_of(**asked)
     if not watch:
-        found = open_store(store).status()
+        found = open_store(store, **view).status()
         print_json(found) if as_json else print_table(table(found))
         return
     on_interruption("only `distkern status` has ended; the run continues")
     drawn = 0
     while True:
-        found = open_store(store).status()
+        found = open_store(store, **view).status()
         if as_json:
             click.echo(json.dumps(found, ensure_ascii=False))
         else:
@@ -61,10 +64,12 @@ def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
 def table(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the status of a store as rows of a table."""
     from distkern.core.units import readable_seconds
+    from distkern.kernels.registry import from_spec
 
     done, tiles, run = found["tiles_done"], found["tiles"], found["run"]
     rows = [
         ("store", found["path"]),
+        *([("kernel", repr(from_spec(found["kernel"])))] if "kernel" in found else []),
         ("state", _state(found)),
         ("tiles", f"{done:,} of {tiles:,} done ({done / tiles:.1%})"),
         ("samples", f"{found['blocks_prepared']:,} of {found['blocks']:,} blocks prepared"),

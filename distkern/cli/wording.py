@@ -21,6 +21,8 @@ OPTIONS: dict[str, str | None] = {
     "ids": None,
     "key_added": None,
     "label": "--label COLUMN",
+    "layer": "--layer",
+    "use_rep": "--use-rep",
     "labels": "--labels FILE",
     "landmark_choice": "--landmark-choice",
     "landmarks": "--landmarks",
@@ -45,6 +47,7 @@ COMMANDS: dict[str, str | None] = {
     "open_gram": None,
     "read_expression": None,
     "repair_gram": "distkern verify --repair",
+    "with_kernel": "--kernel",
 }
 """The command, or the option, of each function and class that a message refers to; None where there is none."""
 

@@ -31,6 +31,8 @@ class SampleNames:
         Their names; None if they have only positions.
     positions
         Their positions in the whole matrix, if these are known: a slice of a matrix keeps those of its parent.
+    sliced
+        Whether they are some samples of a matrix.
     whose
         What they are the samples of, for messages.
     listed
@@ -40,6 +42,7 @@ class SampleNames:
     count: int
     ids: tuple[str, ...] | None = None
     positions: Indices | None = None
+    sliced: bool = False
     whose: str = "the matrix"
     listed: str = "list(gram.ids)"
 
@@ -47,7 +50,7 @@ class SampleNames:
         """Select some samples, which keep their names and positions."""
         ids = None if self.ids is None else tuple(self.ids[row] for row in rows)
         positions = np.arange(self.count)[rows] if self.positions is None else self.positions[rows]
-        return SampleNames(len(rows), ids, positions, self.whose, self.listed)
+        return SampleNames(len(rows), ids, positions, True, self.whose, self.listed)
 
     def name(self, position: int) -> str:
         """Return the name of a sample for messages: its own name in quotes, else its position."""
@@ -158,8 +161,7 @@ def _taken_by_position(names: Sequence[str], known: SampleNames, what: str) -> b
         return False
     rows = theirs if mine is None else mine
     assert rows is not None
-    whole = known.positions is None or np.array_equal(known.positions, np.arange(known.count))
-    if whole and (np.diff(rows) == 1).all():
+    if not known.sliced and (np.diff(rows) == 1).all():
         return True
     if known.positions is not None or np.array_equal(np.sort(rows), np.arange(known.count)):
         return False

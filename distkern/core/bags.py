@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, as_frame, numbers, plain, plain_values
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names, checked_text, is_missing
+from distkern.core.parameters import entries
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import refuse_other_features
@@ -67,7 +69,8 @@ class Bags:
         offsets = np.array(self.offsets, dtype=np.int64)
         weights = np.array(numbers(self.weights, "the weights of bags"))
         ids = checked_names(self.ids, "bag")
-        labels = None if self.labels is None else np.array(plain_values(self.labels, "the labels of bags"))
+        owners = SampleNames(len(ids), ids, whose="the bags", listed="list(bags.ids)")
+        labels = None if self.labels is None else np.array(aligned(self.labels, owners, "labels"))
         if values.ndim != 2 or 0 in values.shape:
             raise InputError(f"the points of bags have shape {values.shape}; they must be (points, dimensions), none 0")
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(values):
@@ -136,7 +139,7 @@ class Bags:
         parts = [points for points, _ in given]
         if not parts:
             raise InputError("there are no bags: give at least one array of points")
-        names = tuple(map(str, range(len(parts)) if ids is None else ids))
+        names = tuple(map(str, range(len(parts)) if ids is None else entries(ids, "ids")))
         for name, part in zip(names, parts, strict=False):
             if len(part) and part.shape[1] != parts[0].shape[1]:
                 raise InputError(
@@ -151,7 +154,7 @@ class Bags:
         if weights is None:
             heavy = np.ones(sum(sizes))
         else:
-            heaps = [numbers(weight, "the weights of bags").ravel() for weight in weights]
+            heaps = [numbers(weight, "the weights of bags").ravel() for weight in entries(weights, "weights")]
             if [len(heap) for heap in heaps] != sizes:
                 raise InputError("the weights do not fit the points: give one array per bag, with one number per point")
             heavy = np.concatenate(heaps)

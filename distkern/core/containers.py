@@ -297,8 +297,10 @@ def _class_of(X: Any) -> str:
 
 
 def _of_pandas(X: Any, what: str) -> Any:
-    if not hasattr(X, "index") or not hasattr(X, "iloc"):  # an Index or an extension array
-        return _column_of_pandas(X)
+    if not hasattr(X, "index") or not hasattr(
+        X, "iloc"
+    ):  # an Index or an extension array; NA and NaT are single values
+        return _column_of_pandas(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     if not hasattr(X, "columns"):
         return Plain(_column_of_pandas(X), (_index_names(X.index),))
     columns = [_column_of_pandas(X.iloc[:, k]) for k in range(X.shape[1])]

@@ -9,6 +9,7 @@ import numpy as np
 
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries, whole_number
 from distkern.core.random import sample_keys
 
 
@@ -55,8 +56,12 @@ def bags_from_images(
     stack = np.asarray(images)
     if stack.ndim != 3 or 0 in stack.shape:
         raise InputError(f"images have shape {stack.shape}; they must be (images, rows, columns), none empty")
+    if not isinstance(threshold, (int, float, np.integer, np.floating)) or threshold != threshold:
+        raise InputError(f"threshold must be a number, the brightness of a pixel, not {threshold!r}")
+    if points is not None:
+        whole_number(points, "points", 1)
     scale = np.maximum(1, np.array(stack.shape[:0:-1]) - 1)  # of columns, then of rows
-    names = tuple(map(str, range(len(stack)) if ids is None else ids))
+    names = tuple(map(str, range(len(stack)) if ids is None else entries(ids, "ids")))
     arrays = []
     for name, image in zip(names, stack, strict=False):
         bright = np.argwhere(image > threshold)[:, ::-1] / scale

@@ -105,7 +105,7 @@ def refuse_missing_labels(values: Array, known: SampleNames, what: str) -> None:
     missing = np.flatnonzero(_are_missing(values))
     if len(missing) == 0:
         return
-    value, noun = values[missing[0]], "group" if what == "groups" else "label"
+    value, noun = values.tolist()[missing[0]], "group" if what == "groups" else "label"
     found, contents = "is missing", f"{what} contains NaN or None; "
     if isinstance(value, str):
         found, contents = f"is {value!r}, which means missing", ""

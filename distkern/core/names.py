@@ -1,9 +1,8 @@
 """Names of samples, features, items, bags, labels and stores: one line of printable characters each.
 
 A name is printed on terminals and pages, and written into tables. A line break or a tab inside a name makes one row or
-cell look like several, an escape sequence controls the terminal, and a character that reverses the direction of text
-shows another name than the one that is compared. `checked_names` refuses such names where data enter, and `shown`
-escapes them where the names of somebody else's file are printed.
+cell look like several, and an escape sequence controls the terminal. `checked_names` refuses such names where data
+enter, and `shown` escapes them where names of somebody else's file are printed.
 """
 
 from __future__ import annotations
@@ -13,9 +12,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries
 
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-"""Control characters, line and paragraph separators, changes of direction, byte-order marks and lone surrogates."""
+_CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+"""Control characters, line and paragraph separators, and lone surrogates."""
+
+_REFUSED = re.compile(f"[{_CONTROLS}]")
+_ESCAPED = re.compile(f"[{_CONTROLS}\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Also changes of the direction of text, which show another name, and byte-order marks, which show nothing."""
 
 _WORDS = {"\n": "a line break", "\r": "a line break", "\t": "a tab", "\0": "a NUL character", "\x1b": "an escape code"}
 
@@ -28,7 +32,18 @@ def shown(text: object) -> str:
     >>> print(shown("sample\x1b]0;title\x07"), shown("Zürich 北京"))
     sample\x1b]0;title\x07 Zürich 北京
     """
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), str(text))
+    return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), str(text))
+
+
+def shown_json(text: str) -> str:
+    r"""Return JSON text for a terminal: characters that control it are written as escapes of JSON, line breaks stay.
+
+    Examples
+    --------
+    >>> print(shown_json('["Zürich2J"]'))
+    ["Zürich\u009b2J"]
+    """
+    return _ESCAPED.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
 def is_missing(value: Any) -> bool:
@@ -72,14 +87,14 @@ def checked_names(names: Iterable[Any], what: str, source: str | None = None) ->
     Traceback (most recent call last):
     distkern.core.errors.InputError: the name of feature 1 of 'cohort.tsv', 'A\t1\nB\t2', contains a tab: give it a ...
     """
-    given = list(names)
+    given = list(names) if isinstance(names, str) else entries(names, f"the names of {what}s")
     texts = tuple(map(str, given))
     of = "" if source is None else f" of {source!r}"
     absent = next((k for k, name in enumerate(given) if not isinstance(name, str) and is_missing(name)), None)
     if absent is not None:
         raise InputError(f"{what} {absent + 1}{of} has no name ({given[absent]!r}): give it one")
-    if _UNPRINTABLE.search("".join(texts)):
-        position, text = next((k, text) for k, text in enumerate(texts) if _UNPRINTABLE.search(text))
+    if _REFUSED.search("".join(texts)):
+        position, text = next((k, text) for k, text in enumerate(texts) if _REFUSED.search(text))
         raise InputError(
             f"the name of {what} {position + 1}{of}, {_short(text)}, contains {_culprit(text)}: give it a name of one "
             "line without control characters, and check the quotation marks if it comes from a text table"
@@ -101,7 +116,7 @@ def checked_text(text: str, what: str, source: str | None = None) -> str:
     Traceback (most recent call last):
     distkern.core.errors.InputError: the label of sample 'p1', 'yes\x07', contains a control character: write it on ...
     """
-    if _UNPRINTABLE.search(text):
+    if _REFUSED.search(text):
         of = "" if source is None else f" in {source!r}"
         raise InputError(
             f"{what}{of}, {_short(text)}, contains {_culprit(text)}: write it on one line, without control characters"
@@ -110,7 +125,7 @@ def checked_text(text: str, what: str, source: str | None = None) -> str:
 
 
 def _culprit(text: str) -> str:
-    found = _UNPRINTABLE.search(text)
+    found = _REFUSED.search(text)
     assert found is not None
     return _WORDS.get(found[0], "a control character")
 

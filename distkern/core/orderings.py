@@ -11,6 +11,7 @@ import numpy as np
 from distkern.core.containers import plain_values
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.names import is_missing
+from distkern.core.parameters import entries
 from distkern.core.typing import Array, Floats
 
 NOT_RANKED = -1
@@ -74,7 +75,7 @@ def _as_lists(orderings: Any) -> list[list[Any]]:
     for row, ordering in enumerate(orderings):
         if isinstance(ordering, (str, bytes)) or not isinstance(ordering, Iterable):
             raise InputError(f"ordering {row} is {ordering!r}; it must be a list of items, best first")
-        lists.append(list(ordering))
+        lists.append(entries(ordering, f"ordering {row}"))
     if not lists:
         raise InputError("there are no orderings")
     return lists

@@ -10,10 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names
 from distkern.core.orderings import placements
+from distkern.core.parameters import entries
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats, Indices
 
 Kind = Literal["total", "interleaving", "top"]
@@ -113,6 +116,9 @@ class Rankings:
         found = plain(values, "the values of rankings")
         matrix = _as_values(found.values)
         own = found.names[-1] if items is None else items
+        if counts is not None:
+            rows = SampleNames(len(matrix), found.names[0], whose="the rankings", listed="list(values.index)")
+            counts = aligned(counts, rows, "counts")
         names = range(matrix.shape[1]) if own is None else own
         if not larger_is_preferred:
             matrix = _reversed(matrix)
@@ -286,7 +292,8 @@ def _as_kinds(kind: Any, count: int) -> tuple[str, ...]:
         raise InputError(f"{len(words)} kinds for {count} rankings: give one word for all, or one per ranking")
     for row, word in enumerate(words):
         if word not in KINDS:
-            raise InputError(f"ranking {row} has kind {word!r}; it must be one of {', '.join(KINDS)}")
+            listed = ", ".join(KINDS)
+            raise InputError(f"ranking {row} has kind {word!r}; it must be one of {listed}{did_you_mean(word, KINDS)}")
     return words
 
 
@@ -300,7 +307,7 @@ def _as_counts(counts: Any, count: int) -> NDArray[np.int64]:
 
 
 def _spread(kind: Any, count: int) -> tuple[str, ...]:
-    return (kind,) * count if isinstance(kind, str) else tuple(map(str, kind))
+    return (kind,) * count if isinstance(kind, str) else tuple(map(str, entries(kind, "kind")))
 
 
 def _default(counts: Any, count: int) -> Any:

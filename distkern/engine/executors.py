@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from distkern.core.errors import InputError
+from distkern.core.parameters import whole_number
 from distkern.engine.base import WINDOW, Executor, Failure, Receipt, Task, completed, failed
 
 
@@ -48,9 +48,7 @@ class Threads(Executor):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = usable_cores() if workers is None else workers
-        if self.workers < 1:
-            raise InputError(f"the number of threads must be 1 or more, not {workers}")
+        self.workers = usable_cores() if workers is None else whole_number(workers, "the number of threads", 1)
 
     def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure]:
         """Yield ``fn(task)`` or a `Failure` for each task as it completes."""

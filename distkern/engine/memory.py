@@ -15,6 +15,8 @@ from typing import Self
 
 import psutil
 
+from distkern.core.allowance import allowed_bytes
+
 USABLE = 0.6
 """Fraction of the available memory that tasks may use; the rest is for the interpreter and temporary copies."""
 
@@ -48,14 +50,17 @@ def available_memory() -> int:
 def share_of(limit: int | None, tasks: int) -> int:
     """Return the bytes for each of ``tasks`` that run at the same time in a process that may use ``limit`` bytes.
 
-    The limit defaults to the usable fraction of the available memory.
+    The limit defaults to the usable fraction of the available memory, and to what the present work was allowed.
 
     Examples
     --------
     >>> share_of(1000, 4)
     250
     """
-    return (int(USABLE * available_memory()) if limit is None else limit) // max(1, tasks)
+    if limit is None:
+        limit, given = int(USABLE * available_memory()), allowed_bytes()
+        limit = limit if given is None else min(limit, given)
+    return limit // max(1, tasks)
 
 
 def free_within(limit: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Self
@@ -12,12 +13,14 @@ from distkern.core.errors import CorruptTileError, InputError
 from distkern.core.sentences import Call
 from distkern.core.typing import Array, Spec
 from distkern.engine.progress import progress_listener
+from distkern.gram.cross import first_difference
 from distkern.gram.verify import damages
 from distkern.kernels.base import Kernel
 from distkern.kernels.registry import from_spec
 from distkern.operators.base import BaseGram
 from distkern.store.runs import read_runs, store_status
 from distkern.store.tiles import GramStore, same_store
+from distkern.store.view import follows
 
 
 class StoredGram(BaseGram):
@@ -54,7 +57,7 @@ class StoredGram(BaseGram):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, with every data-dependent parameter as a number."""
+        """The kernel of the values of this handle, with every data-dependent parameter as a number."""
         return self._kernel
 
     def with_kernel(self, kernel: Kernel) -> Self:
@@ -69,12 +72,14 @@ class StoredGram(BaseGram):
             If the values of the kernel do not follow from the stored ones; SampleError if the kernel is not defined for
             a stored sample.
         """
-        if kernel.stored().spec() != self._store.manifest.stored:
+        if not follows(kernel, self._store.manifest):
             raise InputError(
-                "{kernel!r} is not made of what {store!r} stores ({stored!r}): compute it from the samples with {call}",
+                "{kernel!r} is not made of what {store!r} stores ({stored!r}), which was computed for {first!r}: "
+                "compute it from the samples with {call}",
                 kernel=kernel,
                 store=self.path,
                 stored=from_spec(self._store.manifest.stored),
+                first=from_spec(self._store.manifest.kernel),
                 call=Call("compute_gram"),
             )
         view = self.of_store(self._store, kernel, self._executor)
@@ -97,11 +102,38 @@ class StoredGram(BaseGram):
         """Positions of the features that were left out because a sample has no value of them."""
         return tuple(self._store.manifest.dropped)
 
+    def _digests(self, axis: str) -> Array | None:
+        """Digests of the data of all samples of an axis, read once; None where they are damaged.
+
+        Rows of bags are padded to the largest bag of their cohort, and their digests depend on it: bags have none.
+        """
+        samples = self._store.samples(axis)
+        axis = samples.axis
+        if axis not in self._known_digests:
+            self._known_digests[axis] = None
+            if not self._kernel.takes_bags:
+                try:
+                    self._known_digests[axis] = samples.all_digests()
+                except CorruptTileError as error:  # the matrix can be read as it is
+                    warnings.warn(
+                        f"models cannot compare their training samples with this matrix: {error}", stacklevel=4
+                    )
+        return self._known_digests[axis]
+
+    @cached_property
+    def _known_digests(self) -> dict[str, Array | None]:
+        return {}
+
     def info(self) -> Spec:
-        """All that is known of the store, JSON-ready: its plan, the number of tiles done, and its runs."""
+        """All that is known of the store, JSON-ready: its plan, the number of tiles done, and its runs.
+
+        ``kernel`` is that of this handle, ``first_kernel`` the one for which the store was made.
+        """
         done = int(np.count_nonzero(self._store.checksums(refresh=True)))
         return {
             **self._store.manifest.to_json(),
+            "kernel": self.kernel.spec(),
+            "first_kernel": self._store.manifest.kernel,
             "path": self.path,
             "tiles_done": done,
             "tiles": self._grid.count,
@@ -112,7 +144,7 @@ class StoredGram(BaseGram):
 
     def status(self) -> Spec:
         """Progress of the store and whether a run is working on it, JSON-ready, read anew; see `store_status`."""
-        return store_status(self._store)
+        return {**store_status(self._store), "kernel": self.kernel.spec()}
 
     @property
     def is_complete(self) -> bool:
@@ -132,6 +164,16 @@ class StoredGram(BaseGram):
     def damages(self, progress: Any = None) -> list[CorruptTileError]:
         """Compare everything that is done with its checksum, as `verify` does; return the errors."""
         return damages(self._store, progress_listener(progress))
+
+    def first_difference(self, X: Any) -> int | None:
+        """Position of the first of some samples whose values are not those of the row samples; None if all are equal.
+
+        Raises
+        ------
+        InputError
+            If the number of samples or the features differ.
+        """
+        return first_difference(self._store, X)
 
     def bytes_read(self) -> int:
         """Bytes of tiles and prepared samples read through this handle so far."""

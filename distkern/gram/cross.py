@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.errors import MemoryLimitError
+from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Floats
 from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
 from distkern.gram.prepared import prepared_block
+from distkern.io.digests import sample_digests
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel, finite_tile, prepare_source
+from distkern.kernels.base import Kernel, finite_tile, prepare_source, strips
 from distkern.kernels.planning import bytes_per_tile
 from distkern.store.tiles import GramStore
 
@@ -46,6 +47,25 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
             kernel, new, prepared_block(store, "cols", j), source.ids
         )
     return source, values, kernel.diagonal(new)
+
+
+def first_difference(store: GramStore, X: Any) -> int | None:
+    """Position of the first sample whose values are not those of the stored row sample; None where all are equal.
+
+    Raises
+    ------
+    InputError
+        If the number of samples or the features differ.
+    """
+    source = as_source(X).like(*known_features(store), "the cohort of these samples")
+    stored = store.rows.all_digests()
+    if len(source) != len(stored):
+        raise InputError(f"the cohort has {len(source):,} samples, and {store.path!r} holds {len(stored):,}")
+    for part in strips(*source.shape):
+        other = np.flatnonzero((sample_digests(source.read(part)) != stored[part]).any(axis=1))
+        if len(other):
+            return int(other[0]) + part.start
+    return None
 
 
 def known_features(store: GramStore) -> tuple[int, list[int], tuple[str, ...] | None]:

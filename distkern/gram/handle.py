@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.allowance import allowed_bytes
+from distkern.core.errors import MemoryLimitError
 from distkern.core.events import Listener, silent
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.sentences import Parameter
+from distkern.core.typing import Array, Floats, Indices, Spec
+from distkern.core.units import readable_bytes
 from distkern.engine.progress import Late, progress_listener
 from distkern.gram.all_pairs import work_on_pairs
 from distkern.gram.base import StoredGram
@@ -17,8 +21,10 @@ from distkern.gram.cross import against_stored
 from distkern.gram.map_reduce import kernel_values
 from distkern.gram.prepared import opened, prepared_block
 from distkern.gram.products import product
+from distkern.gram.tile_groups import OVERHEAD_BYTES
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.array import ArrayGram
+from distkern.operators.identity import Identity, of_kernel
 from distkern.operators.pairwise import PairWork, SampleArrays, State, arrays_at
 from distkern.store.layout import DIAGONAL
 from distkern.store.samples import among, standing_for
@@ -61,13 +67,47 @@ class Gram(StoredGram):
         """Names of the column samples."""
         return self.row_ids if self._grid.symmetric else self._store.cols.ids
 
+    @property
+    def identity(self) -> Identity:
+        """Digests of the column samples, from the store, and the kernel."""
+        return Identity(self._digests("cols"), self._kernel_values)
+
+    @cached_property
+    def _kernel_values(self) -> Spec:
+        return of_kernel(self._kernel.spec())
+
     # Reading ---------------------------------------------------------------------------------------------------
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._computed(among(self._store.rows, rows), among(self._store.cols, cols))
 
+    def reading_bytes(self) -> int:
+        """Bytes that a tile takes while it is read: as it is stored, as numbers, and as values of the kernel.
+
+        The first ones are overhead of the process, and are not counted.
+        """
+        height, width = min(self._grid.side, self._grid.rows), min(self._grid.side, self._grid.cols)
+        item = np.dtype(self._store.manifest.dtype).itemsize
+        tile = (2 * item + 8 + 16 * bool(self._kernel.summary)) * height * width
+        return max(0, tile - OVERHEAD_BYTES)
+
+    def _refuse_tiles_beyond_memory(self) -> None:
+        """Refuse to read tiles that take more than the present work may."""
+        allowed = allowed_bytes()
+        if allowed is not None and self.reading_bytes() > allowed:
+            raise MemoryLimitError(
+                "reading tiles of side {side} of {store!r} takes {needed} and may take {allowed}: raise {limit}, or "
+                "compute the matrix with smaller tiles",
+                side=self._grid.side,
+                store=self.path,
+                needed=readable_bytes(self.reading_bytes()),
+                allowed=readable_bytes(allowed),
+                limit=Parameter("memory_limit"),
+            )
+
     def _computed(self, rows: Indices, cols: Indices) -> Floats:
         """Read the entries at positions of computed samples: of several equal samples only one is computed."""
+        self._refuse_tiles_beyond_memory()
         out = np.empty((len(rows), len(cols)))  # stored values, converted to kernel values at the end
         in_row, in_col = _by_block(rows, self._grid.side), _by_block(cols, self._grid.side)
         for i, (out_rows, inner_rows) in in_row.items():
@@ -95,6 +135,7 @@ class Gram(StoredGram):
             yield where, there, values[np.ix_(which, other)]
 
     def _computed_tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
+        self._refuse_tiles_beyond_memory()
         for i, j in self._grid.tiles():
             rows, cols = np.arange(*self._grid.row_range(i)), np.arange(*self._grid.col_range(j))
             values = self._values(self._store.read_tile(i, j), rows, cols)
@@ -271,6 +312,7 @@ class Gram(StoredGram):
             col_diag=self.col_diag(),
             row_ids=source.ids,
             col_ids=self.col_ids,
+            identity=self.identity,
         )
 
 

@@ -19,11 +19,13 @@ from distkern.core.events import Listener
 from distkern.core.sentences import SameCall
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.base import Executor
-from distkern.engine.executors import Serial
+from distkern.engine.executors import Serial, Threads
+from distkern.engine.memory import share_of
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers, run
+from distkern.gram.batches import BATCH
 from distkern.gram.prepared import opened
-from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
+from distkern.gram.tile_groups import OVERHEAD_BYTES, TileGroup, overhead_bytes, task_bytes, tile_groups
 from distkern.kernels.base import Kernel
 from distkern.operators.pairwise import SampleArrays, State, arrays_at, strips
 from distkern.store.checksums import checksum
@@ -188,8 +190,13 @@ class MapReduce:
         reading = self._item * store.grid.side**2 * sum(len(group.tiles) for group in self.groups)  # counts whole tiles
         usable = executor if executor is None or executor.alive else None
         self.pool: Executor = Serial() if reading < SMALL_BYTES else resolve_executor(usable)
+        if isinstance(self.pool, Threads):  # fewer of them where the present work may not take memory for all
+            fitting = share_of(None, 1) // self.task_bytes(BATCH)
+            self.pool = Threads(max(1, min(self.pool.workers, fitting)))
         await_workers(self.pool, listener)
         self.memory_per_task = self.pool.memory_per_task(None)
+        if self.pool.workers == 1 and not self.pool.remote:  # memory limits are about data, not about overhead
+            self.memory_per_task += overhead_bytes(store.grid) + OVERHEAD_BYTES
         self._longest = max((group.length for group in self.groups), default=0)
 
     def task_bytes(self, numbers: int) -> int:
@@ -199,7 +206,10 @@ class MapReduce:
     def numbers_to_hold(self) -> int:
         """Maximum numbers per sample of a result, so that the client can keep enough results for all workers."""
         tasks = min(len(self.groups), TASKS_PER_WORKER * self.pool.workers)
-        return HELD_BYTES // max(1, 8 * self._longest * tasks)
+        return self._held_bytes() // max(1, 8 * self._longest * tasks)
+
+    def _held_bytes(self) -> int:
+        return min(HELD_BYTES, share_of(None, 2))
 
     def run(self, work: TileWork, rows: SampleArrays, cols: SampleArrays, state: State, listener: Listener) -> None:
         """Do some work on all tile groups, and merge the results into the state of all samples, in place.
@@ -214,7 +224,7 @@ class MapReduce:
         """
         reduction = _Reduction(self.store, self.groups, work, state)
         per_sample = sum(array.nbytes // max(1, len(array)) for array in state)
-        at_once = max(1, HELD_BYTES // max(1, self._longest * per_sample))
+        at_once = max(1, self._held_bytes() // max(1, self._longest * per_sample))
         temporary: list[str] = []
         try:
             tasks = self._tasks(work, rows, cols, temporary)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import StoreError
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.gram.base import StoredGram
 from distkern.gram.handle import Gram
 from distkern.kernels.base import Kernel
+from distkern.operators.identity import Identity
 from distkern.operators.lowrank import ArrayFeatures, Features, LowRankGram
 from distkern.store.samples import among
 from distkern.store.tiles import GramStore
@@ -126,6 +128,12 @@ class StoredFeatures(Features):
         names = self.about.row_ids
         return names if self._at is None else tuple(names[position] for position in self._at)
 
+    @property
+    def samples(self) -> SampleNames:
+        """Names of the samples, and their positions in the stored matrix."""
+        whole = self.about.row_samples
+        return whole if self._at is None else whole.take(self._at)
+
     def __len__(self) -> int:
         return self.about.shape[0] if self._at is None else len(self._at)
 
@@ -140,6 +148,15 @@ class StoredFeatures(Features):
             and self._landmarked is other._landmarked
             and np.array_equal(self._positions, other._positions)
         )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Digests of the samples, and the kernel approximated by the landmarks."""
+        part = self._landmarked.part
+        of_landmarks = part.identity
+        whole = Identity(part._digests("rows"), of_landmarks.values)
+        some = whole if self._at is None else whole.take(self._at)
+        return some.on("landmarks", of_landmarks.mark())
 
     def blocks(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield the samples, reading each stored block of them once; no more rows at a time than a block has."""

@@ -11,11 +11,14 @@ from distkern.gram.handle import Gram
 from distkern.gram.nystrom import NystromGram
 from distkern.kernels.base import Kernel
 from distkern.kernels.registry import from_spec
+from distkern.store.location import absolute_path, explained, location_of
+from distkern.store.manifest import folder_in_root
 from distkern.store.tiles import GramStore
+from distkern.store.view import asked_kernel
 
 
-def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
-    """Open a stored Gram matrix as the kernel it was first computed for; only its description is read.
+def open_gram(path: str | os.PathLike[str], executor: Any = None, *, kernel: Kernel | None = None) -> StoredGram:
+    """Open a stored Gram matrix as the kernel that it was last asked for; only its description is read.
 
     Parameters
     ----------
@@ -24,6 +27,9 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
     executor
         Executor of products, as for `compute_gram`; by default the Dask client that exists in this process when a
         product is computed, else threads.
+    kernel
+        A kernel whose values follow from the stored ones, as for `StoredGram.with_kernel`; by default the one of the
+        last `compute_gram` into this store.
 
     Returns
     -------
@@ -33,10 +39,22 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None) -> StoredGram:
     Raises
     ------
     StoreError
-        If there is no store at the path, or its format is another one.
+        If there is no store at the path, its format is another one, or the record of the last kernel is damaged.
+    InputError
+        If the values of ``kernel`` do not follow from the stored ones.
     """
     store = GramStore.opened(path)
-    return handle_of(store, from_spec(store.manifest.kernel), None if executor is None else resolve_executor(executor))
+    pool = None if executor is None else resolve_executor(executor)
+    if kernel is None:
+        return handle_of(store, asked_kernel(store), pool)
+    return handle_of(store, from_spec(store.manifest.kernel), pool).with_kernel(kernel)
+
+
+def holds_gram(path: str | os.PathLike[str]) -> bool:
+    """Whether a store lies at a path or URL, of whatever format and whether or not it is complete."""
+    location = location_of(absolute_path(path))
+    with explained(location.path, "open the store"):
+        return folder_in_root(location.path, location.root()) is not None
 
 
 def handle_of(store: GramStore, kernel: Kernel, executor: Any = None) -> StoredGram:

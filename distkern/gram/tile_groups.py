@@ -92,9 +92,14 @@ def task_bytes(grid: Grid, item: int, numbers: int) -> int:
         Numbers of each sample in the arrays, such as the vectors of a product, or in the results.
     """
     height, width = min(grid.side, grid.rows), min(grid.side, grid.cols)
-    strip = width * max(STRIP_ROWS, STRIP_ENTRIES // width)
     longest = max(grid.rows, grid.cols)
     span = min(_tiles_across(grid) * grid.side, longest)
     working, reading = 5 * span, 2 * span + min(2 * SCRATCH_ROWS, longest)  # rows of a group lie in two Zarr chunks
-    arrays = 3 * item * height * width + 48 * strip + 8 * (max(working, reading) * numbers + 2 * span)
-    return OVERHEAD_BYTES + arrays
+    arrays = 3 * item * height * width + 8 * (max(working, reading) * numbers + 2 * span)
+    return overhead_bytes(grid) + arrays
+
+
+def overhead_bytes(grid: Grid) -> int:
+    """Bytes that a task takes whatever its tiles and vectors: a strip of bounded size, and what is not data."""
+    width = min(grid.side, grid.cols)
+    return OVERHEAD_BYTES + 48 * width * max(STRIP_ROWS, STRIP_ENTRIES // width)

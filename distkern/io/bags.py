@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.bags import Bags, pad_rows, row_width, widen_rows
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.files import as_path, folder_written_whole
 from distkern.core.typing import Array, Floats, Indices
@@ -160,6 +160,8 @@ def save_bags(
     ...     gram.ids, load_bags(path) == bags
     (('a', 'b'), True)
     """
+    if not isinstance(bags, Bags):
+        raise InputTypeError(f"save_bags stores Bags, as from Bags.from_arrays, not a {type(bags).__name__}")
     folder = as_path(path)
     if "://" in os.fspath(path):
         raise InputError(f"bags are stored in a folder, and {str(path)!r} is a URL: give a path that all workers share")

@@ -14,6 +14,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.files import as_path
+from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
@@ -36,6 +37,8 @@ def read_expression(
     labels: str | os.PathLike[str] | None = None,
     label: str | None = None,
     sep: str | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
 ) -> AnnData:
     r"""Read an expression cohort into AnnData: samples × features, with labels if they are named.
 
@@ -54,6 +57,8 @@ def read_expression(
         the text table, a column of ``obs``, or an array of the ``.npz`` file.
     sep
         Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
+    layer, use_rep
+        Key of ``layers`` or of ``obsm`` of AnnData whose values become ``X``; those of ``obsm`` have no feature names.
 
     Returns
     -------
@@ -87,7 +92,9 @@ def read_expression(
     (['p1', 'p2', 'p3'], ['TP53', 'MYC'], ['yes', 'no', 'no'])
     """
     file = as_path(path)
-    options = ReadOptions(samples, label if labels is None else None, sep)
+    if labels is None and label is not None and (layer is not None or use_rep is not None):
+        labels = file  # the labels are in obs, which is read apart from the values
+    options = ReadOptions(samples, label if labels is None else None, sep, layer, use_rep)
     found = find_format(file)
     if not found.matrix:
         raise InputError(
@@ -97,7 +104,9 @@ def read_expression(
             call=Call("compute_gram"),
         )
     check_orientation(file, found, options)
-    if found.load is not None:
+    if found.load is not None and layer is None and use_rep is None:
+        if options.label is not None and found.columns is not None:
+            found.columns(file, options)  # refuses a column of which a part is lost
         adata, column = _loaded(file, found.load(file), options.label), options.label
     else:
         adata, column = _built(file, found.open(file, options), options.label)
@@ -133,6 +142,9 @@ def _loaded(file: Path, adata: AnnData, label: str | None) -> AnnData:
         raise InputError(
             f"sample {adata.obs_names[missing[0]]!r} of {file.name!r} has no {label!r}: give it a label or leave it out"
         )
+    texts = adata.obs[label].tolist()
+    if any(isinstance(text, str) and text != stripped(text) for text in texts):
+        adata.obs[label] = _categories(texts, adata.obs_names)
     return adata
 
 
@@ -186,7 +198,7 @@ def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData)
 def _categories(values: Sequence[str] | Any, index: Any) -> Any:
     import pandas as pd
 
-    return pd.Series(pd.Categorical([str(value) for value in values]), index=index)
+    return pd.Series(pd.Categorical([stripped(str(value)) for value in values]), index=index)
 
 
 # Checks ------------------------------------------------------------------------------------------------------------

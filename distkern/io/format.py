@@ -32,11 +32,15 @@ class ReadOptions:
         Column (or row, where samples are columns) with the labels of the samples.
     sep
         Separator of the columns of a text table; None to detect it.
+    layer, use_rep
+        Key of ``layers`` or of ``obsm`` of AnnData that is read instead of X.
     """
 
     samples: Orientation | None = None
     label: str | None = None
     sep: str | None = None
+    layer: str | None = None
+    use_rep: str | None = None
 
     def __post_init__(self) -> None:
         if self.samples not in (None, "rows", "columns"):
@@ -64,6 +68,8 @@ class Opened:
         Kind of each ranking of a `Rankings`.
     kind
         Name of the container in messages; by default the name of its values.
+    file
+        Name of the file that the values in memory came from, if that is known.
     """
 
     values: Any
@@ -73,6 +79,7 @@ class Opened:
     label: str | None = None
     kinds: tuple[str, ...] | None = None
     kind: str | None = None
+    file: str | None = None
 
 
 def never(path: Path, head: bytes) -> bool:

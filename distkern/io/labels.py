@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Sentence
+from distkern.core.suggest import did_you_mean
 from distkern.io.format import Columns, ReadOptions
 from distkern.io.registry import find_format, reader_of
 from distkern.io.tables import beginning, check_labels
@@ -131,11 +133,12 @@ def choose_column(path: Path, columns: Columns, label: str | None) -> str:
             label=Argument("label"),
         )
     raise InputError(
-        "{file!r} has no column {column!r}: name one of {columns} with {label}",
+        "{file!r} has no column {column!r}: name one of {columns} with {label}{meant}",
         file=path.name,
         column=label,
         columns=listed,
         label=Argument("label"),
+        meant=did_you_mean(label, columns),
     )
 
 
@@ -146,7 +149,7 @@ def matched(
     whose: str = "the cohort",
     remedy: str = "give the labels of these samples, or correct the ids in that file",
 ) -> list[str]:
-    """Find the label of each sample by its id, ignoring spaces around it.
+    """Find the label of each sample by its id, ignoring blanks around the id and around the label.
 
     Parameters
     ----------
@@ -179,7 +182,7 @@ def matched(
             f"{len(strangers)} of {len(ids)} samples have no label in {source!r}, the first of them {strangers[0]!r} "
             f"({begin}): add them to that file, or correct its ids"
         )
-    labels = [known[spelt[name]] for name in wanted]
+    labels = [stripped(known[spelt[name]]) for name in wanted]
     check_labels(labels, ids, source)
     return labels
 

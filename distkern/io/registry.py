@@ -118,6 +118,14 @@ def check_orientation(path: Path, found: Format, options: ReadOptions) -> None:
             line=line,
             samples=Argument("samples", options.samples),
         )
+    for name in ("layer", "use_rep"):
+        if getattr(options, name) is not None and found.load is None:
+            raise InputError(
+                "{file!r} is {format}, which has neither layers nor obsm: leave out {option}",
+                file=path.name,
+                format=found.name,
+                option=Argument("layer") if name == "layer" else Argument("use_rep"),
+            )
 
 
 def open_container(X: Any) -> Opened:

@@ -17,12 +17,14 @@ from distkern.core.containers import as_floats, refuse_inexact
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
 from distkern.core.names import checked_names, is_missing
+from distkern.core.parameters import entries
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.validation import Names, refuse_other_features, warn_without_names
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
+from distkern.io.origin import Origin
 from distkern.io.registry import open_container, open_file, reader_of
 
 
@@ -56,6 +58,12 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, if the container is a `Rankings`."""
+
+    origin: Origin | None = None
+    """The file of the samples, if they were read from one just so."""
+
+    file: str | None = None
+    """Name of the file that the container in memory came from, if that is known."""
 
     def __init__(self, reader: Reader, ids: Any = None, features: Any = None) -> None:
         self._reader = reader
@@ -132,7 +140,9 @@ class Source:
         if not self.ragged or self.shape[1] == width:
             return self
         widen_rows(self.read(slice(0, 1)), width)  # refuses widths that do not fit
-        return Source(WidenedReader(self._reader, width), self.ids)
+        wider = Source(WidenedReader(self._reader, width), self.ids)
+        wider.origin = self.origin
+        return wider
 
     def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
         """Return the same samples with the features that earlier samples kept.
@@ -156,12 +166,14 @@ class Source:
         source = self
         if len(dropped) and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
+        refuse_other_features(features, source.features, whose)
         if source.shape[1] != width and not source.ragged:
             raise InputError(
                 f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
                 "in the same order"
             )
-        refuse_other_features(features, source.features, whose)
+        if not source.ragged:
+            warn_without_names(features, source.features, whose)
         return source
 
     def renamed(self, ids: Iterable[Any]) -> Source:
@@ -171,8 +183,11 @@ class Source:
         return other
 
     def describe(self) -> str:
-        """Return the kind of container and its size, for messages and plans."""
-        return f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        """Return the file if there is one, the kind of container and its size, for messages, plans and pages."""
+        size = f"{self._reader.kind} {self.shape[0]:,} × {self.shape[1]:,}"
+        if self.origin is not None:
+            return f"{self.origin}: {size}"
+        return size if self.file is None else f"{size} from {self.file!r}"
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -187,8 +202,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     Parameters
     ----------
     X
-        A NumPy array or memory map, lists of numbers, pandas DataFrame, SciPy sparse matrix, AnnData (in memory or
-        backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a file or folder: ``.npy``, ``.npz``,
+        A NumPy array or memory map, lists of numbers, pandas or polars DataFrame, pyarrow table, xarray DataArray,
+        SciPy sparse matrix, AnnData (in memory or backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a
+        file or folder: ``.npy``, ``.npz``,
         ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
     ids
         Names of the samples; they replace those of the container.
@@ -198,8 +214,8 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     InputTypeError
         If X is of another type.
     InputError
-        If the values are not a two-dimensional array of numbers, there are no samples or no features, or two samples
-        have the same name.
+        If the values are not a two-dimensional array of numbers, or are masked; there are no samples or no features;
+        two samples have the same name; a name holds control characters; or the file is of a kind that is not read.
 
     Examples
     --------
@@ -214,14 +230,16 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     if isinstance(X, Source):
         return X if ids is None else X.renamed(ids)
     if isinstance(X, (str, os.PathLike)):
-        return source_of(open_file(as_path(X)), ids)
+        source = source_of(open_file(as_path(X)), ids)
+        source.origin = Origin(as_path(X).name)
+        return source
     return source_of(open_container(X), ids)
 
 
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
     """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
     source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
-    source.kinds = opened.kinds
+    source.kinds, source.file = opened.kinds, opened.file
     return source
 
 
@@ -249,7 +267,7 @@ def _check_numbers(reader: Reader) -> None:
 def _names(ids: Any, count: int) -> tuple[str, ...]:
     if isinstance(ids, (str, bytes)):
         raise InputError("ids must be one name per sample, not a single text")
-    given = list(ids)
+    given = entries(ids, "ids")
     if len(given) != count:
         raise InputError(f"{len(given)} ids for {count} samples: give one per row")
     first: dict[str, int] = {}

@@ -317,7 +317,7 @@ def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[li
         more = [position for position in range(width, len(line)) if line[position].strip()]
         if not more:
             del line[width:]
-        elif len(line) <= headed:
+        elif headed > width:
             raise _no_name(path, more[0])
         if not any(cell.strip() for cell in line):
             continue

@@ -152,6 +152,11 @@ class Kernel:
     """Whether equal samples are computed once: only for exact kernels, whose values depend on the two samples alone."""
 
     @property
+    def directed(self) -> bool:
+        """Whether samples are rankings whose largest values are the best, so that k(−x, −y) is another value."""
+        return False
+
+    @property
     def takes_sparse(self) -> bool:
         """Whether `prepare` also takes a SciPy CSR array of samples, with the same kernel values."""
         return False
@@ -231,9 +236,9 @@ class Kernel:
         """Kernel matrix between the rows of X and the rows of Y (X by default), computed in this process."""
         rows = as_source(X)
         cols = rows if Y is None else as_source(Y)
+        refuse_other_features(cols.features, rows.features, "X")
         if rows.shape[1] != cols.shape[1] and not (rows.ragged and cols.ragged):
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
-        refuse_other_features(cols.features, rows.features, "X")
         kernel = self.resolve(cols)
         A = prepare_source(kernel, rows)
         B = A if Y is None else prepare_source(kernel, cols, like=A)

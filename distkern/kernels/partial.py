@@ -53,6 +53,11 @@ class PartialKernel(Kernel):
         """Kernel matrix between the rows of X and the rows of Y (X by default); `Rankings` are read by their kinds."""
         return super().__call__(self._by_kind(X), None if Y is None else self._by_kind(Y))
 
+    @property
+    def directed(self) -> bool:
+        """Items without a value come last, after the worst that has one."""
+        return self.kind == "top"
+
     def _by_kind(self, X: Any) -> Any:
         if not isinstance(X, Rankings):
             return X

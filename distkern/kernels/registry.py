@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from distkern import kernels
-from distkern.core.errors import InputError, KernelNotFoundError
+from distkern.core.errors import InputError, InputTypeError, KernelNotFoundError
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Spec
 from distkern.kernels.base import Kernel, is_ours
 
@@ -50,11 +52,14 @@ def from_spec(spec: Spec) -> Kernel:
     >>> from_spec({"kernel": "kendall", "ties": "b"})
     Kendall(ties='b')
     """
+    if not isinstance(spec, Mapping):
+        raise InputTypeError(f"a spec is a dict with the name of the kernel under 'kernel', not {spec!r}")
     params = dict(spec)
     name = params.pop("kernel", None)
     found = _find(name, params.pop("module")) if "module" in params else our_kernels().get(str(name))
     if found is None or not isinstance(name, str):
-        raise InputError(f"no kernel is called {name!r}; there are {', '.join(our_kernels())}")
+        known = ", ".join(our_kernels())
+        raise InputError(f"no kernel is called {name!r}; there are {known}{did_you_mean(name, our_kernels())}")
     params = {key: _value(value) for key, value in params.items()}
     try:
         return found(**params)

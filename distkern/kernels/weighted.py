@@ -88,6 +88,11 @@ class WeightedKendall(OrderingKernel):
             if self.k is None or self.k < 2:
                 raise InputError(f'weights="top" needs k, a whole number of 2 or more best items; got {self.k!r}')
 
+    @property
+    def directed(self) -> bool:
+        """The weights are those of ranks from the best item."""
+        return True
+
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort and rank each sample from the best item, compute the weight of each item, and k(x, x)."""
         order, codes, tied, _ = rank(-np.asarray(X, dtype=np.float64))

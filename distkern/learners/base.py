@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import wraps
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,12 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, refuse_other_features
+from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source, finite_tile
 from distkern.kernels.planning import bytes_per_tile
-from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, require_memory, row_blocks
-from distkern.learners.validation import named_gram, refuse_other_columns, require_square, validated
+from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, limited_to, require_memory, row_blocks
+from distkern.learners.validation import (
+    labelled_table,
+    named_gram,
+    refuse_other_columns,
+    require_square,
+    validated,
+)
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
@@ -35,6 +45,7 @@ class KernelEstimator(BaseEstimator):
     kernel: Any
     kernel_: Any
     prepared_: Any
+    training_ids_: Array
 
     def set_params(self: Self, **params: Any) -> Self:
         """Set parameters of the estimator, and parameters of its kernel as ``kernel__<name>``."""
@@ -73,20 +84,33 @@ class KernelEstimator(BaseEstimator):
         Returns a Gram matrix unchanged, and anything else as an array.
         """
         if not isinstance(X, BaseGram):
+            X = labelled_table(X)
             if reset:
                 _delete_attribute(self, "training_ids_")
+                keep_identity(self, None)
+            elif hasattr(X, "iloc") and hasattr(self, "training_ids_") and X.shape[1:] == (len(self.training_ids_),):
+                columns = SimpleNamespace(col_ids=tuple(map(str, X.columns)))
+                refuse_other_columns(tuple(self.training_ids_), columns)
+                X = X.to_numpy()  # its names have been compared: those of a Gram matrix are no feature_names_in_
             return validated(self, X, reset=reset, dtype=np.float64)
         if reset:
             self.n_features_in_ = X.shape[1]
             self.training_ids_ = np.array(X.col_ids, dtype=object)
+            keep_identity(self, X.identity)
         elif X.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input: a column of kernel values for every training sample"
             )
         else:
-            refuse_other_columns(getattr(self, "training_ids_", None), X)
+            self._refuse_other(X)
         return X
+
+    def _refuse_other(self, X: BaseGram) -> None:
+        """Refuse a matrix that contradicts the training matrix: other columns, or values of another kernel or view."""
+        names = getattr(self, "training_ids_", getattr(self, "feature_names_in_", None))  # of a matrix, or of a frame
+        refuse_other_columns(names, X)
+        refuse_other_matrix(identity_of(self), X.identity, X.col_ids)
 
     def _samples(self, X: Any, *, reset: bool) -> Source:
         """View raw samples as a `Source`; with ``reset``, set the attributes that describe the features, else compare.
@@ -101,8 +125,8 @@ class KernelEstimator(BaseEstimator):
         plain: dict[str, Any] = {"reset": reset, "dtype": "numeric", "ensure_all_finite": False}
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
-        if hasattr(X, "iloc"):
-            validated(self, X, **plain)  # stores or compares the feature names of a DataFrame
+        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
+            validated(self, X, skip_check_array=True, reset=reset)
         try:
             source = as_source(X)
         except InputTypeError:  # lists and other array-likes of scikit-learn
@@ -111,24 +135,33 @@ class KernelEstimator(BaseEstimator):
             self.n_features_in_ = source.shape[1]
             if not hasattr(X, "iloc"):
                 self._set_feature_names(source.features)
-        elif source.shape[1] != self.n_features_in_ and not source.ragged:
+            return source
+        known = getattr(self, "feature_names_in_", None)
+        known = None if known is None else tuple(known)
+        refuse_other_features(known, source.features, "X")
+        if source.shape[1] != self.n_features_in_ and not source.ragged:
             raise InputError(
                 f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input"
             )
-        else:
-            known = getattr(self, "feature_names_in_", None)
-            refuse_other_features(None if known is None else tuple(known), source.features, "X")
+        if not hasattr(X, "iloc"):  # scikit-learn has warned of such a DataFrame
+            warn_without_names(known, source.features, "X")
         return source
 
     def _set_feature_names(self, names: Names) -> None:
         """Set ``feature_names_in_``, or delete it if the features have no names."""
-        if names is not None:
+        if names is not None and are_named(names):
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
             _delete_attribute(self, "feature_names_in_")
 
     # Kernel values ---------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let all that ``fit`` calls know the memory limit of the learner."""
+        super().__init_subclass__(**kwargs)
+        if "fit" in vars(cls):
+            cls.fit = _within_limit(vars(cls)["fit"])
 
     def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
         """Kernel values between the training samples: a Gram matrix unchanged, an array, or computed from samples.
@@ -188,6 +221,15 @@ class KernelEstimator(BaseEstimator):
         values = 16 * rows * cols + block_bytes(rows, cols, BLOCKS_OF_VIEW)
         needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), values)
         require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
+
+
+def _within_limit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fit)
+    def limited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with limited_to(getattr(self, "memory_limit", None)):
+            return fit(self, *args, **kwargs)
+
+    return limited
 
 
 def _delete_attribute(estimator: Any, name: str) -> None:

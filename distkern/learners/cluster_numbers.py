@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries, whole_number
+from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
+from distkern.kernels.partial import PartialKernel
 from distkern.learners.kmeans import KernelKMeans, generators_of
-from distkern.learners.memory import memory_allowed, read_matrix, require_memory
+from distkern.learners.memory import memory_allowed, read_matrix, require_memory, within_limit
 from distkern.learners.partition import require_silhouette_memory, whole_weights
 from distkern.learners.validation import as_training_gram
 from distkern.operators.array import ArrayGram
@@ -30,7 +35,7 @@ NULL = 1e-10
 """A component with a variance below this fraction of the largest one is caused by rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClusterNumbers:
     """Results of kernel k-means for several numbers of clusters.
 
@@ -70,6 +75,19 @@ class ClusterNumbers:
     silhouettes: Floats
     settings: Spec
 
+    def labels_of(self, k: int) -> Indices:
+        """Cluster of each sample for k clusters, (m,), such as ``found.labels_of(found.by_silhouette)``.
+
+        Raises
+        ------
+        InputError
+            If k is none of ``n_clusters``.
+        """
+        rows = np.flatnonzero(self.n_clusters == k)
+        if not len(rows):
+            raise InputError(f"there are no labels for {k!r} clusters: choose from {self.n_clusters.tolist()}")
+        return np.asarray(self.labels[rows[0]])
+
     @property
     def by_silhouette(self) -> int:
         """Number of clusters with the highest mean silhouette."""
@@ -85,6 +103,18 @@ class ClusterNumbers:
         enough = self.gap[:-1] >= self.gap[1:] - self.gap_error[1:]
         return int(self.n_clusters[np.argmax(np.append(enough, True))])
 
+    def __repr__(self) -> str:
+        numbers, samples = self.n_clusters.tolist(), self.labels.shape[1]
+        found = [
+            f"{samples:,} samples",
+            f"n_clusters {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"n_clusters {numbers[0]}",
+        ]
+        if not np.isnan(self.silhouette).all():
+            found.append(f"by_silhouette {self.by_silhouette}")
+        if self.reference is not None:
+            found.append(f"by_gap {self.by_gap}")
+        return f"<ClusterNumbers: {', '.join(found)}>"
+
     def table(self) -> list[dict[str, float | None]]:
         """One row for each k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None instead of NaN."""
         columns = {name: getattr(self, name) for name in ("inertia", "silhouette", "gap", "gap_error")}
@@ -95,6 +125,7 @@ class ClusterNumbers:
         ]
 
 
+@within_limit
 def cluster_numbers(
     X: Any,
     n_clusters: Iterable[int] = range(1, 11),
@@ -136,7 +167,8 @@ def cluster_numbers(
         B, the number of reference data sets.
     reference
         Distribution of the reference data. ``"rankings"``: uniformly random rankings, the default for kernels of
-        orderings. ``"features"``: uniform over the range of each feature, the default for other kernels.
+        orderings; where some items have no value, as many have none in each, and as many are tied, as in the ballot
+        that it stands for. ``"features"``: uniform over the range of each feature, the default for other kernels.
         ``"components"``: uniform over the range of each principal component in feature space; the default and only
         choice for a matrix, which is read into memory to compute them.
     squared
@@ -151,12 +183,19 @@ def cluster_numbers(
     MemoryLimitError
         If one start of each k does not fit in memory, or the matrix does not fit for ``"components"``.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the best start of some k did not converge.
+
     Examples
     --------
     >>> x = np.concatenate([np.arange(0.0, 1.0, 0.1), np.arange(9.0, 10.0, 0.1)])
     >>> found = cluster_numbers(np.outer(x, x), range(1, 5), references=10, random_state=0)
-    >>> found.by_silhouette, found.by_gap
-    (2, 2)
+    >>> found
+    <ClusterNumbers: 20 samples, n_clusters 1 to 4, by_silhouette 2, by_gap 2>
+    >>> np.bincount(found.labels_of(found.by_silhouette))
+    array([10, 10])
     """
     model = KernelKMeans(kernel=kernel)
     if isinstance(kernel, Kernel) or model._takes_samples():  # refuses what is no kernel
@@ -172,8 +211,10 @@ def cluster_numbers(
         return _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
 
     found = cluster(gram, weights, random_state)
+    _warn_of_unfinished(found, max_iter)
     labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
     gap = gap_error = np.full(len(numbers), np.nan)
+    whole_number(references, "references", 0)
     drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
     if drawn_from is not None:
         random = generators_of(random_state, n_init + 1)[-1]  # the other generators seed the starts
@@ -200,10 +241,29 @@ def cluster_numbers(
     )
 
 
+def _warn_of_unfinished(found: Sequence[Clustering], max_iter: int) -> None:
+    unfinished = [str(run.n_clusters) for run in found if not run.converged]
+    if unfinished:
+        warnings.warn(
+            ConvergenceWarning(
+                Sentence(
+                    "kernel k-means with {numbers} clusters did not converge in {iterations} iterations{remedy}",
+                    numbers=", ".join(unfinished),
+                    iterations=max_iter,
+                    remedy=OptionalPart(
+                        ": raise {max_iter} or {tol}", max_iter=Parameter("max_iter"), tol=Parameter("tol")
+                    ),
+                )
+            ),
+            stacklevel=3,
+        )
+
+
 def _numbers(n_clusters: Iterable[int], samples: int) -> list[int]:
-    numbers = sorted(set(n_clusters))
+    numbers = entries(n_clusters, "n_clusters")
     if not numbers or not all(isinstance(k, (int, np.integer)) and k >= 1 for k in numbers):
         raise InputError(f"n_clusters must be whole numbers of 1 or more; got {numbers}")
+    numbers = sorted(set(numbers))
     if numbers[-1] > samples:
         raise InputError(f"got {samples} samples with a weight for {numbers[-1]} clusters: ask for fewer clusters")
     return [int(k) for k in numbers]
@@ -256,10 +316,16 @@ def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
             raise InputError(f"reference={asked!r} draws samples: give samples and their kernel, or 'components'")
         return "components"
     if asked is None:
-        return "rankings" if isinstance(kernel, OrderingKernel) else "features"
+        ordering = isinstance(kernel, OrderingKernel)
+        return "rankings" if ordering or any(isinstance(one, PartialKernel) for one in _parts(kernel)) else "features"
     if asked not in REFERENCES:
         raise InputError(f"reference must be one of {', '.join(REFERENCES)}; got {asked!r}")
     return asked
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    """A kernel and the kernels that it is made of."""
+    return [kernel, *(value for value in kernel.get_params().values() if isinstance(value, Kernel))]
 
 
 def _draws(
@@ -282,15 +348,30 @@ def _draws(
             yield LowRankGram(features, features), np.ones(samples)
         return
     source = as_source(X)
-    values = source.read(slice(0, len(source)))[weights > 0]
+    values = source.read(slice(0, len(source)))
+    kept, whole = values[weights > 0], bool(np.isfinite(values[weights > 0]).all())
+    if reference == "features" and not whole:
+        raise InputError(
+            "reference='features' draws between the least and the greatest value of a feature, and some values are "
+            "missing or infinite: use reference='rankings'"
+        )
     for _ in range(count):
-        if reference == "rankings":
+        if reference == "features":
+            drawn = random.uniform(kept.min(axis=0), kept.max(axis=0), size=(samples, values.shape[1]))
+        elif whole:
             drawn = random.permuted(np.tile(np.arange(values.shape[1], dtype=np.float64), (samples, 1)), axis=1)
-        else:
-            drawn = random.uniform(values.min(axis=0), values.max(axis=0), size=(samples, values.shape[1]))
-        distinct, counts = np.unique(drawn, axis=0, return_counts=True)
+        else:  # as many items ranked, tied and without a value as in each ballot
+            drawn = random.permuted(np.repeat(values, weights.astype(np.intp), axis=0), axis=1)
+        distinct, counts = _distinct(drawn)
         model._require_memory(len(distinct), len(distinct), limit)
         yield ArrayGram(model.kernel_(distinct)), counts.astype(np.float64)
+
+
+def _distinct(samples: Floats) -> tuple[Floats, Indices]:
+    """Distinct samples in ascending order, and how often each occurs; NaN equals NaN."""
+    keys = np.where(np.isnan(samples), np.finfo(np.float64).max, samples)
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return samples[first], counts
 
 
 def _component_ranges(gram: BaseGram, weights: Floats, limit: int | str | None) -> Floats:

@@ -17,6 +17,7 @@ from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
+from distkern.learners.validation import refuse_misaligned
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite
@@ -86,8 +87,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -142,6 +144,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             If Lanczos stops before all residuals are below the tolerance.
         """
         self._check_parameters()
+        refuse_misaligned(y, X)
         gram = self._training_gram(X, self.memory_limit)
         m, before = gram.shape[0], gram.bytes_read()
         if m == 1:

@@ -98,8 +98,9 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -247,7 +248,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
     def _class_priors(self) -> Floats:
         """Priors as numbers, after a check that the names of a Series are those of the classes in their order."""
         names = tuple(map(str, self.classes_))
-        classes = SampleNames(len(names), names, None, "classes_", "model.classes_")
+        classes = SampleNames(len(names), names, whose="classes_", listed="model.classes_")
         return as_floats(aligned(self.priors, classes, "priors"), "priors")
 
     def _solve(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:

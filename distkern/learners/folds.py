@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import whole_number
 from distkern.core.typing import Array, Indices
 
 Split = tuple[Indices, Indices]
@@ -38,8 +39,8 @@ class Folds:
 
         ``count`` is the number of outer folds.
         """
-        if repeats < 1:
-            raise InputError(f"repeats must be 1 or more, not {repeats}")
+        whole_number(repeats, "repeats", 1)
+        whole_number(self.seed, "seed", 0)
         every = np.arange(len(self.labels))
         for repeat in range(repeats):
             for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):
@@ -63,8 +64,8 @@ class Folds:
             yield train, test
 
     def _check(self, samples: Indices, count: int, which: str) -> None:
-        if count < 2:
-            raise InputError(f"there must be 2 {which} folds or more, not {count}")
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 2:
+            raise InputError(f"there must be 2 {which} folds or more, not {count!r}")
         labels = self.labels[samples]
         where = "" if which == "outer" else " of the training part of an outer fold"
         for label in np.unique(labels):

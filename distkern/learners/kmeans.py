@@ -20,7 +20,7 @@ from distkern.core.weights import sample_weights
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, samples_of, whole
+from distkern.learners.validation import not_negative, refuse_misaligned, samples_of, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -163,6 +163,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             If the best start did not converge, or has fewer than ``n_clusters`` distinct clusters.
         """
         self._check_parameters()
+        refuse_misaligned(y, X)
         gram = self._training_gram(X, self.memory_limit)
         weights, kept = sample_weights(sample_weight, gram)
         if len(kept) < self.n_clusters:

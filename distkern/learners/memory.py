@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from distkern.core.allowance import allowing
 from distkern.core.errors import MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Floats
@@ -13,6 +17,8 @@ from distkern.core.units import parse_bytes
 from distkern.engine.memory import available_memory
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 MEMORY_FRACTION = 0.5
 """Fraction of the available memory that a learner may use unless ``memory_limit`` is given."""
@@ -39,6 +45,22 @@ def block_bytes(rows: int, cols: int, blocks: int = 1) -> int:
 def memory_allowed(limit: int | str | None) -> int:
     """Bytes that a learner may use: ``limit``, or by default `MEMORY_FRACTION` of the available memory."""
     return int(available_memory() * MEMORY_FRACTION) if limit is None else parse_bytes(limit)
+
+
+def limited_to(limit: int | str | None) -> AbstractContextManager[None]:
+    """Let the work of a ``with`` block take no more than ``limit``, also in the passes over a matrix that it starts."""
+    return allowing(None if limit is None else parse_bytes(limit))
+
+
+def within_limit(function: Function) -> Function:
+    """Let a function with the keyword ``memory_limit`` take no more, also in passes over a matrix that it starts."""
+
+    @wraps(function)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        with limited_to(kwargs.get("memory_limit")):
+            return function(*args, **kwargs)
+
+    return cast(Function, limited)
 
 
 def require_memory(needed: int, limit: int | str | None, what: str) -> None:

@@ -183,7 +183,7 @@ def _checked(y_true: Any, y_pred: Any) -> tuple[Floats, Floats]:
     y, f = as_floats(of_targets.values, "y_true"), as_floats(of_scores.values, "y_pred")
     names = (*of_scores.names, None)[0]
     if names is not None:
-        known = SampleNames(len(names), names, None, "y_pred", "y_pred.index")
+        known = SampleNames(len(names), names, whose="y_pred", listed="y_pred.index")
         refuse_other_names((*of_targets.names, None)[0], known, "y_true")
     if y.ndim != 1 or y.shape != f.shape or not len(y):
         raise InputError(f"targets have shape {y.shape} and scores {f.shape}: give one of each for every sample")

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from distkern.core.alignment import SampleNames, refuse_other_names
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
 from distkern.learners.matrices import training_matrix
-from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.memory import block_bytes, limited_to, require_memory
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -115,13 +115,14 @@ def kernel_neighbors(
     """
     matrix = training_matrix(gram, kernel, memory_limit)
     samples = len(matrix)
-    if not (isinstance(n_neighbors, (int, np.integer)) and 1 <= n_neighbors < samples):
+    if isinstance(n_neighbors, bool) or not (isinstance(n_neighbors, (int, np.integer)) and 1 <= n_neighbors < samples):
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
     needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
-    indices, distances = nearest(matrix, int(n_neighbors))
+    with limited_to(memory_limit):
+        indices, distances = nearest(matrix, int(n_neighbors))
     return Neighbors(indices, distances, matrix.row_ids, matrix.row_samples.ids is not None)
 
 
@@ -184,10 +185,17 @@ def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None =
 
 def _refuse_other_samples(adata: Any, neighbors: Neighbors) -> None:
     """Refuse an AnnData object of other samples, or of the same in another order."""
+    if not hasattr(adata, "obs_names") or not isinstance(neighbors, Neighbors):
+        raise InputTypeError(
+            "write_neighbors takes an AnnData object and the neighbours of its samples, from kernel_neighbors; got "
+            f"{type(adata).__name__} and {type(neighbors).__name__}"
+        )
     names, known = tuple(map(str, adata.obs_names)), tuple(neighbors.ids)
     if len(names) != len(known):
         raise InputError(f"the AnnData has {len(names)} samples, and there are neighbours of {len(known)}")
-    samples = SampleNames(len(known), known if neighbors.named else None, None, "the neighbours", "list(neighbors.ids)")
+    samples = SampleNames(
+        len(known), known if neighbors.named else None, whose="the neighbours", listed="list(neighbors.ids)"
+    )
     refuse_other_names(names, samples, "adata", "align it, as in adata[list(neighbors.ids)]")
 
 

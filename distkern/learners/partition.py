@@ -11,7 +11,7 @@ from distkern.core.labels import encoded_labels
 from distkern.core.typing import Floats
 from distkern.core.weights import sample_weights
 from distkern.learners.matrices import training_matrix
-from distkern.learners.memory import block_bytes, require_memory
+from distkern.learners.memory import block_bytes, limited_to, require_memory
 from distkern.operators.base import BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
 
@@ -112,7 +112,8 @@ def kernel_silhouette(
     if len(np.unique(codes[weights > 0])) < 2:
         raise InputError(f"got one cluster of {len(codes)} samples: silhouettes compare two or more")
     require_silhouette_memory(matrix, len(names), memory_limit)
-    return silhouettes(matrix, [codes], weights, squared=squared)[0]
+    with limited_to(memory_limit):
+        return silhouettes(matrix, [codes], weights, squared=squared)[0]
 
 
 def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | None) -> None:

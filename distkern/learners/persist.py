@@ -7,12 +7,15 @@ registry of saveable estimators, and kernels in the registry of kernels.
 from __future__ import annotations
 
 import json
+import math
 import os
 import pkgutil
+import struct
 import zipfile
 import zlib
 from importlib import import_module
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -30,7 +33,8 @@ from distkern.engine.memory import share_of
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
-from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.identity import identity_of, refuse_damaged_identity
+from distkern.learners.predictor import CohortPredictor, PreparedColumns, first_step
 from distkern.learners.registry import SAVEABLE
 
 FORMAT = 1
@@ -40,7 +44,10 @@ KIND = "distkern model"
 
 Arrays = dict[str, Array]
 
-_READ_ERRORS = (EOFError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, AttributeError, ValueError)
+_READ_ERRORS = (
+    *(EOFError, zipfile.BadZipFile, zlib.error, struct.error, SyntaxError, TokenError, KeyError, TypeError),
+    *(AttributeError, ValueError, OverflowError, RuntimeError, MemoryError),
+)
 """Errors raised by reading a file of another kind or a damaged one."""
 
 
@@ -78,8 +85,8 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     Raises
     ------
     InputError
-        If the file exists, the matrix does not know its samples, or its columns are not the samples that the model was
-        fitted on.
+        If the file exists, the matrix does not know its samples, or it is not the matrix that the model was fitted on:
+        its columns are other samples, or its values are those of another kernel or view.
     InputTypeError
         If the model contains a value that a file cannot.
     NotFittedError
@@ -143,7 +150,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         kernel = from_spec(columns["kernel"])
         if not _is_valid(kernel, prepared, columns.get("n_features")):
             raise ValueError(f"{kernel!r} cannot have prepared the samples in it")
-        return CohortPredictor(model, PreparedColumns(kernel, prepared, **about))
+        known = identity_of(first_step(model))
+        digests = None if known is None else known.digests
+        return CohortPredictor(model, PreparedColumns(kernel, prepared, **about, digests=digests))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
@@ -162,8 +171,7 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path")
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = _arrays_in(path)
         header = json.loads(arrays.pop("header").tobytes())
         kind, number = header["kind"], int(header["format"])
     except _READ_ERRORS as error:  # NumPy's own message recommends to unpickle the file
@@ -181,6 +189,29 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
             f"{__version__}, which reads formats up to {FORMAT}: install that version or a later one"
         )
     return arrays, header
+
+
+def _arrays_in(path: Path) -> Arrays:
+    """Read all arrays of a file, which together are never larger than the file, as `save_model` compresses nothing."""
+    with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
+        members = archive.infolist()
+        if any(one.compress_type != zipfile.ZIP_STORED for one in members):
+            raise ValueError("it is compressed, so it may be of any size once it is read")
+        if sum(one.file_size for one in members) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
+        return {one.filename.removesuffix(".npy"): _array_in(archive, one) for one in members}
+
+
+def _array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    """Read one array, if it is as large as its header says: NumPy makes room for it before it reads it."""
+    headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with archive.open(member) as file:
+        shape, _, dtype = headers[np.lib.format.read_magic(file)](file)
+        rest, entries = member.file_size - file.tell(), math.prod(map(int, shape))
+    if dtype.hasobject or entries * dtype.itemsize != rest or (rest == 0 and entries):
+        raise ValueError(f"{member.filename} is not the array that its header describes")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:
@@ -266,8 +297,12 @@ def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
     if "value" in coded:
         return coded["value"]
     if "array" in coded:
-        array = arrays[coded["array"]]
-        return array.astype(object) if coded.get("objects") else array
+        if not coded.get("objects"):
+            return arrays[coded["array"]]
+        as_objects = f"{coded['array']} as objects"
+        if as_objects not in arrays:  # a file may name one array many times
+            arrays[as_objects] = arrays[coded["array"]].astype(object)
+        return arrays[as_objects]
     if "kernel" in coded:
         return from_spec(coded["kernel"])
     if "prepared" in coded:
@@ -289,4 +324,5 @@ def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
         if not _is_fitted_name(key):
             raise InputError(f"{key!r} is no fitted attribute")
         setattr(estimator, key, _decode(item, arrays))
+    refuse_damaged_identity(estimator)
     return estimator

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score
+from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
+from distkern.core.validation import are_named
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
+from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.memory import row_blocks
 from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, of_kernel
+
+
+def first_step(model: Any) -> Any:
+    """The estimator that meets the kernel values first: of a pipeline its first step, of a search its best model."""
+    if isinstance(model, Pipeline):
+        return first_step(model.steps[0][1])
+    return first_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+
+
+def _last_step(model: Any) -> Any:
+    """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
+    if isinstance(model, Pipeline):
+        return _last_step(model.steps[-1][1])
+    return _last_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+
+
+def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
+    """Whether the model of a predictor has a method."""
+    return lambda predictor: hasattr(predictor.model, name)
 
 
 class CohortPredictor:
     """f(x) for raw samples x, computed from the kernel values k(x, x_1), …, k(x, x_m) with the training samples.
 
     A model that was fitted on a Gram matrix predicts from kernel values. This class combines it with the training
-    samples, so that it predicts from new samples.
+    samples, so that it predicts from new samples. It has the methods and the fitted attributes that the model has.
 
     Parameters
     ----------
@@ -41,7 +65,8 @@ class CohortPredictor:
     Raises
     ------
     InputError
-        If the model takes samples itself, or its training samples differ from the columns in number or name.
+        If the model takes samples itself; or the matrix is not that of its training samples, by their number, names,
+        data, kernel or views.
     NotFittedError
         If the model is not fitted.
 
@@ -64,38 +89,106 @@ class CohortPredictor:
                 f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} "
                 "columns: give the matrix it was fitted on, such as gram[np.ix_(train, train)]"
             )
-        refuse_other_columns(_training_ids(model), gram)
+        first = first_step(model)
+        refuse_other_columns(getattr(first, "training_ids_", None), gram)
+        refuse_other_matrix(identity_of(first), gram.identity, gram.col_ids)
         self.model, self.gram = model, gram
 
-    @property
-    def classes_(self) -> Array:
-        """The labels, sorted."""
-        return self.model.classes_
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes of the model, such as ``classes_`` and ``dual_coef_``."""
+        if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
+            return getattr(self.model, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of a sample."""
+        if self.gram.n_features is None:
+            raise AttributeError("the number of features of the training samples is not known")
+        return int(self.gram.n_features)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features of a sample; only if the training samples have them."""
+        if not are_named(self.gram.features):
+            raise AttributeError("the features of the training samples have no names")
+        return np.array(self.gram.features, dtype=object)
+
+    @available_if(_model_has("predict"))
     def predict(self, X: Any) -> Array:
         """Prediction for each of the samples (samples, n), in any container that `compute_gram` accepts."""
-        return np.concatenate([self.model.predict(part) for part in self._cross(X)])
+        return self._together("predict", X)
 
+    @available_if(_model_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
         """Output of the model's ``decision_function`` for the samples (samples, n)."""
-        return np.concatenate([self.model.decision_function(part) for part in self._cross(X)])
+        return self._together("decision_function", X)
 
-    def transform(self, X: Any) -> Floats:
-        """Output of the model's ``transform`` for the samples (samples, n)."""
-        return np.concatenate([self.model.transform(part) for part in self._cross(X)])
+    @available_if(_model_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class for the samples (samples, n); only if the model has probabilities."""
+        return self._together("predict_proba", X)
 
-    def score(self, X: Any, y: Any) -> float:
-        """Fraction of the samples (samples, n) whose label is predicted correctly."""
-        return float(accuracy_score(aligned(y, samples_of(X), "y"), self.predict(X)))
+    @available_if(_model_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of the probability of each class for the samples (samples, n)."""
+        return self._together("predict_log_proba", X)
+
+    @available_if(_model_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """Output of the model's ``transform`` for the samples (samples, n): an array, or what `set_output` asks for."""
+        return self._together("transform", X)
+
+    @available_if(_model_has("score"))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Score of the samples (samples, n) as the model defines it, such as accuracy, R² or minus the inertia."""
+        if is_clusterer(self.model):  # minus a sum over the samples
+            weights = None if sample_weight is None else aligned(sample_weight, samples_of(X), "sample_weight")
+            total, done = 0.0, 0
+            for part in self._cross(X):
+                stop = done + part.shape[0]
+                given = {} if weights is None else {"sample_weight": weights[done:stop]}
+                total, done = total + self.model.score(part, **given), stop
+            return total
+        if callable(getattr(self.model, "scorer_", None)) and self.model.scoring is not None:  # a search
+            return float(self.model.scorer_(self, X, y))
+        judge = copy(_last_step(self.model))
+        judge.predict = self.predict  # it compares y with predictions for these samples
+        return float(judge.score(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
+
+    @available_if(_model_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of `transform`; the names of the features of a sample do not matter."""
+        return self.model.get_feature_names_out()
+
+    @available_if(_model_has("set_output"))
+    def set_output(self, *, transform: Any = None) -> CohortPredictor:
+        """Set the container of `transform`, as in scikit-learn: "default", "pandas" or "polars"."""
+        self.model.set_output(transform=transform)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = deepcopy(get_tags(self.model))
+        tags.input_tags.pairwise = False
+        return tags
 
     def __repr__(self) -> str:
         return f"CohortPredictor({self.model!r}, {self.gram!r})"
 
+    def _together(self, method: str, X: Any) -> Any:
+        """Call a method of the model on the kernel values of all samples, block by block; join the results."""
+        source = _as_samples(X)
+        parts = [getattr(self.model, method)(part) for part in self._cross(source)]
+        if hasattr(parts[0], "iloc"):
+            whole = type(parts[0])(np.concatenate(parts), columns=parts[0].columns)
+            return whole if source.ids is None else whole.set_axis(list(source.ids), axis=0)
+        if hasattr(parts[0], "to_arrow"):
+            return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns), orient="row")
+        return np.concatenate(parts)
+
     def _cross(self, X: Any) -> Iterator[BaseGram]:
         """Kernel values of blocks of samples, so that memory is bounded for any number of samples."""
-        source = as_source(
-            X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X)
-        )
+        source = _as_samples(X)
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
         if len(blocks) == 1:
             yield self.gram.cross(source)
@@ -105,11 +198,8 @@ class CohortPredictor:
             yield self.gram.cross(Source(ArrayReader(source.read(rows)), ids, source.features))
 
 
-def _training_ids(model: Any) -> Any:
-    """Names of the training samples of a model; None if it does not know them."""
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    known = (getattr(step, "training_ids_", None) for step in steps)
-    return next((ids for ids in known if ids is not None), None)
+def _as_samples(X: Any) -> Source:
+    return as_source(X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X))
 
 
 class PreparedColumns:
@@ -129,6 +219,8 @@ class PreparedColumns:
         Number of features of a sample; by default the number of feature names.
     dropped
         Positions of features that were removed before training. New samples may still have them.
+    digests
+        Digests of the samples, (m, bytes), as in ``gram.identity``, where they are known.
 
     Examples
     --------
@@ -146,11 +238,13 @@ class PreparedColumns:
         features: Sequence[str] | None = None,
         n_features: int | None = None,
         dropped: Sequence[int] = (),
+        digests: Array | None = None,
     ) -> None:
         self.kernel, self._prepared = kernel, prepared
         self.features, self.dropped = None if features is None else tuple(features), tuple(dropped)
         self.n_features = len(self.features) if n_features is None and self.features is not None else n_features
         self.col_ids = tuple(map(str, range(len(prepared)))) if ids is None else tuple(ids)
+        self.identity = Identity(digests, of_kernel(kernel.spec()))
         if len(self.col_ids) != len(prepared):
             raise InputError(f"{len(self.col_ids)} names for {len(prepared)} training samples: give one for each")
 
@@ -183,6 +277,7 @@ class PreparedColumns:
             col_diag=self.kernel.diagonal(self._prepared),
             row_ids=source.ids,
             col_ids=self.col_ids,
+            identity=self.identity,
         )
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from distkern.core.sentences import Parameter, Sentence
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
 from distkern.learners.registry import saveable
-from distkern.learners.validation import positive, whole
+from distkern.learners.validation import not_negative, positive, whole
 from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
@@ -116,7 +116,7 @@ class RankSVM(PairRanker):
         ConvergenceWarning
             If the solver stops before it reaches ``tol``.
         """
-        if self.loss not in SOLVERS:
+        if not isinstance(self.loss, str) or self.loss not in SOLVERS:
             raise InputError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
         whole(self.max_iter, "max_iter")
         C, tol = positive(self.C, "C"), positive(self.tol, "tol")
@@ -224,7 +224,7 @@ class SGDRanker(PairRanker):
             If the matrix does not fit in memory; raised before it is read.
         """
         lam = positive(self.lam, "lam")
-        if not 0 <= self.power < 1:
+        if not_negative(self.power, "power") >= 1:
             raise InputError(f"power must be at least 0 and less than 1; got {self.power!r}")
         whole(self.epochs, "epochs")
         gram = self._training_gram(X, self.memory_limit)

@@ -268,7 +268,7 @@ class MLSRRankerCV(BaseEstimator):
 
 
 def _positive(values: Any, name: str) -> list[float]:
-    numbers = sorted({float(value) for value in np.ravel(values)})
+    numbers = sorted({with_own_errors(float, value) for value in np.ravel(values)})
     if not numbers or not all(0 < number < np.inf for number in numbers):
         raise InputError(f"{name} must be positive finite numbers to choose from; got {values!r}")
     return numbers

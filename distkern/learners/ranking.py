@@ -10,14 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats
 from distkern.kernels.base import Kernel
 from distkern.learners.base import KernelEstimator
+from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.metrics import ranking_error
 from distkern.learners.registry import saveable
-from distkern.learners.validation import as_training_gram, positive, samples_of, targets_and_weights
+from distkern.learners.validation import (
+    as_training_gram,
+    positive,
+    refuse_other_columns,
+    samples_of,
+    targets_and_weights,
+)
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, total
 from distkern.operators.sums import SumGram
 
 
@@ -111,8 +120,9 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -241,7 +251,7 @@ class MLSRRanker(LSRRanker):
         """Σ_t k_t / v_t, or ``"precomputed"``."""
         if isinstance(self.kernels, str):
             return self.kernels
-        kernels = list(self.kernels)
+        kernels = entries(self.kernels, "kernels")
         if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
             raise InputTypeError(
                 f"kernels must be 'precomputed' or a list of kernels such as distkern.Gaussian(1.0); got {kernels!r}"
@@ -292,9 +302,22 @@ class MLSRRanker(LSRRanker):
         parts = matrices(X)
         if len(parts) != self.n_kernels_:
             raise InputError(f"X holds {len(parts)} matrices and the model was trained on {self.n_kernels_}")
+        grams = [part for part in parts if isinstance(part, BaseGram)]
+        if len(grams) == len(parts):
+            refuse_other_matrix(identity_of(self), self._identity(grams), grams[0].col_ids)
         return np.sum(
             [self._expansion(part, alpha) for part, alpha in zip(parts, self.kernel_coef_, strict=True)], axis=0
         )
+
+    def _refuse_other(self, X: BaseGram) -> None:
+        refuse_other_columns(getattr(self, "training_ids_", None), X)  # `predict` compares the sum of all matrices
+
+    def _identity(self, parts: Sequence[BaseGram]) -> Identity | None:
+        """Identity of Σ_t K_t / v_t, as of the training matrix."""
+        factors = self._factors(len(parts))
+        if len(parts) == 1 and factors[0] == 1:
+            return parts[0].identity
+        return total([part.identity for part in parts], factors.tolist())
 
     def _factors(self, count: int) -> Floats:
         """1 / v_t."""

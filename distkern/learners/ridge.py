@@ -12,7 +12,7 @@ from distkern.core.typing import Floats
 from distkern.learners.linear_system import LinearSystemEstimator
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelRegressor
-from distkern.learners.validation import targets_and_weights
+from distkern.learners.validation import targets_and_weights, with_own_errors
 
 
 @saveable
@@ -59,8 +59,9 @@ class KernelRidge(KernelRegressor, LinearSystemEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -139,7 +140,7 @@ class KernelRidge(KernelRegressor, LinearSystemEstimator):
         return self._expansion(X, self.dual_coef_)
 
     def _alphas(self, targets: int) -> Floats:
-        alphas = np.asarray(self.alpha, dtype=np.float64)
+        alphas = np.asarray(with_own_errors(np.asarray, self.alpha, dtype=np.float64))
         if alphas.ndim > 1 or alphas.size not in (1, targets):
             raise InputError(f"alpha must be one number, or one for each of the {targets} targets; got {self.alpha!r}")
         if not (np.isfinite(alphas) & (alphas >= 0)).all():

@@ -22,7 +22,7 @@ class KernelClassifier(ClassifierMixin):
         InputError
             If labels or weights have the names of other samples, or the same names in another order.
         """
-        return float(super().score(X, *_aligned(X, y, sample_weight)))
+        return float(ClassifierMixin.score(self, X, *_aligned(X, y, sample_weight)))
 
 
 class KernelRegressor(RegressorMixin):
@@ -36,7 +36,7 @@ class KernelRegressor(RegressorMixin):
         InputError
             If targets or weights have the names of other samples, or the same names in another order.
         """
-        return float(super().score(X, *_aligned(X, y, sample_weight)))
+        return float(RegressorMixin.score(self, X, *_aligned(X, y, sample_weight)))
 
 
 def _aligned(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.labels import encoded_labels
+from distkern.core.parameters import entries
 from distkern.core.typing import Array, Floats
 from distkern.learners.folds import Folds, Split
 from distkern.learners.matrices import training_matrix
@@ -22,7 +23,7 @@ from distkern.learners.memory import memory_allowed, read_matrix
 from distkern.learners.nested import JointEvaluation, nested_scores, standardizer_and_classifier
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
-from distkern.learners.validation import labels_and_weights
+from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
@@ -356,7 +357,7 @@ def _grid(estimator: Any, C: Sequence[float] | None) -> list[float]:
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if "C" not in last.get_params():
         raise InputError(f"{type(last).__name__} has no parameter C to choose: pass C=None to evaluate it as it is")
-    grid = sorted({float(value) for value in C})
+    grid = sorted({positive(value, "C") for value in entries(C, "C")})
     if not grid or not grid[0] > 0:
         raise InputError(f"C must be positive numbers to choose from, not {C!r}")
     return grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import SampleNames, aligned
@@ -15,16 +15,18 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
 from distkern.learners.base import KernelEstimator
+from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
-from distkern.learners.validation import samples_of
+from distkern.learners.validation import refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
+from distkern.operators.identity import Identity
 
 
 @saveable
-class KernelStandardizer(TransformerMixin, KernelEstimator):
+class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Centre kernel values on the training samples, then scale each sample to norm 1.
 
     .. math::
@@ -66,15 +68,17 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared training samples; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
     Notes
     -----
     The transform of a Gram matrix is a lazy view; ``fit`` reads the matrix once for the means, ``transform`` once more.
-    The transform of an array is a new array.
+    The transform of an array is a new array. With ``set_output(transform="pandas")`` both become a DataFrame in memory,
+    whose columns are named after the training samples.
 
     Examples
     --------
@@ -106,11 +110,13 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         InputError
             If the matrix is not square and symmetric, has values that are not finite, or a sample has norm zero.
         """
+        refuse_misaligned(y, X)
         self._fit_view(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return the standardised training matrix: a lazy view of a Gram matrix, else a new array."""
+        refuse_misaligned(y, X)
         view = self._fit_view(X)
         return view if isinstance(X, BaseGram) else read_matrix(view)
 
@@ -138,6 +144,20 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
         check_is_fitted(self)
         view = self._standardized(self._cross_matrix(X, diagonal))
         return view if isinstance(X, BaseGram) else read_matrix(view)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of the output, which are the training samples, (m,).
+
+        Their own names where the training matrix had them, else ``kernelstandardizer0`` and so on.
+        """
+        check_is_fitted(self)
+        numbered = super().get_feature_names_out(input_features)
+        names = getattr(self, "training_ids_", numbered)
+        return names if self._takes_samples() else getattr(self, "feature_names_in_", names)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.diagonal_)
 
     # Training ------------------------------------------------------------------------------------------------------
 
@@ -222,7 +242,8 @@ class KernelStandardizer(TransformerMixin, KernelEstimator):
             means = self.means_
             if not gram.is_symmetric:
                 means = gram.matmat(np.full(gram.shape[1], 1 / gram.shape[1]))
-            gram = CenteredGram(gram, means, self.means_, self.grand_mean_)
+            own = identity_of(self)
+            gram = CenteredGram(gram, means, self.means_, self.grand_mean_, None if own is None else own.mark())
         if self.unit_norm:
             gram = gram.unit_norm()
         return gram
@@ -251,6 +272,10 @@ class _Rectangle(View):
 
     def col_diag(self) -> Floats:
         return self._col_diag
+
+    @property
+    def identity(self) -> Identity | None:
+        return self._parent.identity
 
 
 def _same_arrays(left: Any, right: Any) -> bool:

@@ -101,8 +101,9 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         Kernel with all data-dependent parameters fixed, and the prepared support vectors; only if X contains samples.
     n_features_in_
         Number of columns of X.
-    training_ids_
-        Names of the training samples; only if X is a Gram matrix. Other Gram matrices must have the same columns.
+    training_ids_, training_digests_, training_values_
+        Names of the training samples, digests of their data, and the kernel and views of the training matrix; only if X
+        is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
@@ -241,6 +242,12 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         """
         scores = self._scores(X)
         return self._binary().probabilities(scores, self.probA_, self.probB_)
+
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`, (samples, classes)."""
+        with np.errstate(divide="ignore"):  # a probability may be 0
+            return np.log(self.predict_proba(X))
 
     # Training ------------------------------------------------------------------------------------------------------
 

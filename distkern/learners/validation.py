@@ -16,6 +16,7 @@ from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import are_named, refuse_other_features
 from distkern.core.weights import sample_weights
 from distkern.io.source import as_source
 from distkern.operators.array import ArrayGram
@@ -31,13 +32,40 @@ def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) ->
         raise InputError(str(error)) from error
     except TypeError as error:
         raise InputTypeError(str(error)) from error
+    except OverflowError as error:
+        raise InputError(f"a number is too large: {error}") from error
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Array:
-    """Validate X with scikit-learn's `validate_data`, which would take masked values as if they were valid."""
+    """Validate X with scikit-learn's `validate_data`; names of columns that are no text are compared as text.
+
+    scikit-learn itself ignores such names, among them integers (Entrez numbers) and the tuples of a MultiIndex. It also
+    takes masked values as if they were valid, so that they are NaN before it sees them.
+    """
+    X = labelled_table(X)
     if isinstance(X, (np.ma.MaskedArray, list, tuple)) or type(X).__module__.startswith("dask"):
         X = plain_values(X, "X")
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and not all(isinstance(name, str) for name in X.columns):
+        names = tuple(map(str, X.columns))
+        if not options.get("reset", True):
+            known = getattr(estimator, "feature_names_in_", None)
+            refuse_other_features(None if known is None else tuple(known), names, "X")
+        if are_named(names):
+            X = X.copy(deep=False)
+            X.columns = list(names)
     return with_own_errors(validate_data, estimator, X, **options)
+
+
+def labelled_table(X: Any) -> Any:
+    """Turn a labelled array of two axes, as of xarray, into a DataFrame, whose names are compared; leave all else."""
+    if not hasattr(X, "coords"):
+        return X
+    values, (rows, cols) = plain(X, "X") if getattr(X, "ndim", 0) == 2 else (plain_values(X, "X"), (None, None))
+    if rows is None and cols is None:
+        return values
+    from pandas import DataFrame  # xarray depends on it
+
+    return DataFrame(values, index=rows, columns=cols)
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------
@@ -45,27 +73,33 @@ def validated(estimator: Any, X: Any, **options: Any) -> Array:
 
 def positive(value: Any, name: str) -> float:
     """Validate a parameter that must be a positive finite number."""
-    if not (_is_number(value) and 0 < value < np.inf):
+    if not 0 < _number(value) < np.inf:
         raise InputError(f"{name} must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def not_negative(value: Any, name: str) -> float:
     """Validate a parameter that must be a finite number of at least 0."""
-    if not (_is_number(value) and 0 <= value < np.inf):
+    if not 0 <= _number(value) < np.inf:
         raise InputError(f"{name} must be a finite number of 0 or more; got {value!r}")
     return float(value)
 
 
 def whole(value: Any, name: str) -> int:
     """Validate a parameter that must be an integer of at least 1."""
-    if not (isinstance(value, (int, np.integer)) and value >= 1):
+    if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= 1):
         raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
     return int(value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating))
+def _number(value: Any) -> float:
+    """A number as a float: infinity where it is too large for one, NaN where it is no number."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
 
 
 # Matrices ------------------------------------------------------------------------------------------------------------
@@ -75,7 +109,9 @@ def require_square(X: Any) -> None:
     """Refuse a training matrix whose rows and columns are not the same samples in the same order."""
     if X.shape[0] != X.shape[1]:
         raise InputError(
-            f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}"
+            f"the training matrix must be square, a row and a column for every sample; it has shape {tuple(X.shape)}: "
+            "slice rows and columns alike, as in gram[np.ix_(train, train)] (train_test_split slices rows only: split "
+            "the positions np.arange(len(gram)) instead)"
         )
     if isinstance(X, BaseGram) and not X.is_symmetric:
         raise InputError(
@@ -171,7 +207,16 @@ def samples_of(X: Any) -> SampleNames:
 
 def cohort_names(ids: Sequence[str] | None, count: int, listed: str = "X.index") -> SampleNames:
     """Names of the samples of a cohort, whose positions in a larger one are not known."""
-    return SampleNames(count, None if ids is None else tuple(ids), None, "X", listed)
+    return SampleNames(count, None if ids is None else tuple(ids), whose="X", listed=listed)
+
+
+def refuse_misaligned(y: Any, X: Any) -> None:
+    """Refuse labels or targets, which a transformer ignores, with the names of other samples.
+
+    The transformed samples are an array without names, so that the next step of a pipeline cannot compare them.
+    """
+    if hasattr(y, "iloc") or hasattr(y, "coords"):
+        aligned(y, samples_of(X), "y")
 
 
 # Labels, targets and weights -----------------------------------------------------------------------------------------
@@ -273,7 +318,7 @@ def class_weights(class_weight: Any, classes: Array, labels: Array) -> Floats:
     """
     if isinstance(class_weight, Mapping):
         for label, weight in class_weight.items():
-            if not (_is_number(weight) and 0 < weight < np.inf):
+            if not 0 < _number(weight) < np.inf:
                 raise InputError(
                     f"class_weight must hold positive finite numbers; class {_item(label)!r} has {weight!r}: to leave "
                     "a class out, leave out its samples"

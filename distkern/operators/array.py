@@ -10,9 +10,11 @@ import numpy as np
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
+from distkern.operators.identity import Identity
 
 
 def name_samples(count: int) -> tuple[str, ...]:
@@ -33,6 +35,8 @@ class ArrayGram(BaseGram):
         these values on its diagonal.
     row_ids, col_ids
         Names of the samples; by default those of the rows and columns of a DataFrame, else positions.
+    identity
+        Identity of the column samples and of the values, where it is known, as in ``gram.identity``.
 
     Raises
     ------
@@ -55,6 +59,7 @@ class ArrayGram(BaseGram):
         col_diag: Any = None,
         row_ids: Sequence[str] | None = None,
         col_ids: Sequence[str] | None = None,
+        identity: Identity | None = None,
     ) -> None:
         found = plain(values, "the matrix")
         dense = found.values.toarray() if hasattr(found.values, "toarray") else found.values
@@ -64,8 +69,10 @@ class ArrayGram(BaseGram):
         finite(self._values)
         rows, cols = self._values.shape
         row_names, col_names = (
-            own if given is None else tuple(given) for own, given in zip(found.names, (row_ids, col_ids), strict=True)
+            own if given is None else tuple(given if isinstance(given, str) else entries(given, "row_ids and col_ids"))
+            for own, given in zip(found.names, (row_ids, col_ids), strict=True)
         )
+        self._identity = identity
         self._symmetric = rows == cols and row_diag is None and col_diag is None
         if self._symmetric:
             row_names, col_names = row_names or col_names, col_names or row_names
@@ -104,6 +111,11 @@ class ArrayGram(BaseGram):
     def col_ids(self) -> tuple[str, ...]:
         """Names of the column samples."""
         return self._col_ids
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples and of the values; None where it is not known."""
+        return self._identity
 
     @property
     def row_samples(self) -> SampleNames:

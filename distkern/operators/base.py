@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from distkern.core.alignment import SampleNames
+from distkern.core.alignment import SampleNames, aligned
+from distkern.core.allowance import allowed_bytes
+from distkern.core.containers import as_floats
 from distkern.core.deprecation import warn_renamed
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
-from distkern.core.typing import Array, Floats, Indices
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import parse_bytes
+from distkern.operators.identity import Identity
 from distkern.operators.indexing import as_indices, split_key
 from distkern.operators.pairwise import PairWork, SampleArrays, State, Transformed, arrays_at, strips
 
@@ -22,7 +25,10 @@ ASARRAY_LIMIT = 2**30
 """``np.asarray(gram)`` refuses a matrix of more bytes than this; ``to_numpy(max_bytes=...)`` states another limit."""
 
 PASS_BYTES = 2**26
-"""Bytes of a block in a pass over a matrix that has no stored tiles."""
+"""Most bytes of a block in a pass over a matrix that has no stored tiles."""
+
+COPIES = 4
+"""Blocks of a pass that are in memory at once, at most: as read, as transformed by views, as compared or multiplied."""
 
 ROUNDING = 1e-10
 """Fraction of the largest k(x, x): a smaller squared distance from the centre has lost six digits to rounding, or is a
@@ -111,6 +117,11 @@ class BaseGram(ABC):
         """Positions of the features that were left out before the kernel compared the samples."""
         return ()
 
+    @property
+    def identity(self) -> Identity | None:
+        """Data of the column samples, kernel and views, which a fitted model keeps and compares; None if unknown."""
+        return None
+
     def norm_floor(self) -> float:
         """Largest squared norm in feature space that counts as zero, because of rounding."""
         return 0.0
@@ -128,6 +139,13 @@ class BaseGram(ABC):
         return SampleNames(self.shape[0], self.row_ids, np.arange(self.shape[0]))
 
     @property
+    def col_samples(self) -> SampleNames:
+        """Names of the column samples, with which the factor of a product is aligned."""
+        if self.is_symmetric:
+            return self.row_samples
+        return SampleNames(self.shape[1], self.col_ids, whose="the columns", listed="list(gram.col_ids)")
+
+    @property
     def ndim(self) -> int:
         """Number of axes: 2."""
         return 2
@@ -139,6 +157,10 @@ class BaseGram(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Floats]:
+        """Yield the rows as arrays, one at a time; also tells pandas that this is a table."""
+        return (self[row] for row in range(len(self)))
 
     def diag(self) -> Floats:
         """k(x, x) of the samples of a symmetric matrix.
@@ -154,7 +176,14 @@ class BaseGram(ABC):
 
     def block(self, rows: Any, cols: Any) -> Floats:
         """Read the entries of some rows and columns (slices, positions or masks) into an array."""
-        return self._block(as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return self._block(*self._selected(rows, cols))
+
+    def _selected(self, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+        """Positions of the selected rows and columns."""
+        return (
+            as_indices(rows, self.shape[0], "rows", lambda: self.row_samples),
+            as_indices(cols, self.shape[1], "columns", lambda: self.col_samples),
+        )
 
     def __getitem__(self, key: Any) -> Any:
         rows, cols = split_key(key)
@@ -166,16 +195,20 @@ class BaseGram(ABC):
             row = 0 if isinstance(rows, (int, np.integer)) else slice(None)
             col = 0 if isinstance(cols, (int, np.integer)) else slice(None)
             return values[row, col]
-        return SliceGram(self, as_indices(rows, self.shape[0], "rows"), as_indices(cols, self.shape[1], "columns"))
+        return SliceGram(self, *self._selected(rows, cols))
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, tile by tile: (row positions, column positions, entries), in a fixed order."""
         rows, cols = self.shape
-        height = max(1, PASS_BYTES // max(1, 8 * cols))
+        height = max(1, pass_bytes() // max(1, 8 * cols))
         every = np.arange(cols, dtype=np.intp)
         for start in range(0, rows, height):
             part = np.arange(start, min(start + height, rows), dtype=np.intp)
             yield part, every, self._block(part, every)
+
+    def reading_bytes(self) -> int:
+        """Bytes of the smallest part that can be read, here a row, with its copies; a pass takes that at least."""
+        return 8 * self.shape[1]
 
     def matmat(self, V: Array) -> Floats:
         """K V: product with a vector (n,) or with vectors in columns (n, k), in one pass over the tiles."""
@@ -192,11 +225,13 @@ class BaseGram(ABC):
             operand = np.zeros((self.shape[1], *V.shape[1:]))
             np.add.at(operand, cols, V)
             return self._product(operand)[rows]
-        height = max(1, PASS_BYTES // max(1, 8 * len(cols)))
+        height = max(1, pass_bytes() // max(1, 8 * len(cols)))
         strips = [self._block(rows[start : start + height], cols) @ V for start in range(0, len(rows), height)]
         return np.concatenate(strips or [np.zeros((0, *V.shape[1:]))])
 
     def _operand(self, V: Array) -> Floats:
+        if type(V) is not np.ndarray:
+            V = as_floats(aligned(V, self.col_samples, "V"), "V")
         V = np.asarray(V, dtype=np.float64)
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
             raise InputError(f"the matrix has {self.shape[1]} columns; it cannot multiply an array of shape {V.shape}")
@@ -299,6 +334,19 @@ def _without_samples() -> InputError:
     )
 
 
+def pass_bytes() -> int:
+    """Bytes of a block in a pass over a matrix that has no stored tiles, by what the present work may take."""
+    allowed = allowed_bytes()
+    return PASS_BYTES if allowed is None else max(1, min(PASS_BYTES, allowed // (2 * COPIES)))
+
+
+def _only_these_samples() -> InputError:
+    return InputError(
+        "a centred or scaled view of a Gram matrix cannot take new samples: fit a pipeline of a KernelStandardizer and "
+        "the model on the matrix itself, which treats new samples as it treats the training samples"
+    )
+
+
 class SliceGram(BaseGram):
     """Some rows and columns of another Gram matrix; nothing is read, and a slice of a slice is one slice."""
 
@@ -337,6 +385,10 @@ class SliceGram(BaseGram):
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self._parent._block(self._rows[rows], self._cols[cols])
+
+    def reading_bytes(self) -> int:
+        """Bytes that a pass over the parent takes at least, and this part of it."""
+        return self._parent.reading_bytes() + super().reading_bytes()
 
     def _is_large(self) -> bool:
         """Whether a pass over the whole parent reads no more than the rows of this part do."""
@@ -398,6 +450,12 @@ class SliceGram(BaseGram):
         """Positions of the features that were left out before the kernel compared the samples."""
         return self._parent.dropped
 
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of these columns of the parent."""
+        whole = self._parent.identity
+        return None if whole is None else whole.take(self._cols)
+
 
 # Lazy views --------------------------------------------------------------------------------------------------------
 
@@ -437,12 +495,24 @@ class View(BaseGram):
         """Bytes read from storage through the parent so far."""
         return self._parent.bytes_read()
 
+    def cross(self, X: Any) -> BaseGram:
+        """Always an error: the view of new samples depends on how the view of these was fitted."""
+        raise _only_these_samples()
+
+    def prepared_columns(self) -> Any:
+        """Always an error: the kernel of the prepared samples is not the kernel of this view."""
+        raise _only_these_samples()
+
     @abstractmethod
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Values of the view from the parent's values at some rows and columns."""
 
     def _block(self, rows: Indices, cols: Indices) -> Floats:
         return self.transformed(self._parent._block(rows, cols), rows, cols)
+
+    def reading_bytes(self) -> int:
+        """Bytes that a pass over the parent takes at least, and the values of this view."""
+        return 2 * self._parent.reading_bytes()
 
     def tiles(self) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield the matrix once, by the tiles of the parent."""
@@ -476,11 +546,21 @@ class CenteredGram(View):
         r(x) and c(y): mean kernel values between each sample and the centring samples, (rows,) and (cols,).
     grand_mean
         g: mean kernel value among the centring samples.
+    on
+        Mark of the centring samples, see `Identity.mark`, where they are known.
     """
 
-    def __init__(self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float) -> None:
+    def __init__(
+        self, parent: BaseGram, row_means: Floats, col_means: Floats, grand_mean: float, on: Spec | None = None
+    ) -> None:
         super().__init__(parent)
-        self.row_means, self.col_means, self.grand_mean = row_means, col_means, grand_mean
+        self.row_means, self.col_means, self.grand_mean, self.on = row_means, col_means, grand_mean, on
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, centred on these samples."""
+        raw = self._parent.identity
+        return None if raw is None else raw.on("centred", self.on)
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Centred values."""
@@ -527,12 +607,13 @@ def center(gram: BaseGram, on: Any = None) -> CenteredGram:
             "only a matrix whose rows and columns are the same samples can centre itself: for test × train matrices "
             "fit a KernelStandardizer on the training matrix, or centre the whole matrix on the training samples first"
         )
-    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples")
+    samples = as_indices(slice(None) if on is None else on, gram.shape[0], "centring samples", lambda: gram.row_samples)
     if len(samples) == 0:
         raise InputError("no sample to centre on")
     weights = np.bincount(samples, minlength=gram.shape[0]) / len(samples)
-    means = gram.matmat(weights)
-    return CenteredGram(gram, means, means, float(weights @ means))
+    means, identity = gram.matmat(weights), gram.identity
+    on = None if identity is None else identity.take(samples).mark()
+    return CenteredGram(gram, means, means, float(weights @ means), on)
 
 
 class UnitNormGram(View):
@@ -549,6 +630,12 @@ class UnitNormGram(View):
         floor = parent.norm_floor()
         self.row_norms = _norms(parent.row_diag(), parent.row_ids, floor)
         self.col_norms = self.row_norms if parent.is_symmetric else _norms(parent.col_diag(), parent.col_ids, floor)
+
+    @property
+    def identity(self) -> Identity | None:
+        """That of the parent, scaled to norm 1."""
+        raw = self._parent.identity
+        return None if raw is None else raw.unit_norm()
 
     def transformed(self, values: Floats, rows: Indices, cols: Indices) -> Floats:
         """Values divided by the norms."""

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ASARRAY_LIMIT, PASS_BYTES, BaseGram, SliceGram
+from distkern.operators.identity import Identity
 
 TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
 """Rows and columns of the tiles in a pass over such a matrix."""
@@ -42,6 +44,11 @@ class Features(ABC):
     def ids(self) -> tuple[str, ...]:
         """Names of the samples."""
 
+    @property
+    def samples(self) -> SampleNames:
+        """Names and positions of the samples, with which labels and weights are aligned."""
+        return self.about.row_samples
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -68,6 +75,11 @@ class Features(ABC):
     def equals(self, other: Features) -> bool:
         """Whether these are known, without reading, to be the features of the same samples in the same order."""
         return self is other
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the samples, and of the kernel that the features represent; None where it is not known."""
+        return None
 
     def transformed(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield all samples: (positions, their φ(x) in rows)."""
@@ -103,6 +115,7 @@ class ArrayFeatures(Features):
 
     def __init__(self, values: Any, ids: Any = None) -> None:
         self.values: Floats = np.asarray(values, dtype=np.float64)
+        self._taken: SampleNames | None = None
         super().__init__(ArrayGram(self.values, row_ids=ids))
 
     @cached_property
@@ -115,6 +128,11 @@ class ArrayFeatures(Features):
         """Names of the samples."""
         return self.about.row_ids
 
+    @property
+    def samples(self) -> SampleNames:
+        """Names and positions of the samples; those of a part are positions in the whole."""
+        return self.about.row_samples if self._taken is None else self._taken
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -124,7 +142,9 @@ class ArrayFeatures(Features):
 
     def take(self, positions: Indices) -> ArrayFeatures:
         """Select some samples."""
-        return ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+        part = ArrayFeatures(self.values[positions], [self.ids[position] for position in positions])
+        part._taken = self.samples.take(positions)
+        return part
 
     def adjoint(self, V: Floats) -> Floats:
         """Φᵀ V."""
@@ -176,6 +196,11 @@ class LowRankGram(BaseGram):
     def is_symmetric(self) -> bool:
         """Whether rows and columns are the same samples in the same order."""
         return self._rows.equals(self._cols)
+
+    @property
+    def row_samples(self) -> SampleNames:
+        """Names and positions of the row samples."""
+        return self._rows.samples
 
     @property
     def row_ids(self) -> tuple[str, ...]:
@@ -298,6 +323,11 @@ class LowRankGram(BaseGram):
     def dropped(self) -> tuple[int, ...]:
         """Positions of the features of a sample that were left out before the kernel compared the samples."""
         return self._cols.about.dropped
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identity of the column samples, and of the kernel that the features represent; None where unknown."""
+        return self._cols.identity
 
 
 def _products(few: Features, many: Features) -> Floats:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from distkern.core.alignment import SampleNames
+from distkern.core.containers import as_floats, plain_values
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
+from distkern.operators.identity import Identity, total
 
 Names = tuple[str, ...]
 
@@ -53,7 +56,7 @@ class SumGram(BaseGram):
     """
 
     def __init__(self, parts: Sequence[BaseGram], factors: Any = None) -> None:
-        self._parts = tuple(parts)
+        self._parts = tuple(entries(parts, "parts"))
         if not self._parts:
             raise InputError("there is no Gram matrix to add up: give one part or more")
         for part in self._parts:
@@ -61,7 +64,9 @@ class SumGram(BaseGram):
                 raise InputTypeError(
                     f"a part of a sum must be a Gram matrix, not a {type(part).__name__}: wrap an array in ArrayGram"
                 )
-        self._factors: Floats = np.ones(len(self._parts)) if factors is None else np.array(factors, dtype=np.float64)
+        self._factors: Floats = (
+            np.ones(len(self._parts)) if factors is None else as_floats(plain_values(factors, "factors"), "factors")
+        )
         if self._factors.shape != (len(self._parts),) or not np.isfinite(self._factors).all():
             raise InputError(f"factors must be one finite number for each of the {len(self._parts)} parts: {factors!r}")
         first = self._parts[0]
@@ -174,6 +179,11 @@ class SumGram(BaseGram):
             "each part of a sum of Gram matrices prepared the samples for its own kernel, but a model file holds one "
             "kernel: predict with CohortPredictor(model, gram), or compute the Gram matrix of the sum of the kernels"
         )
+
+    @property
+    def identity(self) -> Identity | None:
+        """Identities of the parts and their factors; None where one is not known."""
+        return total([part.identity for part in self._parts], self._factors.tolist())
 
     @cached_property
     def _same_features(self) -> bool:

@@ -38,8 +38,8 @@ from distkern.pairs.pairwise import PValueRule, compute_pairwise
 Missing = Literal["raise", "drop-samples", "pairwise"]
 MISSING = ("raise", "drop-samples", "pairwise")
 
-STRIP_ENTRIES = 2**20
-"""Entries that the arithmetic on counts takes at a time: some 8 MiB for each intermediate array."""
+STRIP_ENTRIES = 2**15
+"""Entries that the arithmetic on counts takes at a time: 256 KiB for each intermediate array."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,8 @@ def kendalltau_matrix(
     rule = PValueRule(alternative, method) if pvalue else None
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     cohort = _turned(frame, missing, pvalue, limit)
+    if limit is not None:  # the rest is for the work
+        limit -= _bytes_held(*cohort.source.shape, pvalue)
     if cohort.incomplete:
         if store is not None:
             raise InputError(
@@ -148,7 +150,7 @@ def kendalltau_matrix(
             names=cohort.source.features,
         )
     else:
-        tau, p = _complete(cohort, rule, store, executor, progress, memory_limit)
+        tau, p = _complete(cohort, rule, store, executor, progress, limit)
     result = _named(tau, frame, cohort.source)
     return (result, _named(p, frame, cohort.source)) if pvalue else result
 
@@ -160,7 +162,7 @@ def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohor
     """Read the features as rows; missing values are refused, left out or kept, as the user asks."""
     source = _source(frame)
     m, n = source.shape
-    needed, may = 8 * n * n * (1 + pvalue) + 18 * m * n, share_of(limit, 1)
+    needed, may = _bytes_held(m, n, pvalue), share_of(limit, 1)
     if needed > may:
         raise MemoryLimitError(
             "the matrix of {features:,} features takes {needed} with the cohort and may take {allowed}: choose "
@@ -194,6 +196,11 @@ def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohor
             stacklevel=3,
         )
     return _Cohort(source, features, bool(lacking.any()))
+
+
+def _bytes_held(m: int, n: int, pvalue: bool) -> int:
+    """Bytes of the result, of the cohort, and of its ranks, for m samples of n features."""
+    return 8 * n * n * (1 + pvalue) + 18 * m * n
 
 
 def _source(frame: Any) -> Source:
@@ -233,7 +240,7 @@ def _complete(
     store: Any,
     executor: Any,
     progress: Any,
-    memory_limit: int | str | None,
+    limit: int | None,
 ) -> tuple[Floats, Floats | None]:
     """Compute the integer concordance of all features in a store, and tau and p from it."""
     names = cohort.source.features
@@ -244,7 +251,7 @@ def _complete(
             cohort.features,
             store=os.path.join(folder, "concordance.zarr") if store is None else store,
             executor=executor,
-            memory_limit=memory_limit,
+            memory_limit=limit,
             ids=ids,
             progress=progress,
         )

@@ -53,7 +53,7 @@ def plot_silhouettes(silhouettes: Any, labels: Any, *, sample_weight: Any = None
     values = as_floats(found.values, "silhouettes")
     if values.ndim != 1:
         raise InputError(f"got silhouettes of shape {values.shape}: give one for each sample")
-    samples = SampleNames(len(values), found.names[0], None, "the silhouettes", "silhouettes.index")
+    samples = SampleNames(len(values), found.names[0], whose="the silhouettes", listed="silhouettes.index")
     weights, _ = sample_weights(sample_weight, samples)
     classes = as_classes(labels, samples)
     ax = new_or_given(ax)

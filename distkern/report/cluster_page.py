@@ -42,6 +42,7 @@ def write_cluster_report(
     kernel: Any = "precomputed",
     n_clusters: int | None = None,
     sample_weight: Any = None,
+    weight_name: str | None = None,
     rankings: dict[int, Consensus] | None = None,
     cohort: Any = None,
     title: str | None = None,
@@ -59,6 +60,8 @@ def write_cluster_report(
         File to write, such as ``"clusters.html"``; parent folders are created.
     X, kernel, sample_weight
         The arguments of `cluster_numbers`. Only the samples that are drawn are read again.
+    weight_name
+        What the weights count, such as ``"voters"``.
     numbers
         Its result.
     n_clusters
@@ -105,6 +108,8 @@ def write_cluster_report(
     if cohort is None and subject.gram is None:
         cohort = X
     values = _values(subject, numbers, row, weights, sample_weight is not None, title)
+    if weight_name is not None and values["stands_for"]:
+        values["stands_for"] += f" ({weight_name})"
     values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject)
     page = render("clusters.html.j2", values | {"pictures": _pictures(subject, numbers, row, weights)})
     return write_page(file, page, overwrite=overwrite)
@@ -128,7 +133,9 @@ class Subject:
     def samples(self) -> SampleNames:
         """Names of the samples, with which weights and the cohort are aligned."""
         return (
-            SampleNames(len(self.ids), self.ids, None, "X", "X.index") if self.gram is None else self.gram.row_samples
+            SampleNames(len(self.ids), self.ids, whose="X", listed="X.index")
+            if self.gram is None
+            else self.gram.row_samples
         )
 
 
@@ -144,7 +151,7 @@ def _subject(X: Any, kernel: Any, labels: Indices) -> Subject:
     values = resolved(source.read(np.concatenate(of_cluster)))
     drawn = arranged(values, of_cluster, labels)
     ids = source.ids or tuple(map(str, range(len(source))))
-    rows = [("Source", source.describe())]
+    rows = [("Source", source.describe()), *content.kind_rows(source.kinds)]
     return Subject(None, ids, drawn.values.diagonal(), drawn, describe(resolved), rows)
 
 
@@ -317,7 +324,7 @@ def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) 
     lines = []
     if subject.gram is None:
         assert subject.words is not None
-        lines += ["import distkern as dk", "", f"X = ...  # the cohort: {subject.cohort[0][1]}"]
+        lines += ["import distkern as dk", "", content.cohort_line(subject.cohort[0][1])]
         asked.insert(0, f"kernel={subject.words.code}")
     else:
         lines += content.loading_lines(subject.gram, subject.words, None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
@@ -13,9 +14,11 @@ import numpy as np
 
 from distkern._version import __version__
 from distkern.core.errors import InputError
+from distkern.core.sentences import Call
 from distkern.core.typing import Floats, Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.gram.base import StoredGram
+from distkern.io.origin import Origin
 from distkern.operators.base import BaseGram
 from distkern.plot.evaluation import METRIC_NAMES, as_percent, chosen_C
 from distkern.plot.sample_order import Classes, Drawn
@@ -58,11 +61,32 @@ def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, l
         raise InputError(
             f"the evaluation is of {samples} samples and the matrix of {len(gram)}: give the matrix that was evaluated"
         )
+    if isinstance(gram, StoredGram):
+        _refuse_other_matrix(evaluation.settings, gram)
     names = tuple(map(str, evaluation.classes))
     if labelled and set(names) != set(classes.names):
         raise InputError(
             f"the evaluation is of the classes {', '.join(names)} and labels has {', '.join(classes.names)}: give the "
             "labels that were evaluated"
+        )
+
+
+def _refuse_other_matrix(settings: Spec, gram: StoredGram) -> None:
+    """Refuse an evaluation of another kernel, or of samples with other values, as far as it says which they were."""
+    info = gram.info()
+    kernel, values = settings.get("kernel"), settings.get("fingerprint")
+    if kernel is not None and kernel != info["kernel"]:
+        raise InputError(
+            "the evaluation is of the kernel {evaluated}, and the matrix of {kernel!r}: view it as that kernel with "
+            "{view}, or evaluate it again",
+            evaluated=kernel,
+            kernel=gram.kernel,
+            view=Call("with_kernel"),
+        )
+    if values is not None and values != info["fingerprint"]["rows"]:
+        raise InputError(
+            f"the evaluation is of samples with other values ({settings.get('source', 'of unknown source')}) than "
+            f"those of the matrix ({info['source']}): give the matrix that was evaluated"
         )
 
 
@@ -217,6 +241,18 @@ def cohort_rows(gram: BaseGram) -> Rows:
     ]
 
 
+def kind_rows(kinds: Sequence[str] | None) -> Rows:
+    """Return the kinds of rankings, where the samples are rankings that state them.
+
+    Examples
+    --------
+    >>> kind_rows(["top", "total", "top"])
+    [('Kinds of rankings', '2 top, 1 total')]
+    """
+    counts = Counter(kinds or ())
+    return [("Kinds of rankings", ", ".join(f"{counts[kind]:,} {kind}" for kind in sorted(counts)))] if counts else []
+
+
 def class_rows(classes: Classes) -> list[list[str]]:
     """Return per class: name, number of samples and their share."""
     total = sum(classes.counts)
@@ -299,7 +335,22 @@ def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None
         return [*lines, *loading.strip().splitlines(), ""]
     if words is None:
         return [*lines, "K = ...  # the kernel values"]
-    return [*lines, f"X = ...  # the cohort: {' '.join(gram.info()['source'].split())}"]  # type: ignore[attr-defined]
+    return [*lines, cohort_line(gram.info()["source"])]  # type: ignore[attr-defined]
+
+
+def cohort_line(source: str) -> str:
+    """Return Python code that reads the cohort of a description, or says which it is.
+
+    Examples
+    --------
+    >>> cohort_line("'golub.tsv' with samples='columns': AnnData 72 × 7,129")
+    "X = dk.read_expression('golub.tsv', samples='columns')"
+    >>> cohort_line("NumPy array 5 × 7")
+    'X = ...  # the cohort: NumPy array 5 × 7'
+    """
+    origin = Origin.in_text(source)
+    code = None if origin is None else origin.code()
+    return f"X = ...  # the cohort: {' '.join(source.split())}" if code is None else f"X = {code}"
 
 
 def gram_line(gram: BaseGram, words: KernelWords | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import distkern
 from distkern.kernels.base import Kernel, is_ours
+from distkern.kernels.partial import PartialKernel
 
 PAIRS = "n_c and n_d count the pairs of features that x and y order in the same way and in opposite ways"
 UNTIED = "t_x counts the pairs that x does not tie"
@@ -107,9 +108,18 @@ _OWN_WORDS: dict[str, Callable[[dict[str, Any]], tuple[str, str, str]]] = {"kend
 
 def _from_docstring(kernel: Kernel, params: dict[str, Any], lines: list[str]) -> tuple[str, str, str]:
     first = lines[0].partition(";")[0].rstrip(".") if lines else ""
-    values = (f"{name} = {_number(value)}" for name, value in params.items() if not isinstance(value, Kernel))
+    values = (_parameter(kernel, name, value) for name, value in params.items() if not isinstance(value, Kernel))
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(kernel).__name__)
     return f"{name} kernel", _plain(first) if first.startswith("k(") else "", ", ".join(values)
+
+
+def _parameter(kernel: Kernel, name: str, value: Any) -> str:
+    """Write a parameter; what a kernel of partial rankings does with items that have no value is said in words."""
+    if isinstance(kernel, PartialKernel) and name == "kind":
+        if value == "top":
+            return "items without a value come last (kind = top)"
+        return "NaN is an item of unknown rank (kind = interleaving), and −∞ one that comes last, as in top-k rankings"
+    return f"{name} = {_number(value)}"
 
 
 def _number(value: Any) -> str:

@@ -5,10 +5,11 @@ Each kernel is centred on the training samples and scaled to unit norm; C of the
 0. Accuracy is averaged over 5 folds repeated 10 times, or measured on the test set of the data. The Gram matrices of a
 cohort are computed once, into stores.
 
-The folds of the paper are not known; ours are stratified by class. The repetitions tell how much other folds change the
-accuracy: the means of r repetitions with standard deviation s and of the 10 of the paper differ with a standard
-deviation of s √(1/r + 1/10), and on a test set, where the paper chose C once, of s √(1/r + 1). A difference within the
-central 99 % of Student's t with r − 1 degrees of freedom, or of one sample of a test set, may be due to chance.
+The folds here are random and stratified by class; `authors_table` has those of the paper. The repetitions tell how
+much other folds change the accuracy: the means of r repetitions with standard deviation s and of the 10 of the paper
+differ with a standard deviation of s √(1/r + 1/10), and on a test set, where the paper chose C once, of s √(1/r + 1). A
+difference within the central 99 % of Student's t with r − 1 degrees of freedom, or of one sample of a test set, may be
+due to chance.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ def _checked(name: str, samples: Samples) -> Samples:
 def settled(kernel: Kernel, training: Array) -> Kernel:
     """Set the bandwidth of the Gaussian kernel: exp(−‖x − y‖² / M²), M the median distance between training samples.
 
-    The paper names the "median trick" without a formula. With 2 σ² = M², Fisher's discriminant, which has no parameter
-    to choose, agrees with the paper on every cohort; with σ = M it does not on OC.
+    The authors' script estimates M² from random pairs of samples, see
+    `distkern.reproduce.authors_folds.median_squared_distance`; this is the median over all pairs.
 
     Examples
     --------

@@ -4,7 +4,7 @@ Left: accuracy of a support vector machine with the exact smoothed kernel agains
 the Kendall kernel without smoothing. Right: accuracy of the Monte Carlo kernel at the best of these widths against the
 number D of jittered copies. As in the paper, kernels are centred on the training samples and scaled to unit norm, an
 inner 5-fold cross-validation chooses C from 10⁻², …, 10³, there are 5 outer folds repeated 10 times, and the best a is
-chosen on the same folds. The folds of the paper are not known; ours are stratified by class.
+chosen on the same folds. Folds are random and stratified by class, and not those of the paper.
 
 The whole figure takes ten minutes on one core::
 

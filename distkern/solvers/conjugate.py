@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from distkern.core.allowance import allowing
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Floats, Indices
+from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 
@@ -114,7 +116,8 @@ def solve(
     needed = direct_bytes(*targets.shape)
     direct = method == "direct" or (method == "auto" and needed <= memory)
     if direct:
-        _require(needed, memory)
+        if needed > memory:
+            raise _beyond(needed, memory, ", or use conjugate gradients, which do not keep the matrix in memory")
         found = _by_cholesky(gram, targets, shifts, scale)
     else:
         found = _by_gradients(_Operator(gram, scale), targets, shifts, tol, max_iter, memory)
@@ -129,20 +132,20 @@ def direct_bytes(samples: int, columns: int) -> int:
     return 8 * samples**2 + BLOCKS * min(8 * samples**2, BLOCK_BYTES) + 4 * 8 * samples * columns
 
 
-def gradient_bytes(samples: int, columns: int) -> int:
-    """Bytes of conjugate gradients without preconditioner: vectors, and blocks of the matrix during a product."""
-    return VECTORS * 8 * samples * columns + BLOCKS * min(8 * samples**2, BLOCK_BYTES)
+def gradient_bytes(samples: int, columns: int, reading: int = 0) -> int:
+    """Bytes of conjugate gradients without preconditioner: vectors, and what a part of the matrix takes on its way."""
+    return VECTORS * 8 * samples * columns + reading
 
 
-def _require(needed: int, memory: int) -> None:
-    if needed > memory:
-        raise MemoryLimitError(
-            "the system needs {needed:,} bytes of memory and {allowed:,} are allowed: {limit}solve for fewer targets "
-            "at a time, or use conjugate gradients, which do not keep the matrix in memory",
-            needed=needed,
-            allowed=memory,
-            limit=OptionalPart("raise {memory_limit}, ", memory_limit=Parameter("memory_limit")),
-        )
+def _beyond(needed: int, memory: int, remedy: str) -> MemoryLimitError:
+    return MemoryLimitError(
+        "the system needs {needed:,} bytes of memory and {allowed:,} are allowed: {limit}solve for fewer targets at a "
+        "time{remedy}",
+        needed=needed,
+        allowed=memory,
+        limit=OptionalPart("raise {memory_limit}, ", memory_limit=Parameter("memory_limit")),
+        remedy=remedy,
+    )
 
 
 def _relative(difference: Floats, targets: Floats) -> Floats:
@@ -239,11 +242,16 @@ def _by_gradients(
     operator: _Operator, targets: Floats, shifts: Floats, tol: float, max_iter: int, memory: int
 ) -> tuple[Floats, Floats, int, int]:
     m, count = targets.shape
-    _require(gradient_bytes(m, count), memory)
-    sketch_bytes = 3 * 8 * m
-    rank = min(SKETCH, m // 4, (memory - gradient_bytes(m, count)) // sketch_bytes)
-    preconditioner = _LowRank(operator, rank) if rank > 0 else None
-    x, products, iterations = block_conjugate_gradients(operator, targets, shifts, tol, max_iter, preconditioner)
+    reading = 0 if isinstance(operator.gram, ArrayGram) else operator.gram.reading_bytes()
+    needed = gradient_bytes(m, count, reading)
+    if needed > memory:
+        remedy = ", or compute the matrix with smaller tiles, of which one is in memory at a time" if reading else ""
+        raise _beyond(needed, memory, remedy)
+    sketch_bytes = 5 * 8 * m  # its vectors, their image, and copies while they are made orthogonal
+    rank = min(SKETCH, m // 4, (memory - needed) // sketch_bytes)
+    with allowing(memory - VECTORS * 8 * m * count - rank * sketch_bytes):
+        preconditioner = _LowRank(operator, rank) if rank > 0 else None
+        x, products, iterations = block_conjugate_gradients(operator, targets, shifts, tol, max_iter, preconditioner)
     return x, products, iterations, operator.passes
 
 

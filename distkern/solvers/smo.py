@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.core.allowance import allowing
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
@@ -29,6 +30,7 @@ from distkern.solvers.working_set import (
     refuse_indefinite_values,
     room_for_values,
     solve_chain,
+    vector_bytes,
 )
 
 MOST_PAIRS, PAIRS_PER_VARIABLE = 10_000_000, 100
@@ -105,7 +107,8 @@ def solve(
     workers = threads or usable_cores() if sum(len(state.samples) for state in everything) >= WORTH_THREADS else 1
     workers = max(1, min(len(chains), workers))
     spare = int(room * (1 - SHARE) / SHARE) // min(len(chains), AT_ONCE)
-    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    on_the_way = memory - room - vector_bytes(len(gram), max(len(one.samples) for one in everything), len(everything))
+    with one_blas_thread(), allowing(on_the_way), ThreadPoolExecutor(workers) as pool:
         each = pool.map if workers > 1 else map
         if dtype is None:
             Rounds(gram, states, room, spare, tol, limit, each).run(max_passes)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from distkern.compiled import smo
+from distkern.core.allowance import allowed_bytes
 from distkern.core.errors import MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
@@ -68,7 +69,7 @@ def vector_bytes(samples: int, variables: int, problems: int) -> int:
 
 
 def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
-    """Bytes for kernel values: a fraction of ``memory`` after the vectors of all problems.
+    """Bytes for kernel values: a fraction of ``memory`` after the vectors of all problems, and after tiles being read.
 
     Raises
     ------
@@ -77,14 +78,15 @@ def room_for_values(gram: BaseGram, states: list[State], memory: int) -> int:
     """
     size, variables = len(gram), max(len(state.samples) for state in states)
     vectors = vector_bytes(size, variables, len(states))
-    room = int(SHARE * max(0, memory - vectors))
+    reading = 0 if isinstance(gram, ArrayGram) else gram.reading_bytes()  # tiles on their way count
+    room = max(0, min(int(SHARE * (memory - vectors)), memory - vectors - reading))
     least = 0 if isinstance(gram, ArrayGram) else 4 * min(size, FEWEST) ** 2
     if memory < vectors or room < least:
         raise MemoryLimitError(
             "training on {samples:,} samples needs {needed:,} bytes of memory at least and {allowed:,} are allowed: "
             "use fewer samples or a machine with more memory{limit}",
             samples=size,
-            needed=vectors + int(least / SHARE),
+            needed=vectors + max(int(least / SHARE), least + reading),
             allowed=memory,
             limit=OptionalPart(", or raise {memory_limit}", memory_limit=Parameter("memory_limit")),
         )
@@ -330,7 +332,7 @@ class Rounds:
 
     def _read(self, new: Indices, chosen: Indices) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Kernel values of the new samples: one block if it fits in memory, else all tiles of the matrix."""
-        spare = self._K.nbytes * (1 - SHARE) / SHARE
+        spare = (allowed_bytes() or 0) - self._gram.reading_bytes()
         if GATHERED * 8 * len(new) * len(chosen) <= spare:
             yield new, chosen, self._gram.block(new, chosen)
         else:

@@ -17,7 +17,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, ObjectStore, StorePath, WrapperStore
 
 from distkern.core.errors import CorruptTileError, MemoryLimitError, StoreError
-from distkern.core.sentences import Argument
+from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array
 from distkern.store.documents import as_json
 from distkern.store.layout import (
@@ -91,6 +91,7 @@ class StoredArrays:
         if name not in self._arrays:
             raw = self._location.get(self._key(f"{name}/{ROOT}"))
             if raw is None:
+                self.refuse_if_gone()
                 raise StoreError(f"the store {self.path!r} has lost its array {name!r}: compute it again")
             self._arrays[name] = self._zarr(name, read_layout(self.path, name, raw, self.manifest))
         return self._arrays[name]
@@ -131,9 +132,27 @@ class StoredArrays:
             needed = array.dtype.itemsize * _entries(array.shape, where)
             refuse_beyond_memory(self.path, f"a part of {name!r}", needed, MemoryLimitError)
             try:
-                return np.asarray(array[where])
+                found = np.asarray(array[where])
             except (ValueError, RuntimeError):
                 return None
+            if _is_empty(found):  # nothing is written there yet, or nothing is there any more
+                self.refuse_if_gone()
+            return found
+
+    def refuse_if_gone(self) -> None:
+        """Refuse to read where the whole store is gone: each missing chunk would be taken for one not written yet.
+
+        Raises
+        ------
+        StoreError
+            If there is no store at the path any more.
+        """
+        if self._location.root() is None:
+            raise StoreError(
+                "there is no store at {store!r} any more: it was moved, deleted or unmounted; bring it back{reopen}",
+                store=self.path,
+                reopen=OptionalPart(", or open it where it is now with {call}", call=Call("open_gram")),
+            )
 
     def decoded_together(self, parts: Sequence[tuple[str, Any]]) -> list[Array | None]:
         """Read parts of several arrays; from object storage in parallel, since each part takes a request."""
@@ -181,6 +200,11 @@ class StoredArrays:
         """Delete a temporary array."""
         with explained(self.path, "write to the store"):
             self._location.remove(self._key(name))
+
+
+def _is_empty(values: Array) -> bool:
+    """Whether an array holds nothing but the fill value: zeros, or NaN for floating-point numbers."""
+    return not values.any() or (values.dtype.kind == "f" and bool(np.isnan(values).all()))
 
 
 def _entries(shape: tuple[int, ...], where: Any) -> int:

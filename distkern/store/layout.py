@@ -13,6 +13,7 @@
       rows/index            (samples,) int32, only where many samples are equal: the computed row of each sample
       cols/...              the same for the columns of a rectangular matrix
       runs                  its attributes list the runs that computed something; ``runs/<name>`` describes each
+      view                  its attributes: the kernel that was asked for last, where it is not the manifest's
       scratch/...           temporary arrays on their way to the workers
 
 Arrays become longer when samples are added. Names, digests and index are then written to arrays whose names end in the

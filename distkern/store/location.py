@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from distkern.core.errors import DistkernError, InputError, MissingExtraError, StoreError
 from distkern.core.files import behind_links
+from distkern.core.names import checked_text
 from distkern.engine.memory import share_of
 
 ROOT = "zarr.json"
@@ -61,7 +62,7 @@ def absolute_path(path: Any) -> str:
     Raises
     ------
     InputError
-        If it is neither a path nor a URL of object storage.
+        If it is neither a path nor a URL of object storage, or contains control characters.
 
     Examples
     --------
@@ -72,6 +73,7 @@ def absolute_path(path: Any) -> str:
         text = os.fsdecode(path)
     except TypeError:
         raise InputError(f"store must be a path or a URL, not {path!r}") from None
+    checked_text(text.encode(errors="replace").decode(), "the path of the store")
     scheme, separator, rest = text.partition("://")
     if separator and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme):
         if scheme not in SCHEMES:

@@ -294,6 +294,8 @@ class GramStore(StoredArrays):
         """Whether this store has grown, or was replaced, since it was opened."""
         with explained(self.path, "open the store"):
             raw = self._location.root()
+            if raw is None:
+                self.refuse_if_gone()
         if raw is not None and raw == self._root:  # parsing it is slow where features have names
             return False
         now = None if raw is None else Manifest.from_root(self.path, raw)

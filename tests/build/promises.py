@@ -1,6 +1,6 @@
 """Measure the bytes that tasks take beside the bytes that their plans promise, and print them as JSON.
 
-Usage: promises.py FOLDER [CASE …]; all cases by default.
+Usage: promises.py FOLDER
 """
 
 import ctypes
@@ -152,16 +152,14 @@ def tall(folder):
     return {"multiply": [multiplied(gram._store, gram.kernel, group, V, {}), task_bytes(gram._grid, 8, VECTORS[-1])]}
 
 
-def main(folder, kernels):
+def main(folder):
     gc.freeze()  # what is loaded stays, and need not be looked through before every task
     found = {"a tall matrix": tall(folder / "tall")}
     for name, kernel, X in cases():
-        if kernels and name not in kernels:
-            continue
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
         found[name] = all_tasks(kernel, X, folder / name)
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]))

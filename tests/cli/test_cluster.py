@@ -58,6 +58,8 @@ def test_range_with_weights_and_consensus_equals_the_library(run, votes, source)
         "rows",
         "--consensus",
         "kemeny",
+        "--values",
+        "scores",
         "--references",
         2,
         "--starts",
@@ -98,10 +100,11 @@ def test_clusters_do_not_depend_on_threads(run, votes):
         (("votes.zarr", "-k", "none"), "such as 4 or a range such as 2-10"),
         (("votes.zarr", "-k", "5-2"), "must ascend"),
         (("votes.zarr", "-k", 0), "must ascend"),
-        (("votes.zarr", "-k", 2, "--kernel", "kendall"), "--kernel is for a cohort"),
         (("votes.csv", "-k", 2), "INPUT is a cohort and not a store: add a --kernel"),
         (("votes.csv", "-k", 2, "--kernel", "kendall", "--cohort", "votes.csv"), "INPUT is already a cohort"),
         (("votes.zarr", "-k", 2, "--consensus", "borda"), "give their file with --cohort"),
+        (("votes.zarr", "-k", 2, "--values", "ranks"), "a store is read as it was computed"),
+        (("votes.zarr", "-k", 2, "--param", "lam=2"), "name the kernel with --kernel"),
         (("votes.zarr", "-k", 2, "--weights", "votes.csv"), "name its column with --weight"),
         (("votes.zarr", "-k", 2, "--weight", "voters"), "give their file with --weights"),
         (("votes.zarr", "-k", "2-3", "--choose", "gap"), "add, for example, --references 20"),
@@ -143,6 +146,7 @@ def test_bad_input(run, votes, monkeypatch, words, said):
 @pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
 def test_page_of_the_clusters_is_written_once(run, votes, source):
     page, words = votes / "clusters.html", ["-k", "2-3", "--starts", 2, "--consensus", "borda", "--samples", "rows"]
+    words += ["--values", "scores"]
     if source == "votes.zarr":
         words += ["--cohort", votes / "votes.csv", "--weight", "voters", "--json"]
     else:

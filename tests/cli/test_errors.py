@@ -279,3 +279,42 @@ def _await_tiles(working, store):
     """Wait until a process has computed three tiles, so that there is something to keep."""
     while working.poll() is None and not (store.exists() and open_gram(store).info()["tiles_done"] > 2):
         time.sleep(0.05)
+
+
+# Errors of a user's file that no one foresaw -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("by zero"), "cannot be read (ZeroDivisionError: by zero): check that it is whole"),
+        (KeyError("obs"), "cannot be read (KeyError: 'obs')"),
+        (OSError("truncated"), "cannot be read (OSError: truncated)"),
+        (RecursionError(), "cannot be read (RecursionError)"),
+        (MemoryError("72 TiB"), "does not fit in memory (MemoryError: 72 TiB)"),
+    ],
+)
+def test_unforeseen_error_of_a_file_names_the_file(cohort, run, monkeypatch, error, said):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr("distkern.io.formats.text_tables.read_numbers", fail)
+    result = run("gram", cohort / "rows.csv", cohort / "x.zarr", "--samples", "rows", "--kernel", "linear")
+    assert result.exit_code == 3
+    assert f"'rows.csv' {said}" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_error_elsewhere_is_still_a_bug(cohort, run, monkeypatch):
+    monkeypatch.setattr("distkern.build.compute.make_plan", lambda *args, **options: 1 // 0)
+    result = run("gram", cohort / "rows.csv", cohort / "x.zarr", "--samples", "rows", "--kernel", "linear")
+    assert result.exit_code == 1
+    assert "this is a bug in distkern" in result.stderr
+
+
+def test_lack_of_memory_names_the_options_of_the_command(run, monkeypatch):
+    def fail(*args, **options):
+        raise MemoryError("72 TiB")
+
+    monkeypatch.setattr("distkern.cli.info.open_store", fail)
+    assert "--" not in run("info", "x.zarr").stderr

@@ -122,3 +122,14 @@ def test_file_that_is_not_an_evaluation_is_refused(tmp_path):
             read_evaluation(file)
     with pytest.raises(InputError, match="there is no evaluation"):
         read_evaluation(tmp_path / "no.json")
+
+
+def test_limit_of_memory_reaches_the_solver(cohort, run, store):
+    """It had limited the matrix that is read only, and not what the classifier keeps."""
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", *FAST, "--json")
+    free, limited = (json.loads(run(*words, *more).stdout) for more in ((), ("--memory-limit", "64MiB")))
+    assert limited["accuracy"] == free["accuracy"]
+    assert limited["settings"]["estimator"].count(f"memory_limit={2**25}") == 2
+    refused = run(*words, "--memory-limit", "1kB")
+    assert refused.exit_code == 3
+    assert "bytes of memory" in refused.stderr

@@ -9,6 +9,7 @@ from collections import namedtuple
 from functools import cache
 from pathlib import Path
 
+import anndata
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -211,6 +212,26 @@ def no_store(gram, folder, monkeypatch):
     dk.open_gram(folder / "none.zarr")
 
 
+def moved_store(gram, folder, monkeypatch):
+    (folder / "x.zarr").rename(folder / "y.zarr")
+    gram.to_numpy()
+
+
+def forgotten_view(gram, folder, monkeypatch):
+    dk.compute_gram(dk.Mallows(), X, store=gram.path, executor="serial", progress=False)
+    (folder / "x.zarr" / "view" / "zarr.json").write_text("{}")
+    dk.open_gram(gram.path)
+
+
+def layer_and_representation(gram, folder, monkeypatch):
+    anndata.AnnData(X).write_h5ad(folder / "a.h5ad")
+    dk.read_expression(folder / "a.h5ad", layer="counts", use_rep="X_pca")
+
+
+def layer_of_a_table(gram, folder, monkeypatch):
+    dk.read_expression(table(folder, "id,a\ns,1\n"), samples="rows", layer="counts")
+
+
 def text_as_cohort(gram, folder, monkeypatch):
     dk.compute_gram(dk.Kendall(), table(folder, "id,a\ns,1\n"), store=folder / "t.zarr")
 
@@ -282,8 +303,8 @@ MESSAGES = [
     (points_without_numbers, "name some with columns=", "name some with --columns"),
     (
         points_of_text,
-        "name the columns with coordinates by columns=,",
-        "name the columns with coordinates by --columns,",
+        "name the columns with coordinates by columns=",
+        "name the columns with coordinates by --columns",
     ),
     (points_half_numbers, "or name the columns with coordinates by columns=", "with coordinates by --columns"),
     (table_with_representation, "name its columns with columns=", "name its columns with --columns"),
@@ -360,6 +381,22 @@ MESSAGES = [
         "give fewer at a time, or use compute_gram with the stored samples as Y=",
         "give fewer at a time, or use `distkern gram` with the stored samples as --against FILE",
     ),
+    (
+        moved_store,
+        "was moved, deleted or unmounted; bring it back, or open it where it is now with open_gram",
+        "was moved, deleted or unmounted; bring it back",
+    ),
+    (
+        forgotten_view,
+        "name the kernel with with_kernel, or ask for it again with compute_gram",
+        "name the kernel with --kernel, or ask for it again with `distkern gram`",
+    ),
+    (
+        layer_and_representation,
+        "layer='counts' and use_rep='X_pca' exclude each other: choose one",
+        "--layer counts and --use-rep X_pca exclude each other: choose one",
+    ),
+    (layer_of_a_table, "leave out layer=", "leave out --layer"),
     (no_store, "or make one with compute_gram", "or make one with `distkern gram`"),
     (
         text_as_cohort,

@@ -3,6 +3,7 @@
 import anndata
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +110,46 @@ def test_documents_are_counts_of_words_or_of_their_vectors():
     vectors = Bags.from_documents(["b a b", {"a": 3, "z": 1}], vectors={"a": [1.0, 0.0], "b": [0.0, 1.0]})
     np.testing.assert_array_equal(vectors.points(0), [[1, 0], [0, 1]])
     np.testing.assert_array_equal(vectors.weights_of(1), [3])
+
+
+MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]])  # scipy#20123
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Bags.from_arrays([MASKED]), "point 1 of bag '0' has a value that is not finite"),
+        (lambda: Bags.from_arrays([[1.0, 2.0]], [MASKED[1]]), "point 1 of bag '0' has a weight that is not a positive"),
+        (lambda: Bags.from_arrays([[1.0], [2.0]], labels=np.ma.array([1, 2], mask=[0, 1])), "bag '1' has no label"),
+        (lambda: Bags.from_arrays([[1.0], [2.0]], labels=["a", None]), "bag '1' has no label"),
+        (lambda: Bags.from_arrays([[1.0]], labels=["a\nb"]), "label of bag '0', .* contains a line break"),
+        (lambda: Bags.from_arrays([[1.0]], ids=["a\x1b[2J"]), "name of bag 1, .* contains an escape code"),
+        (lambda: Bags.from_arrays([["1", "2"]]), "bag 0 is not an array of numbers: .* not text"),
+        (lambda: Bags.from_arrays([[2**53 + 1]]), "too large"),
+        (lambda: Bags.from_counts(MASKED), "numbers of 0 or more"),
+        (
+            lambda: Bags.from_arrays([[1.0], [2.0]], ids=["p", "q"], labels=pd.Series([1, 0], index=["q", "p"])),
+            "labels has the samples of the bags in another order",  # markeR#34
+        ),
+        (
+            lambda: Bags.from_arrays([pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [1], "x": [2]})]),
+            "bag '1' has the same features in another order",
+        ),
+        (
+            lambda: Bags.from_table(pd.DataFrame({"who": ["a"], "x": pd.array([2**53 + 1], dtype="Int64")}), "who"),
+            "too large",
+        ),
+    ],
+)
+def test_masks_labels_names_and_digits_are_not_lost(make, said):
+    with pytest.raises(InputError, match=said):
+        make()
+
+
+def test_masked_layers_and_tables_of_other_libraries():
+    adata = anndata.AnnData(np.ones((2, 2)), pd.DataFrame({"who": ["p", "q"]}, index=["a", "b"]))
+    adata.layers["counts"] = MASKED
+    with pytest.raises(InputError, match="point 0 of bag 'q' has a value that is not finite"):
+        Bags.from_anndata(adata, "who", layer="counts")
+    table = pa.table({"who": ["q", "p", "q"], "x": [1, 2, 3]})
+    assert Bags.from_table(table, "who") == Bags.from_arrays([[1.0, 3.0], [2.0]], ids=["q", "p"])

@@ -6,6 +6,7 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +108,53 @@ def test_rankings_pickle_and_have_a_repr():
     assert repr(votes[0]) == "<Rankings: 1 rankings of 2 items (total)>"
     assert (len(votes), votes.n_items, votes.shape) == (2, 2, (2, 2))
     assert votes != 3
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ma.array([[3, 2, 9], [1, 2, 3]], mask=[[0, 0, 1], [0, 0, 0]]),  # sklearn#10186
+        pd.DataFrame({"a": [3, 1], "b": [2, 2], "c": pd.array([None, 3], dtype="Int64")}),
+        pd.DataFrame({"a": [3, 1], "b": [2, 2], "c": [None, 3]}, dtype=object),
+        [[3, 2, None], [1, 2, 3]],
+    ],
+)
+def test_what_is_masked_or_missing_is_not_observed(values):
+    votes = Rankings.from_ranks(values, kind="top")
+    np.testing.assert_array_equal(votes.values, [[3, 2, NAN], [1, 2, 3]])
+    with pytest.raises(InputError, match="ranking 0 is total but does not rank item"):
+        Rankings.from_ranks(values)
+
+
+def test_masked_padding_of_orderings_ends_the_ordering():
+    orderings = np.ma.array([[2, 0, 1], [1, 0, 0]], mask=[[0, 0, 0], [0, 1, 1]])
+    votes = Rankings.from_orderings(orderings, kind=["total", "top"])
+    np.testing.assert_array_equal(votes.values, [[2, 1, 3], [NAN, 3, NAN]])
+    frame = pd.DataFrame({"first": ["b", "a"], "second": ["a", pd.NA]}, dtype="string")
+    np.testing.assert_array_equal(Rankings.from_orderings(frame, kind="top").values, [[1, 2], [2, NAN]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"values": [["1", "2"]]}, "values of rankings must be real numbers, not text"),
+        ({"values": [[2**53 + 1, 2**53]]}, "integer 9007199254740993 is too large"),
+        ({"values": [[1, 2]], "items": ["a", "b\tc"]}, "name of item 2, .* contains a tab"),
+        ({"values": [[1, 2]], "items": ["a", None]}, "item 2 has no name"),
+        ({"values": [[1, 2]], "counts": np.ma.array([3], mask=[True])}, "whole numbers from 1"),
+    ],
+)
+def test_digits_names_and_counts_are_not_lost(options, message):
+    with pytest.raises(InputError, match=message):
+        Rankings.from_ranks(**options)
+
+
+def test_counts_with_names_must_be_those_of_the_rows():
+    """Public reports: markeR#34, rnasplice#223."""
+    values = pd.DataFrame([[1, 2], [2, 1]], index=["p", "q"])
+    counts = pd.Series([30, 12], index=["p", "q"])
+    assert Rankings.from_ranks(values, counts=counts).counts.tolist() == [30, 12]
+    with pytest.raises(InputError, match="counts has the samples of the rankings in another order"):
+        Rankings.from_ranks(values, counts=counts[::-1])
+    with pytest.raises(InputError, match="counts and the rankings have no name in common"):
+        Rankings.from_ranks(values, counts=pd.Series([30, 12], index=["x", "y"]))

@@ -13,6 +13,7 @@ from distkern.core.bags import Bags
 from distkern.core.errors import InputError
 from distkern.io.bags import save_bags
 from distkern.io.expression import read_expression
+from distkern.io.labels import read_labels
 
 GENES_IN_ROWS = "gene,p1,p2,p3\nTP53,1,2,3\nMYC,4,5.5,6\n"
 
@@ -147,3 +148,23 @@ def test_file_without_labels_is_refused(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(3))
     with pytest.raises(InputError, match=r"'X\.npy' holds no labels: name another file with labels="):
         read_expression(write(tmp_path, GENES_IN_ROWS), samples="columns", labels=tmp_path / "X.npy")
+
+
+@pytest.mark.parametrize("blank", ["Male ", " Male", "Male\xa0", "\tMale", "Male\u200b"])
+@pytest.mark.parametrize("labels", ["own", "other"])
+def test_labels_from_files_lose_the_blanks_around_them(blank, labels, tmp_path):
+    file = tmp_path / "clinical.csv"
+    file.write_text(f'id,sex,age\np1,Male,1\np2,"{blank}",2\np3,Female,3\n', encoding="utf-8")
+    if labels == "other":
+        assert read_labels(file, ["p3", "p2", "p1"], label="sex")[1] == ["Female", "Male", "Male"]
+        return
+    adata = read_expression(file, samples="rows", label="sex")
+    assert adata.obs["sex"].tolist() == ["Male", "Male", "Female"]
+
+
+def test_labels_of_an_anndata_file_lose_the_blanks_around_them(tmp_path):
+    obs = pd.DataFrame({"sex": ["Male", "Male ", "Female"]}, index=["p1", "p2", "p3"])
+    anndata.AnnData(np.eye(3), obs=obs).write_h5ad(tmp_path / "cohort.h5ad")
+    adata = read_expression(tmp_path / "cohort.h5ad", label="sex")
+    assert adata.obs["sex"].tolist() == ["Male", "Male", "Female"]
+    assert read_labels(tmp_path / "cohort.h5ad", ["p2", "p3"])[1] == ["Male", "Female"]

@@ -13,6 +13,7 @@ import anndata
 import dask.array as da
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import zarr
 from scipy import sparse
@@ -315,6 +316,60 @@ def test_negative_positions_and_masks_select_rows():
 def test_number_of_feature_names_is_checked():
     with pytest.raises(InputError, match="2 feature names for 3"):
         Source(as_source(VALUES)._reader, features=["a", "b"])
+
+
+MASKED = np.ma.masked_equal([[1.0, 2.0], [3.0, 4.0]], 4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [MASKED[0], MASKED[1]],
+        lambda: da.ma.masked_equal(da.from_array(np.asarray(MASKED), chunks=(1, 2)), 4),
+        lambda: da.from_array(MASKED, chunks=1, asarray=False),
+        lambda: as_masked_anndata(MASKED),
+    ],
+)
+def test_masks_are_refused_in_every_container(make):
+    """Public reports: sklearn#10186, scipy#20123."""
+    with pytest.raises(InputError, match=r"masked: write X\.filled\(numpy\.nan\)"):
+        as_source(make()).read(slice(None))
+
+
+def as_masked_anndata(X):
+    adata = anndata.AnnData(np.zeros(X.shape))
+    adata.X = X
+    return adata
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pd.DataFrame({"a": [2**53 + 1], "b": [0.5]}),
+        pd.DataFrame({"a": pd.array([2**53 + 1, None], dtype="Int64")}),
+        np.array([[np.longdouble("9007199254740993")]]),
+    ],
+)
+def test_numbers_that_float64_would_merge_are_refused_beside_others(X):
+    if np.finfo(np.longdouble).eps < np.finfo(float).eps or isinstance(X, pd.DataFrame):
+        with pytest.raises(InputError, match=r"too large|cannot be represented"):
+            as_source(X).read(slice(None))
+
+
+@pytest.mark.parametrize("name", ["a\tb", "s\x1b]0;x\x07", "p\0", "a\nb"])
+def test_names_with_control_characters_are_refused(name):
+    with pytest.raises(InputError, match="name of sample 2"):
+        as_source([[1.0], [2.0]], ids=["p", name])
+    with pytest.raises(InputError, match="name of feature 1"):
+        as_source(pd.DataFrame({name: [1.0]}))
+
+
+def test_tables_of_other_libraries_keep_their_names():
+    source = as_source(pa.Table.from_pandas(pd.DataFrame(VALUES, NAMES, GENES)))
+    assert (source.ids, source.features) == (tuple(NAMES), tuple(GENES))
+    np.testing.assert_array_equal(source.read(slice(None)), VALUES)
+    with pytest.raises(InputError, match="column 'id' of the cohort holds text"):
+        as_source(pa.table({"id": ["p", "q"], "x": [1.0, 2.0]}))
 
 
 def attempt(path: Path) -> str | None:

@@ -148,3 +148,12 @@ def test_text_among_numbers_is_refused_by_name(tmp_path, text):
 def test_decimal_comma_is_explained(tmp_path):
     with pytest.raises(InputError, match="'2,5' for feature 'b': write numbers with a decimal point"):
         read_expression(write(tmp_path, "id;a;b\ns1;1;2,5\n"), samples="rows")
+
+
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_a_row_of_labels_may_stand_among_the_rows_of_numbers(tmp_path, where):
+    rows = ["g1,1,2", "g2,3,4"]
+    rows.insert(where, "class,A,B")
+    adata = read_expression(write(tmp_path, "\n".join(["gene,s1,s2", *rows]) + "\n"), samples="columns", label="class")
+    assert list(adata.obs["class"]) == ["A", "B"]
+    np.testing.assert_array_equal(adata.X, [[1.0, 3.0], [2.0, 4.0]])

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.rankings import Rankings
 from distkern.datasets import load_apa
 from distkern.kernels.kendall import Kendall
+from distkern.kernels.partial import PartialKendall
 from distkern.kernels.vectors import Linear
-from distkern.learners.cluster_numbers import cluster_numbers
+from distkern.learners.cluster_numbers import _draws, cluster_numbers
 from distkern.learners.kmeans import KernelKMeans
 from distkern.operators.array import ArrayGram
 
@@ -115,3 +118,71 @@ def test_matrix_that_does_not_fit_is_refused():
         _ = cluster_numbers(K, [2]).by_gap
     with pytest.raises(InputError, match="two clusters or more"):
         _ = cluster_numbers(K, [1]).by_silhouette
+
+
+# Rankings with items that are not ranked --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [PartialKendall(), PartialKendall(kind="top"), PartialKendall().normalized()])
+def test_gap_of_random_top_k_rankings_is_zero(kernel):
+    """The references have as many ranked items as the ballots, so that the gap is zero but for chance."""
+    random = np.random.default_rng(3)
+    ballots = [list(random.permutation(6)[: 1 + number % 4]) for number in range(80)]
+    votes = Rankings.from_orderings(ballots, kind="top", items="abcdef")
+    found = cluster_numbers(votes, [1, 2, 3], kernel=kernel, references=8, n_init=2, random_state=0)
+    assert found.reference == "rankings"
+    assert (np.abs(found.gap) <= 4 * found.gap_error + 0.05).all()
+
+
+def test_gap_finds_the_parties_of_top_k_rankings():
+    left, right = [["a", "b"], ["b", "a"], ["a"]], [["y", "x"], ["x", "y"], ["y"]]
+    votes = Rankings.from_orderings((left + right) * 8, kind="top", items="abcxyz")
+    found = cluster_numbers(votes, range(1, 5), kernel=PartialKendall(), references=8, n_init=2, random_state=0)
+    assert found.gap[1] > found.gap[0] + 3 * found.gap_error[1]
+    assert found.by_silhouette >= 2
+
+
+def test_references_of_partial_rankings_keep_values_and_gaps(monkeypatch):
+    values = np.array([[3.0, np.nan, -np.inf, 1.0], [2.0, 2.0, np.nan, np.nan]])
+    drawn = []
+
+    def kernel(X):
+        drawn.append(X)
+        return np.eye(len(X))
+
+    model = KernelKMeans()
+    model.kernel_ = kernel
+    monkeypatch.setattr(model, "_require_memory", lambda *given: None)
+    weights, random = np.array([3.0, 2.0]), np.random.default_rng(0)
+    ((_, counts),) = _draws("rankings", 1, values, ArrayGram(np.eye(2)), weights, model, random, None)
+    every = np.repeat(drawn[0], counts.astype(int), axis=0)
+    assert sorted(map(_contents, every)) == sorted(map(_contents, values[[0, 0, 0, 1, 1]]))
+
+
+def _contents(ballot):
+    return sorted(map(str, ballot))
+
+
+def test_features_of_rankings_with_gaps_have_no_range():
+    votes = Rankings.from_orderings([["a"], ["b", "a"], ["c"]], kind="top")
+    with pytest.raises(InputError, match="some values are missing or infinite: use reference='rankings'"):
+        cluster_numbers(votes, [1], kernel=PartialKendall(), references=2, reference="features")
+
+
+def test_numbers_that_did_not_converge_are_named():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    with pytest.warns(ConvergenceWarning) as caught:
+        cluster_numbers(X, [1, 4, 5], kernel=Linear(), max_iter=1, n_init=1, random_state=0, tol=0)
+    said = str(caught[0].message)
+    assert said.startswith("kernel k-means with 4, 5 clusters did not converge in 1 iterations: raise max_iter=")
+
+
+def test_the_labels_of_a_number_of_clusters_and_a_short_text():
+    found = cluster_numbers(Linear()(blobs()), [1, 3, 5], random_state=7)
+    for row, k in enumerate((1, 3, 5)):
+        np.testing.assert_array_equal(found.labels_of(k), found.labels[row])
+    assert len(np.unique(found.labels_of(found.by_silhouette))) == 3
+    with pytest.raises(InputError, match=r"no labels for 2 clusters: choose from \[1, 3, 5\]"):
+        found.labels_of(2)
+    assert repr(found) == "<ClusterNumbers: 60 samples, n_clusters 1 to 5, by_silhouette 3>"
+    assert repr(cluster_numbers(np.eye(4), [1], random_state=0)) == "<ClusterNumbers: 4 samples, n_clusters 1>"

@@ -2,6 +2,8 @@
 
 import json
 import runpy
+import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -101,7 +103,9 @@ def test_feature_names_are_saved(cohort, tmp_path):
         assert loaded.gram.features == tuple("abcdefg")
         again = load_model(save_model(loaded, tmp_path / f"{number} again.npz"))
         for each in (predictor, loaded, again):
-            np.testing.assert_array_equal(each.predict(frame), each.predict(X))
+            with pytest.warns(UserWarning, match="does not have valid feature names"):
+                by_position = each.predict(X)
+            np.testing.assert_array_equal(each.predict(frame), by_position)
             with pytest.raises(InputError, match="same features in another order"):
                 each.predict(turned)
     raw = load_model(save_model(KernelSVC(kernel=Kendall()).fit(as_anndata(frame), y), tmp_path / "raw.npz"))
@@ -371,3 +375,73 @@ def test_columns_of_bags_require_the_number_of_features(tmp_path):
     columns = PreparedColumns(kernel, kernel.prepare(rows), n_features=rows.shape[1])
     loaded = load_model(save_model(model, tmp_path / "m.npz", columns))
     np.testing.assert_allclose(loaded.decision_function(rows), model.decision_function(kernel(rows)), atol=1e-10)
+
+
+# Files of strangers that would be large in memory ---------------------------------------------------------------------
+
+
+def member(description, content=b""):
+    """Bytes of an ``.npy`` file with a header of this text."""
+    text = description.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def archive_of(path, compression=zipfile.ZIP_STORED, **members):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def repeated(path, times):
+    """Rewrite an archive such that its directory lists all members many times."""
+    content = path.read_bytes()
+    size, start = struct.unpack("<II", content[-10:-2])
+    directory, end = content[start : start + size], bytearray(content[-22:])
+    count = struct.unpack("<H", end[8:10])[0] * times
+    struct.pack_into("<HHII", end, 8, count, count, size * times, start)
+    path.write_bytes(content[:start] + directory * times + end)
+    return path
+
+
+HEADER = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
+STRANGE = {
+    "compressed": lambda path: archive_of(path, zipfile.ZIP_DEFLATED, header=member(HEADER % ("|u1", "(2,)"), b"{}")),
+    "compressed zeros": lambda path: archive_of(
+        path, zipfile.ZIP_DEFLATED, a=member(HEADER % ("|u1", f"({2**25},)"), bytes(2**25))
+    ),
+    "72 TiB": lambda path: archive_of(path, header=member(HEADER % ("<f8", f"({10**13},)"), bytes(8))),
+    "beyond 64 bits": lambda path: archive_of(path, header=member(HEADER % ("<f8", f"({2**62}, {2**62})"), bytes(8))),
+    "texts of no size": lambda path: archive_of(path, header=member(HEADER % ("<U0", f"({10**12},)"))),
+    "objects": lambda path: archive_of(path, header=member(HEADER % ("|O", "(1,)"), bytes(8))),
+    "open bracket": lambda path: archive_of(path, header=member("{'descr': '<f8', 'shape': (2,", bytes(16))),
+    "listed often": lambda path: repeated(
+        archive_of(path, header=member(HEADER % ("|u1", f"({2**20},)"), bytes(2**20))), 50
+    ),
+    "deep": lambda path: archive_of(path, header=member(HEADER % ("|u1", "(100000,)"), b"[" * 100_000)),
+    "no header": lambda path: archive_of(path, header=b"text"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_file_is_never_much_larger_in_memory_than_on_disk(tmp_path, kind):
+    path = STRANGE[kind](tmp_path / "model.npz")
+    estimators()  # imports all learners
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="damaged"):
+            load_model(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_array_that_is_named_often_is_converted_once(saved):
+    def name_often(header, arrays):
+        arrays["texts"] = np.array(["é" * 50] * 1000)
+        often = [{"array": "texts", "objects": True}] * 2000
+        steps_of(header)[0]["fitted"]["extra_"] = {"list": often}
+
+    extra = load_model(rewritten(saved[1], name_often)).model.steps[0][1].extra_
+    assert len(extra) == 2000
+    assert all(one is extra[0] for one in extra)

@@ -1,19 +1,31 @@
 """CohortPredictor: the same answers for raw samples as the model gives for their kernel values."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 
 from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, SampleError
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
 from distkern.learners import predictor
+from distkern.learners.decomposition import KernelPCA
+from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.kmeans import KernelKMeans
+from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
+from distkern.learners.ranking import LSRRanker
+from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
+from distkern.learners.svr import KernelSVR
 from distkern.operators.array import ArrayGram
 
 
@@ -111,3 +123,97 @@ def test_misuse_is_refused(cohort, gram):
         CohortPredictor(KernelSVC().fit(values_only, y), values_only).predict(X)
     with pytest.raises(InputError, match="names for 36"):
         PreparedColumns(gram.kernel, gram.prepared_columns(), ["a"])
+
+
+# All methods of the model --------------------------------------------------------------------------------------------
+
+TARGETS = np.arange(36.0) % 7
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "methods"),
+    [
+        (KernelSVC(probability=True), "y", ("predict", "decision_function", "predict_proba", "predict_log_proba")),
+        (KernelSVC(), "y", ("predict", "decision_function")),
+        (KernelFisherDiscriminant(), "y", ("predict", "decision_function", "transform", "get_feature_names_out")),
+        (KernelRidge(), "numbers", ("predict",)),
+        (KernelSVR(), "numbers", ("predict",)),
+        (LSRRanker(), "numbers", ("predict",)),
+        (KernelKMeans(2, random_state=0), None, ("predict", "transform", "get_feature_names_out")),
+        (KernelPCA(3), None, ("transform", "get_feature_names_out")),
+        (KernelStandardizer(), None, ("transform", "get_feature_names_out")),
+        (make_pipeline(KernelStandardizer(), KernelSVC(probability=True)), "y", ("predict", "predict_proba")),
+        (make_pipeline(KernelStandardizer(), KernelPCA(3)), None, ("transform", "get_feature_names_out")),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
+)
+def test_has_what_its_model_has_also_from_a_file(cohort, gram, tmp_path, model, target, methods):
+    X, y = cohort
+    targets = {"y": y, "numbers": TARGETS, None: None}[target]
+    model = clone(model).fit(gram, targets)
+    cross = gram.cross(X)
+    loaded = load_model(save_model(model, tmp_path / "model.npz", gram))
+    for new in (CohortPredictor(model, gram), loaded):
+        assert isinstance(new, CohortPredictor)
+        for name in ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform", "set_output"):
+            assert hasattr(new, name) == hasattr(model, name), name
+        for name in methods:
+            if name == "get_feature_names_out":
+                assert list(new.get_feature_names_out()) == list(model.get_feature_names_out())
+                frame = new.set_output(transform="pandas").transform(pd.DataFrame(X[:2], index=["s", "t"]))
+                new.set_output(transform="default")
+                assert list(frame.index) == ["s", "t"]
+                assert list(frame.columns) == list(model.get_feature_names_out())
+                np.testing.assert_allclose(frame, new.transform(X[:2]), atol=1e-12)
+            else:
+                expected = np.asarray(getattr(model, name)(cross))
+                found = getattr(new, name)(X)
+                if expected.dtype.kind == "f":
+                    np.testing.assert_allclose(found, expected, atol=1e-10)
+                else:
+                    np.testing.assert_array_equal(found, expected)
+        assert hasattr(new, "score") == hasattr(model, "score")
+        if hasattr(model, "score"):
+            assert new.score(X, targets) == pytest.approx(model.score(cross, targets))
+        assert new.n_features_in_ == 8
+        assert not hasattr(new, "feature_names_in_")
+        for name, value in vars(model).items():
+            if name.endswith("_") and not name.startswith("_") and name not in ("n_features_in_", "kernel_"):
+                np.testing.assert_array_equal(getattr(new, name), value)
+        tags = get_tags(new)
+        assert (tags.estimator_type, tags.input_tags.pairwise) == (get_tags(model).estimator_type, False)
+
+
+def test_scores_count_weights_in_blocks_too(cohort, gram, monkeypatch):
+    X, y = cohort
+    weights, cross = np.arange(36.0), gram.cross(X)
+    classifier, clusters = KernelSVC(C=0.05).fit(gram, y), KernelKMeans(2, random_state=0).fit(gram)
+    expected = classifier.score(cross, y, weights), clusters.score(cross, sample_weight=weights)
+    monkeypatch.setattr(
+        predictor, "row_blocks", lambda rows, cols: (slice(i, min(i + 16, rows)) for i in range(0, rows, 16))
+    )
+    assert CohortPredictor(classifier, gram).score(X, y, weights) == pytest.approx(expected[0])
+    assert CohortPredictor(clusters, gram).score(X, sample_weight=weights) == pytest.approx(expected[1])
+    assert CohortPredictor(clusters, gram).score(X) == pytest.approx(clusters.score(cross))
+
+
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_a_search_scores_as_it_was_told(cohort, gram, scoring):
+    X, y = cohort
+    search = GridSearchCV(MODELS[0](), {"kernelsvc__C": [0.1, 1.0]}, scoring=scoring, cv=3).fit(gram, y)
+    assert CohortPredictor(search, gram).score(X[:9], y[:9]) == pytest.approx(search.score(gram.cross(X[:9]), y[:9]))
+
+
+def test_what_the_model_does_not_have_is_missing(cohort, gram):
+    new = CohortPredictor(KernelSVC().fit(gram, cohort[1]), PreparedColumns(gram.kernel, gram.prepared_columns()))
+    for name in ("predict_proba", "transform", "means_", "n_features_in_", "anything", "_private_"):
+        assert not hasattr(new, name), name
+    assert pickle.loads(pickle.dumps(new)).classes_.tolist() == ["no", "yes"]
+
+
+def test_views_say_how_to_take_new_samples(cohort, gram):
+    X, y = cohort
+    for view in (gram.centered(), gram.unit_norm(), gram.centered()[:, :]):
+        new = CohortPredictor(KernelSVC().fit(view, y), view)
+        with pytest.raises(InputError, match="cannot take new samples: fit a pipeline of a KernelStandardizer"):
+            new.predict(X)

@@ -1,8 +1,10 @@
 """KernelStandardizer against scikit-learn's KernelCenterer, hand-made numbers and explicit linear feature maps."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer
@@ -271,3 +273,41 @@ def test_set_params_sets_a_new_kernel_and_its_parameter_at_once():
     assert (standardizer.kernel, standardizer.center) == (Gaussian(sigma=3.0), False)
     with pytest.raises(ValueError, match="no parameter 'lam'"):
         standardizer.set_params(kernel__lam=1.0)
+
+
+# Names and containers of the output ----------------------------------------------------------------------------------
+
+
+def test_columns_are_named_after_the_training_samples(samples):
+    """scikit-learn's transformers have ``get_feature_names_out`` and ``set_output``."""
+    train, _ = samples
+    names = [f"p{k}" for k in range(12)]
+    K, numbered = train @ train.T, [f"kernelstandardizer{k}" for k in range(12)]
+    assert list(KernelStandardizer().fit(ArrayGram(K, row_ids=names)).get_feature_names_out()) == names
+    assert list(KernelStandardizer().fit(pd.DataFrame(K, columns=names)).get_feature_names_out()) == names
+    assert list(KernelStandardizer().fit(K).get_feature_names_out()) == numbered
+    assert list(KernelStandardizer(kernel=Linear()).fit(train).get_feature_names_out()) == numbered
+    with pytest.raises(NotFittedError):
+        KernelStandardizer().get_feature_names_out()
+
+
+@pytest.mark.parametrize("given", ["array", "frame", "gram", "samples"])
+def test_pandas_output_has_the_values_of_the_default_output(samples, given):
+    train, new = samples
+    K, cross, names = train @ train.T, rectangle(new, train), [f"p{k}" for k in range(12)]
+    diagonal = (new**2).sum(axis=1)
+    frame = pd.DataFrame(K, columns=names, index=names)
+    fitted_on, transformed, options = {
+        "array": (K, cross.values, {"diagonal": diagonal}),
+        "frame": (frame, pd.DataFrame(cross.values, columns=names), {"diagonal": diagonal}),
+        "gram": (ArrayGram(K, row_ids=names), cross, {}),
+        "samples": (train, new, {"kernel": Linear()}),
+    }[given]
+    plain = KernelStandardizer(**options).fit(fitted_on)
+    framed = KernelStandardizer(**options).set_output(transform="pandas")
+    whole = framed.fit_transform(fitted_on)
+    part = framed.transform(transformed)
+    assert list(whole.columns) == list(part.columns) == list(plain.get_feature_names_out())
+    np.testing.assert_allclose(whole, features(train, train) @ features(train, train).T, atol=1e-12)
+    np.testing.assert_allclose(part, features(train, new) @ features(train, train).T, atol=1e-12)
+    np.testing.assert_array_equal(part, np.asarray(plain.transform(transformed)))

@@ -333,7 +333,8 @@ def test_raw_samples_in_other_containers():
     frame = pd.DataFrame(X, index=[f"s{i}" for i in range(60)], columns=list("abcdef"))
     model = KernelSVC(kernel=Linear()).fit(frame, pd.Series(y, dtype="category"))
     np.testing.assert_allclose(model.decision_function(frame), expected, atol=1e-10)
-    np.testing.assert_allclose(model.decision_function(csr_array(X)), expected, atol=1e-10)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_allclose(model.decision_function(csr_array(X)), expected, atol=1e-10)
     np.testing.assert_allclose(KernelSVC(kernel=Linear()).fit(X.tolist(), y).decision_function(X), expected, atol=1e-10)
     with pytest.raises(InputError, match="feature names"):
         model.predict(frame[list("fedcba")])
@@ -544,8 +545,9 @@ def test_features_in_another_order_are_refused(fitted_on, new):
 def test_features_without_names_are_matched_by_position():
     X, y = cohort()
     model = KernelSVC(kernel=Kendall()).fit(as_anndata(X, list("abcdef")), y)
-    model.predict(csr_array(X))
-    model.predict(as_rankings(X, None))
+    for nameless in (csr_array(X), as_rankings(X, None)):
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            model.predict(nameless)
     model.fit(csr_array(X), y)
     assert not hasattr(model, "feature_names_in_")
     model.predict(as_anndata(X, list("fedcba")))

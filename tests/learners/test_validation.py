@@ -49,3 +49,12 @@ def test_numbers_that_parameters_may_be():
         for value in values:
             with pytest.raises(dk.InputError, match=r"^it must be a .* number"):
                 check(value, "it")
+
+
+@pytest.mark.parametrize("values", [K[:4], K[:, :4], K[0], K[None]], ids=["rows", "columns", "one axis", "three axes"])
+def test_a_training_matrix_that_is_not_square_is_refused(values):
+    said = r"must be square, a row and a column for every sample; it has shape \(.*\)|a Gram matrix has two axes"
+    with pytest.raises(dk.InputError, match=said):
+        dk.kernel_neighbors(values, 2)
+    with pytest.raises(dk.InputError, match=said):
+        dk.kernel_medoids(values, [0] * len(values))

@@ -37,7 +37,8 @@ def test_ix_and_single_positions():
     ("key", "said"),
     [
         (([0, 1], [0, 1]), "ambiguous"),
-        (([True, False],), r"two axes; got 1"),
+        ((0, [0], [0]), "two axes; got 3"),
+        ((..., ...), "two axes; got 2"),
         ([0, 3], "from 0 to 3; there are 3"),
         ([True, False], r"mask .* shape \(2,\)"),
         ([0.5], "list of positions"),

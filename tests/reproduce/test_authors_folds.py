@@ -3,6 +3,8 @@
 That the folds are those of the paper is shown in test_authors_table.py: they give its accuracies.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def naive_groups(n, folds):
     cuts = 5 if n // folds > 5 else 2 if n // folds < 2 else n // folds
     borders = [1 + (n - 1) * step / (cuts - 1) for step in range(cuts)]
     groups = {}
-    for low, high in zip(borders[:-1], borders[1:], strict=True):
+    for low, high in itertools.pairwise(borders):
         label = f"{'[' if low == 1 else '('}{low:.3g},{high:.3g}]"
         groups[label] = [x - 1 for x in range(1, n + 1) if low < x <= high or x == low == 1]
     return [groups[label] for label in sorted(groups)]

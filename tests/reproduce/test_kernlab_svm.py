@@ -43,7 +43,7 @@ def test_without_the_fault_it_solves_as_libsvm(seed, C):
 
 
 def first_fold():
-    """The first outer training set of CT, standardised, with Kendall's kernel: what the outside experiment looked at."""
+    """The first outer training set of CT with Kendall's kernel, standardised: the one of the outside experiment."""
     samples = load("CT")
     train = draw(samples)[0][0].train
     gram = ArrayGram(Kendall("b")(samples.X))[np.ix_(train, train)]

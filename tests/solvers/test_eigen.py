@@ -135,3 +135,9 @@ def test_unsolvable_problem_is_refused():
 
     with pytest.raises(InputError, match="not finite"):
         largest_eigenpairs(Broken(K), 1)
+
+
+def test_the_largest_entry_is_positive_and_of_equal_ones_the_first():
+    vectors = np.array([[0.1, -0.5, 0.7, -0.7], [-0.9, 0.5, -0.7 * (1 + 1e-13), 0.7 * (1 + 1e-13)]])
+    expected = np.array([[-0.1, 0.5, 0.7, 0.7], [0.9, -0.5, -0.7, -0.7]])
+    np.testing.assert_allclose(with_fixed_signs(vectors), expected, rtol=1e-12)

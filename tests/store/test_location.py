@@ -250,7 +250,8 @@ def test_requests_are_few_and_never_list_what_a_store_holds(s3):
         gram = open_gram(s3.url)
         gram.info()
     assert [method for method, _, _ in opening] == ["GET"] * len(opening)
-    assert len(opening) == 1 + 1 + 6 + 2  # the root; the marks, a row of blocks an object; the list of runs and a run
+    # the root and the kernel asked for; the marks, a row of blocks an object; the list of runs and a run
+    assert len(opening) == 2 + 1 + 6 + 2
     store = GramStore.opened(s3.url)
     store.read_tile(0, 1)
     with s3.counting() as reading:

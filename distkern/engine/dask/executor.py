@@ -72,6 +72,8 @@ class Dask(Executor):
     remote = True
 
     def __init__(self, client: Client) -> None:
+        if not isinstance(client, Client):
+            raise InputTypeError(f"Dask takes a client, as in Dask(distributed.Client(address)), not {client!r}")
         if client.asynchronous:
             raise InputTypeError(
                 "the client is asynchronous: give one made without asynchronous=True, or call from a thread of its own"

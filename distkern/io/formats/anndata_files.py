@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.sentences import Argument
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Array
 from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
@@ -27,17 +29,20 @@ HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
 
 
 class H5ADReader(ReopenedReader):
-    """Rows of ``X`` in an ``.h5ad`` file: dense, or sparse by rows (CSR). CSC is converted and cached in memory."""
+    """Rows of ``X``, or of another matrix, in an ``.h5ad`` file: dense, or sparse by rows (CSR).
+
+    CSC is converted and cached in memory.
+    """
 
     kind = "backed AnnData"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, key: str = "X") -> None:
         super().__init__()
-        self.path = os.path.abspath(path)
+        self.path, self.key = os.path.abspath(path), key
         file = self.handle()
-        if "X" not in file:
+        if key not in file:
             raise InputError(f"{self.path!r} holds no X: store the expression values in adata.X")
-        X = file["X"]
+        X = file[key]
         if hasattr(X, "shape"):
             self.layout, self.shape, self.dtypes = "dense", X.shape, (X.dtype,)
             return
@@ -57,14 +62,14 @@ class H5ADReader(ReopenedReader):
         if self.layout != "dense":
             return self.take_sparse(rows).toarray()
         with refuse_damage(self.path, H5AD):
-            return take_h5(self.handle()["X"], rows)
+            return take_h5(self.handle()[self.key], rows)
 
     def take_sparse(self, rows: Rows) -> Any:
         """Read sparse rows."""
         if self.layout == "dense":
             return super().take_sparse(rows)
         with refuse_damage(self.path, H5AD):
-            return self._take_sparse(self.handle()["X"], rows)
+            return self._take_sparse(self.handle()[self.key], rows)
 
     def _take_sparse(self, X: Any, rows: Rows) -> Any:
         from scipy import sparse
@@ -84,7 +89,9 @@ class H5ADReader(ReopenedReader):
         indptr = X["indptr"][start : stop + 1]
         part = slice(int(indptr[0]), int(indptr[-1]))
         entries = (X["data"][part], X["indices"][part], indptr - indptr[0])
-        return sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+        matrix = sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+        matrix.check_format(full_check=True)  # an index outside the matrix would be written outside its memory
+        return matrix
 
     def _in_memory(self, X: Any) -> Any:
         from scipy import sparse
@@ -92,7 +99,9 @@ class H5ADReader(ReopenedReader):
         with self._lock:
             if getattr(self, "_rows", None) is None:
                 parts = (X["data"][:], X["indices"][:], X["indptr"][:])
-                self._rows = sparse.csc_matrix(parts, shape=self.shape).tocsr()
+                columns = sparse.csc_matrix(parts, shape=self.shape)
+                columns.check_format(full_check=True)
+                self._rows = columns.tocsr()
             return self._rows
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,8 +156,33 @@ def _open_h5ad(path: Path, options: ReadOptions) -> Opened:
         raise MissingExtraError.of("reading .h5ad files", "io") from error
     with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
         ids, features = read_elem(file["obs"]).index, read_elem(file["var"]).index
-        reader = H5ADReader(str(path))
-    return Opened(reader, ids, features)
+        reader = H5ADReader(str(path), key := _key(path, file, options))
+    return Opened(reader, ids, None if key.startswith("obsm") else features)
+
+
+def _key(path: Path, file: Any, options: ReadOptions) -> str:
+    """Name of the matrix in a file of AnnData: X, or the layer or representation that was asked for.
+
+    Raises
+    ------
+    InputError
+        If the file does not hold it, or both were asked for.
+    """
+    asked = {"layers": options.layer, "obsm": options.use_rep}
+    given = {group: name for group, name in asked.items() if name is not None}
+    if len(given) > 1:
+        raise InputError(
+            "{layer} and {use_rep} exclude each other: choose one",
+            layer=Argument("layer", options.layer),
+            use_rep=Argument("use_rep", options.use_rep),
+        )
+    for group, name in given.items():
+        known = sorted(file[group]) if group in file else []
+        if name not in known:
+            listed = ", ".join(map(repr, known)) or "nothing"
+            raise InputError(f"{path.name!r} holds no {name!r} in {group}: it has {listed}{did_you_mean(name, known)}")
+        return f"{group}/{name}"
+    return "X"
 
 
 def _open_zarr(path: Path, options: ReadOptions) -> Opened:
@@ -159,13 +193,15 @@ def _open_zarr(path: Path, options: ReadOptions) -> Opened:
     except ImportError as error:
         raise MissingExtraError.of("reading an AnnData Zarr store", "io") from error
     node = open_node(path)
-    if "X" not in node:
+    with refuse_damage(path.name, ZARR):
+        key = _key(path, node, options)
+    if key not in node:
         raise InputError(f"{path.name!r} holds no X: store the expression values in adata.X")
     with refuse_damage(path.name, ZARR):
-        _refuse_missing_parts(node, path)
-        ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node["X"]
-        values = ZarrReader(str(path / "X"), X.shape, X.dtype) if isinstance(X, zarr.Array) else read_elem(X)
-    return Opened(values, ids, features)
+        _refuse_missing_parts(node, path, key)
+        ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node[key]
+        values = ZarrReader(str(path / key), X.shape, X.dtype) if isinstance(X, zarr.Array) else read_elem(X)
+    return Opened(values, ids, None if key.startswith("obsm") else features)
 
 
 def _load_h5ad(path: Path) -> AnnData:
@@ -203,10 +239,10 @@ def _columns_of_zarr(path: Path, options: ReadOptions) -> Columns:
         return _texts(read_elem(obs))
 
 
-def _refuse_missing_parts(node: Any, path: Path) -> None:
+def _refuse_missing_parts(node: Any, path: Path, key: str = "X") -> None:
     """Refuse a folder in which chunks of the names, or of the values where they are sparse, are not stored."""
-    if hasattr(node.get("X"), "members"):
-        _refuse_missing_of(node["X"], path / "X")
+    if hasattr(node.get(key), "members"):
+        _refuse_missing_of(node[key], path / key)
     for axis in ("obs", "var"):
         name = node[axis].attrs["_index"]
         _refuse_missing_of(node[axis][name], path / axis / name)
@@ -263,7 +299,10 @@ def _open_anndata(adata: Any) -> Opened:
     if not adata.isbacked:
         if adata.X is None:
             raise InputError("the AnnData object has no X: put the values there, for example from adata.layers")
-        return Opened(adata.X, adata.obs_names, adata.var_names, kind="AnnData")
+        about = adata.uns.get("distkern")  # written by `distkern.read_expression`
+        file = about.get("source") if isinstance(about, Mapping) else None
+        named = file if isinstance(file, str) else None
+        return Opened(adata.X, adata.obs_names, adata.var_names, kind="AnnData", file=named)
     return Opened(_backed_reader(adata), adata.obs_names, adata.var_names)
 
 

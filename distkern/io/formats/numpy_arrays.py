@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import zipfile
@@ -12,12 +13,12 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import MAGIC_PREFIX
+from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0, read_magic
 
 from distkern.core.containers import plain_values
 from distkern.core.errors import InputError
 from distkern.core.typing import Array
-from distkern.io.blocks import ArrayReader, Reader, ReopenedReader, Rows, refuse_masked
+from distkern.io.blocks import ArrayReader, Reader, ReopenedReader, Rows, refuse_damage, refuse_masked
 from distkern.io.format import Container, Format, Opened, ReadOptions
 
 ZIP_PREFIX = b"PK\x03\x04"
@@ -62,7 +63,18 @@ class MappedReader(ReopenedReader):
             raise InputError(f"the file {self.path!r} is shorter than the cohort that was opened from it") from error
 
     def take(self, rows: Rows) -> Array:
-        """Read rows. The file is mapped only meanwhile, because mapped pages count as memory of the process."""
+        """Read rows: those in a row of the file from there, others through a map of it.
+
+        The file is mapped only meanwhile, because mapped pages count as memory of the process.
+        """
+        width = self.shape[1] * self.dtypes[0].itemsize if len(self.shape) == 2 else 0
+        if isinstance(rows, slice) and width and self.strides == (width, self.dtypes[0].itemsize):
+            start, stop, step = rows.indices(self.shape[0])
+            if step == 1 and start < stop and os.path.exists(self.path):
+                count, offset = (stop - start) * self.shape[1], self.offset + start * width
+                found = np.fromfile(self.path, self.dtypes[0], count, offset=offset)
+                if len(found) == count:
+                    return found.reshape(stop - start, self.shape[1])
         return np.array(self.opened()[rows])
 
 
@@ -118,6 +130,7 @@ def read_npz(path: Path) -> Archive:
     """
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            _refuse_false_sizes(file.zip)
             arrays = {name: file[name] for name in file.files}
     except (ValueError, TypeError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
@@ -129,7 +142,11 @@ def read_npz(path: Path) -> Archive:
     if {"format", "shape", "data"} <= arrays.keys():
         from scipy import sparse
 
-        return Archive(sparse.load_npz(path))
+        with refuse_damage(path.name, "a sparse matrix"):
+            matrix = sparse.load_npz(path)
+            if hasattr(matrix, "check_format"):
+                matrix.check_format(full_check=True)  # an index outside the matrix would be written outside its memory
+        return Archive(matrix)
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     if "X" not in arrays and len(matrices) != 1:
         found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
@@ -139,6 +156,19 @@ def read_npz(path: Path) -> Archive:
     if ids is None:
         ids = arrays.pop("samples", None)
     return Archive(X, ids, arrays.pop("features", None), arrays)
+
+
+def _refuse_false_sizes(archive: zipfile.ZipFile) -> None:
+    """Raise ValueError at an array whose header claims more bytes than there are, before memory is taken for it."""
+    for entry in archive.infolist():
+        with archive.open(entry) as member:
+            if member.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
+                continue
+            member.seek(0)
+            read = read_array_header_1_0 if read_magic(member) == (1, 0) else read_array_header_2_0
+            shape, _, dtype = read(member)
+        if math.prod(shape) * dtype.itemsize > entry.file_size:
+            raise ValueError(f"{entry.filename} claims the shape {shape}")
 
 
 # Formats -----------------------------------------------------------------------------------------------------------

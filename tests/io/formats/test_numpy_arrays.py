@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from distkern.core.errors import InputError
 from distkern.io.expression import read_expression
@@ -93,3 +95,20 @@ def test_lists_of_numbers_are_rows_and_ragged_lists_are_refused():
     np.testing.assert_array_equal(as_source([[1, 2], (3, 4)]).read(slice(None)), [[1, 2], [3, 4]])
     with pytest.raises(InputError, match="differ in length"):
         as_source([[1, 2], [3]])
+
+
+def test_an_array_that_claims_more_than_its_file_holds_is_damage(tmp_path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (9000000000000, 1), }"
+    member = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n" + bytes(16)
+    with zipfile.ZipFile(tmp_path / "X.npz", "w") as archive:
+        archive.writestr("X.npy", member)
+    with pytest.raises(InputError, match=r"'X\.npz' cannot be read as arrays of numbers and text; it is damaged"):
+        as_source(tmp_path / "X.npz")
+
+
+def test_indices_outside_a_sparse_matrix_are_damage(tmp_path):
+    matrix = sparse.csr_matrix(np.eye(3))
+    matrix.indices[1] = 10**6
+    sparse.save_npz(tmp_path / "X.npz", matrix)
+    with pytest.raises(InputError, match=r"'X\.npz' cannot be read as a sparse matrix"):
+        as_source(tmp_path / "X.npz").read(slice(None))

@@ -1,0 +1,162 @@
+"""Work within a memory limit, for a child process: each case makes its data, and returns what is to be measured."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import distkern as dk
+
+rng = np.random.default_rng(0)
+SMALL = 60
+"""Samples of the first run of a case, which loads and compiles all routines."""
+
+
+def stored(kernel, X, folder, **options):
+    return dk.compute_gram(kernel, X, store=Path(tempfile.mkdtemp(dir=folder)) / "k.zarr", progress=False, **options)
+
+
+def points(samples, features=20):
+    return rng.normal(size=(samples, features))
+
+
+def filling(kernel, features, executor="threads", suffix="", **options):
+    """`compute_gram` on a cohort in memory, or in a file."""
+
+    def case(samples, limit, folder):
+        X = points(samples, features)
+        if suffix == ".npy":
+            np.save(folder / f"{samples}.npy", X)
+            X = folder / f"{samples}.npy"
+        elif suffix == "sparse":
+            import scipy.sparse as sp
+
+            X = sp.random(samples, features, density=0.05, format="csr", random_state=0)
+        given = {name: value(samples) if callable(value) else value for name, value in options.items()}
+        return lambda: stored(kernel, X, folder, executor=executor, memory_limit=limit, **given)
+
+    return case
+
+
+def appending(samples, limit, folder):
+    gram = stored(dk.Gaussian(3.0), points(samples), folder, tile=max(8, samples // 4))
+    new = points(samples // 2)
+    return lambda: dk.append_gram(gram, new, memory_limit=limit, progress=False)
+
+
+def tau(missing="raise", **options):
+    """`kendalltau_matrix` of as many features as samples are asked for."""
+
+    def case(features, limit, folder):
+        X = points(60, features)
+        if missing == "pairwise":
+            X[rng.random(X.shape) < 0.1] = np.nan
+        return lambda: dk.kendalltau_matrix(X, missing=missing, memory_limit=limit, progress=False, **options)
+
+    return case
+
+
+def learning(make, targets="labels", of="store", tile=None):
+    """Fit a learner to a stored matrix, an array of kernel values, or samples."""
+
+    def case(samples, limit, folder):
+        X = points(samples)
+        y = rng.integers(0, 2, samples) if targets == "labels" else rng.normal(size=samples)
+        given = () if targets is None else (y,)
+        kernel = dk.Gaussian(3.0)
+        if of == "samples":
+            model, data = make(limit).set_params(kernel=kernel), X
+        elif of == "array":
+            model, data = make(limit), kernel(X)
+        else:
+            model, data = make(limit), stored(kernel, X, folder, tile=tile and min(tile, samples))
+        data = data if of != "view" else data.centered()
+        return lambda: model.fit(data, *given)
+
+    return case
+
+
+def calling(function, tile=None):
+    def case(samples, limit, folder):
+        gram = stored(dk.Gaussian(3.0), points(samples), folder, tile=tile and min(tile, samples))
+        return lambda: function(gram, limit)
+
+    return case
+
+
+LANDMARKS = {"landmarks": lambda samples: min(samples // 3, 400)}
+
+CASES = {
+    "gram Gaussian": (filling(dk.Gaussian(3.0), 20), 5000),
+    "gram Gaussian serial": (filling(dk.Gaussian(3.0), 20, "serial"), 5000),
+    "gram Gaussian float32": (filling(dk.Gaussian(3.0), 20, dtype="float32"), 5000),
+    "gram Gaussian many features": (filling(dk.Gaussian(90.0), 4000), 1000),
+    "gram Gaussian .npy": (filling(dk.Gaussian(90.0), 4000, suffix=".npy"), 1000),
+    "gram Kendall": (filling(dk.Kendall(), 500), 1500),
+    "gram Kendall dense .npy": (filling(dk.Kendall(), 3000, suffix=".npy"), 800),
+    "gram Kendall tau-b": (filling(dk.Kendall(ties="b"), 500), 1500),
+    "gram Kendall sparse": (filling(dk.Kendall(), 3000, suffix="sparse"), 600),
+    "gram Linear": (filling(dk.Linear(), 20), 5000),
+    "gram Mallows": (filling(dk.Mallows(0.1), 200), 1500),
+    "landmarks random": (filling(dk.Gaussian(3.0), 20, **LANDMARKS), 20000),
+    "landmarks k-means++": (filling(dk.Gaussian(3.0), 20, landmark_choice="kmeans++", **LANDMARKS), 8000),
+    "landmarks k-means++ wide": (filling(dk.Gaussian(60.0), 1500, landmark_choice="kmeans++", landmarks=20), 3000),
+    "landmarks leverage": (filling(dk.Gaussian(3.0), 20, landmark_choice="leverage", **LANDMARKS), 8000),
+    "landmarks k-means++ .npy": (
+        filling(dk.Gaussian(60.0), 1500, suffix=".npy", landmark_choice="kmeans++", landmarks=20),
+        3000,
+    ),
+    "append": (appending, 3000),
+    "tau": (tau(), 1500),
+    "tau with p-values": (tau(pvalue=True), 1500),
+    "tau pairwise": (tau("pairwise"), 1000),
+    "tau pairwise with p-values": (tau("pairwise", pvalue=True), 1000),
+    "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
+    "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
+    "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),
+    "SVC samples": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="samples"), 1500),
+    "SVR": (learning(lambda limit: dk.KernelSVR(memory_limit=limit), "numbers", tile=300), 2500),
+    "ridge": (learning(lambda limit: dk.KernelRidge(memory_limit=limit), "numbers"), 3000),
+    "ridge small tiles": (learning(lambda limit: dk.KernelRidge(memory_limit=limit), "numbers", tile=300), 3000),
+    "ridge samples": (learning(lambda limit: dk.KernelRidge(memory_limit=limit), "numbers", of="samples"), 1500),
+    "discriminant": (learning(lambda limit: dk.KernelFisherDiscriminant(memory_limit=limit), tile=300), 3000),
+    "PCA": (learning(lambda limit: dk.KernelPCA(4, memory_limit=limit), None, tile=300), 3000),
+    "PCA samples": (learning(lambda limit: dk.KernelPCA(4, memory_limit=limit), None, of="samples"), 1500),
+    "k-means": (learning(lambda limit: dk.KernelKMeans(4, memory_limit=limit), None, tile=300), 3000),
+    "standardizer": (learning(lambda limit: dk.KernelStandardizer(memory_limit=limit), None, tile=300), 3000),
+    "rank SVM": (learning(lambda limit: dk.RankSVM(memory_limit=limit), "numbers", tile=300), 2000),
+    "LSR ranker": (learning(lambda limit: dk.LSRRanker(memory_limit=limit), "numbers", tile=300), 2000),
+    "SGD ranker": (learning(lambda limit: dk.SGDRanker(memory_limit=limit, epochs=2), "numbers", tile=300), 1500),
+    "neighbours": (calling(lambda gram, limit: dk.kernel_neighbors(gram, 15, memory_limit=limit), tile=300), 3000),
+    "neighbours large tiles": (calling(lambda gram, limit: dk.kernel_neighbors(gram, 15, memory_limit=limit)), 3000),
+    "silhouette": (
+        calling(lambda gram, limit: dk.kernel_silhouette(gram, np.arange(len(gram)) % 5, memory_limit=limit), tile=300),
+        3000,
+    ),
+    "numbers of clusters": (
+        calling(lambda gram, limit: dk.cluster_numbers(gram, [2, 3], references=0, memory_limit=limit), tile=300),
+        1500,
+    ),
+}
+
+
+def work(name, limit):
+    """Run a case on few samples; return the work on all."""
+    folder = Path(tempfile.mkdtemp(prefix="distkern-memory-"))
+    case, samples = CASES[name]
+    warnings.simplefilter("ignore")
+    for _ in range(2):
+        outcome(case(SMALL, 2**40, folder))
+    return case(samples, limit, folder)
+
+
+def outcome(run):
+    """What work ended with: a refusal is one, too."""
+    try:
+        run()
+    except dk.MemoryLimitError as error:
+        return str(error)
+    return "done"
