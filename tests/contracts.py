@@ -84,6 +84,7 @@ class KernelContract:
         kernel, n = self.kernel.resolve(X), X.shape[1]
         block = kernel.prepare(X)
         assert could_have_prepared(kernel, block, n)
+        np.testing.assert_array_equal(kernel.tile(block, block), self.kernel(X))
         assert not could_have_prepared(kernel, block, n + 1)
         name = data.draw(st.sampled_from(sorted(block.arrays)))
         array = block.arrays[name]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from distkern.core.errors import InputError, StoreMismatchError
-from distkern.core.sentences import Argument, Sentence
+from distkern.core.errors import StoreMismatchError
 from distkern.core.typing import Array, Floats
+from distkern.core.validation import refuse_not_finite
 from distkern.engine.memory import Watched, resident_bytes
 from distkern.gram.prepared import (
     keep_block,
@@ -26,6 +26,7 @@ from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared, strips
 from distkern.store.layout import DIAGONAL
 from distkern.store.runs import Receipt, this_process
+from distkern.store.samples import StoredSamples
 from distkern.store.tiles import GramStore
 
 FEW = 2
@@ -128,7 +129,8 @@ def _prepared(task: PrepareTask) -> tuple[tuple[int, ...], WarmUp]:
             "started: the data have changed, or the same path holds other data on a worker"
         )
     warm_up = _warm_up("prepare", task, partial(kernel.prepare, values[:FEW], start), values.data.nbytes)
-    prepared = kernel.prepare(values, start)
+    with np.errstate(all="ignore"):  # what is not finite is refused by name in its tile
+        prepared = kernel.prepare(values, start)
     arrays = {**prepared.arrays, DIAGONAL: kernel.diagonal(prepared)}
     stored = samples.read(task.block, task.known) if start > block else {}
     store.refuse_if_changed()
@@ -160,8 +162,9 @@ def _computed(task: TileTask) -> tuple[int, WarmUp]:
     keep_block(valid_block(store, A), task.i, task.row_checksums, task.store_id)
     if not diagonal:
         valid_block(store, B)
-    values = kernel.tile(A, B) if known is None else _completed(kernel, A, B, known)
-    _refuse_not_finite(values, store, task)
+    with np.errstate(all="ignore"):  # what is not finite is refused by name
+        values = kernel.tile(A, B) if known is None else _completed(kernel, A, B, known)
+    _refuse_not_finite(values, store, task, diagonal)
     store.refuse_if_changed()
     return store.write_tile(task.i, task.j, values), warm_up
 
@@ -188,21 +191,20 @@ def _digests(values: Any) -> Array:
     return np.concatenate([sample_digests(values[rows].toarray()) for rows in strips(*values.shape)])
 
 
-def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask) -> None:
+def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask, same: bool) -> None:
+    dtype = store.manifest.dtype
     with np.errstate(over="ignore"):
-        wrong = np.argwhere(~np.isfinite(values.astype(store.manifest.dtype, copy=False)))
-    if len(wrong):
-        row, col = (int(position) for position in wrong[0])
-        x, y = task.i * store.grid.side + row, task.j * store.grid.side + col
-        wider = Sentence(", or use {dtype}", dtype=Argument("dtype", "float64"))
-        raise InputError(
-            "k(x, y) is {value} for samples number {x} and {y}, beyond what {dtype} holds: scale the data down{wider}",
-            value=values[row, col],
-            x=x,
-            y=y,
-            dtype=store.manifest.dtype,
-            wider=wider if store.manifest.dtype == "float32" else "",
-        )
+        finite = bool(np.isfinite(values.astype(dtype, copy=False)).all())
+    if not finite:  # names are read only now
+        rows, cols = _names(store.rows, task.i), _names(store.cols, task.j)
+        refuse_not_finite(values, rows, cols, same=same, dtype=dtype)
+
+
+def _names(samples: StoredSamples, block: int) -> Sequence[str]:
+    """Names of the samples of a block; of equal samples, which are computed once, that of the first."""
+    first, stop = samples.span(block)
+    ids, index = samples.ids, samples.index
+    return ids[first:stop] if index is None else [ids[int(np.argmax(index == k))] for k in range(first, stop)]
 
 
 class WarmUp(NamedTuple):

@@ -84,9 +84,13 @@ def minimize(
         signs, bounds, now, slopes = _take(y, chosen), _take(C, chosen), _take(alpha, chosen), _take(F, chosen)
         goal = max(0.5 * tol, LOCAL * (high - low))
         done += _solve_block(values, signs, bounds, now, slopes, goal, max_iter - done)
+        moved = False
         for k in range(count):
             slopes[k] = signs[k] * (now[k] - alpha[chosen[k]])
+            moved = moved or slopes[k] != 0.0
             alpha[chosen[k]] = now[k]
+        if not moved:  # all steps were lost in rounding, or are not finite
+            return done, high - low
         follow(K, at, means, grand, scale, chosen, slopes, F, sums)
 
 
@@ -320,3 +324,19 @@ def asymmetry(K: Floats) -> tuple[float, float]:
                     largest = max(largest, abs(K[i, j]))
                     difference = max(difference, abs(K[i, j] - K[j, i]))
     return (largest, difference) if proof == 0.0 else (np.nan, np.nan)
+
+
+@compiled
+def excess(K: Array, shift: float, roots: Floats) -> tuple[float, int, int]:
+    """Largest |K_ij + shift| − r_i r_j below the diagonal, with r = ``roots``, and its position; −inf for none."""
+    largest, x, y = -np.inf, 0, 0
+    for i in range(len(K)):
+        row, root = K[i], roots[i]
+        most = -np.inf
+        for j in range(i):
+            most = max(most, abs(row[j] + shift) - root * roots[j])
+        if most > largest:
+            for j in range(i):
+                if abs(row[j] + shift) - root * roots[j] == most:
+                    largest, x, y = most, i, j
+    return largest, x, y

@@ -49,6 +49,10 @@ class InputTypeError(DistkernError, TypeError):
     """An argument has a type that distkern does not accept."""
 
 
+class ParameterTypeError(InputTypeError, InputError):
+    """A parameter has a value of a type that it cannot have; caught as an error of type and as one of value."""
+
+
 class SampleError(InputError):
     """One sample cannot be used; ``row`` is its position in the block that was checked."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from distkern.core.errors import InputError, SampleError
-from distkern.core.sentences import Sentence
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array
 
 Names = Sequence[str] | None
@@ -45,6 +45,43 @@ def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None
             sample=name_of(row, ids),
             feature=name_of(col, features),
         )
+
+
+def refuse_not_finite(
+    values: Array, rows: Names = None, cols: Names = None, *, same: bool = False, dtype: str = "float64"
+) -> None:
+    """Raise SampleError at the first kernel value that is infinite or NaN, with the names of its two samples.
+
+    Parameters
+    ----------
+    values
+        k(x, y), (samples, samples), or k(x, x), (samples,).
+    rows, cols
+        Names of the samples x and of the samples y; positions by default.
+    same
+        Whether rows and columns are the same samples.
+    dtype
+        Type as which the values are stored.
+    """
+    with np.errstate(over="ignore"):
+        wrong = ~np.isfinite(values.astype(dtype, copy=False))
+    if not wrong.any():
+        return
+    lone = np.flatnonzero(wrong if values.ndim == 1 else wrong.diagonal() if same else [])
+    row, col = (int(lone[0]),) * 2 if len(lone) else (int(position) for position in np.argwhere(wrong)[0])
+    alone = same or values.ndim == 1
+    whose = name_of(row, rows) if alone and row == col else f"{name_of(row, rows)} and {name_of(col, cols)}"
+    raise SampleError(
+        "{value} is {number} for {samples} {whose}, no number that {dtype} holds: {remedy}{wider}",
+        row,
+        value="k(x, x)" if alone and row == col else "k(x, y)",
+        number=float(values[row] if values.ndim == 1 else values[row, col]),
+        samples="sample" if alone and row == col else "the samples",
+        whose=whose,
+        dtype=dtype,
+        remedy="the values are too large or too small for the parameters of the kernel, so scale them",
+        wider=Sentence(", or use {dtype}", dtype=Argument("dtype", "float64")) if dtype == "float32" else "",
+    )
 
 
 def refuse_constant(X: Array, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:

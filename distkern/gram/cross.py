@@ -14,7 +14,7 @@ from distkern.engine.memory import share_of
 from distkern.gram.prepared import prepared_block
 from distkern.io.digests import sample_digests
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel, prepare_source, strips
+from distkern.kernels.base import Kernel, finite_tile, prepare_source, strips
 from distkern.kernels.planning import bytes_per_tile
 from distkern.store.tiles import GramStore
 
@@ -43,7 +43,9 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     new = prepare_source(kernel, source, like=prepared_block(store, "cols", 0))
     values = np.empty((len(new), store.grid.cols))
     for j in range(store.grid.col_blocks):
-        values[:, slice(*store.grid.col_range(j))] = kernel.tile(new, prepared_block(store, "cols", j))
+        values[:, slice(*store.grid.col_range(j))] = finite_tile(
+            kernel, new, prepared_block(store, "cols", j), source.ids
+        )
     return source, values, kernel.diagonal(new)
 
 

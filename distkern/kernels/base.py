@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.core.validation import Names, name_of, refuse_other_features
+from distkern.core.validation import Names, name_of, refuse_not_finite, refuse_other_features
 from distkern.io.source import as_source
+from distkern.kernels.parameters import check_number, check_whole, set_plain_fields
 
 SPARSE = 0.3
 """Samples are prepared without their zeros where at most this fraction of the values is nonzero."""
@@ -166,6 +166,15 @@ class Kernel:
         """Whether samples are `Bags`."""
         return False
 
+    __array_ufunc__ = None  # so that a NumPy number times a kernel is left to the kernel
+
+    def __post_init__(self) -> None:
+        """Turn parameters into plain Python values, and refuse those that are not of the type of their field.
+
+        A subclass with a ``__post_init__`` of its own calls this one first.
+        """
+        set_plain_fields(self)
+
     # What an author writes -----------------------------------------------------------------------------------
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
@@ -232,7 +241,8 @@ class Kernel:
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
         kernel = self.resolve(cols)
         A = prepare_source(kernel, rows)
-        return kernel.tile(A, A if Y is None else prepare_source(kernel, cols, like=A))
+        B = A if Y is None else prepare_source(kernel, cols, like=A)
+        return finite_tile(kernel, A, B, rows.ids, cols.ids)
 
     def normalized(self) -> Kernel:
         """k(x, y) / sqrt(k(x, x) k(y, y)): every sample scaled to norm 1 in feature space."""
@@ -242,9 +252,7 @@ class Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        if isinstance(other, Kernel):
-            return Product(self, other)
-        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     __rmul__ = __mul__
 
@@ -352,6 +360,21 @@ def prepare_source(kernel: Kernel, source: Any, like: Prepared | None = None) ->
     return kernel.prepare(X)
 
 
+def finite_tile(kernel: Kernel, A: Prepared, B: Prepared, rows: Names = None, cols: Names = None) -> Floats:
+    """Kernel values of two prepared blocks, all of them finite.
+
+    Raises
+    ------
+    SampleError
+        If a value is infinite or NaN, because sums or products were beyond what floating point holds; names its
+        samples, whose names are ``rows`` and ``cols``.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        values = kernel.tile(A, B)
+    refuse_not_finite(values, rows, cols, same=A is B)
+    return values
+
+
 def refuse_bags(kernel: Kernel, source: Any) -> None:
     """Refuse bags where the kernel compares vectors: it would take the rows of numbers that hold bags for vectors.
 
@@ -374,11 +397,6 @@ def _operands(A: Prepared, B: Prepared, prefix: str) -> tuple[Prepared, Prepared
     return left, (left if B is A else B.under(prefix))
 
 
-def _is_kernel(value: Any, where: str) -> None:
-    if not isinstance(value, Kernel):
-        raise InputTypeError(f"{where} takes kernels, such as Kendall(); got {value!r}")
-
-
 @dataclass(frozen=True)
 class Pair(Kernel):
     """Two kernels joined entry by entry."""
@@ -386,10 +404,6 @@ class Pair(Kernel):
     left: Kernel
     right: Kernel
     join: ClassVar[Callable[[Floats, Floats], Floats]]
-
-    def __post_init__(self) -> None:
-        _is_kernel(self.left, type(self).__name__)
-        _is_kernel(self.right, type(self).__name__)
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Do the once-per-sample work of both operands."""
@@ -461,9 +475,6 @@ class Transformed(Kernel):
 
     base: Kernel
 
-    def __post_init__(self) -> None:
-        _is_kernel(self.base, type(self).__name__)
-
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Do the once-per-sample work of the base kernel."""
         return self.base.prepare(X, start)
@@ -503,8 +514,7 @@ class Scaled(Transformed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.factor < np.inf:
-            raise InputError(f"a kernel can be multiplied by a positive finite number only, not {self.factor!r}")
+        check_number(self.factor, "the factor of a kernel", "more than 0")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
@@ -531,8 +541,7 @@ class Power(Transformed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.exponent, (int, np.integer)) or self.exponent < 1:
-            raise InputError(f"a kernel can be raised to a whole power of 1 or more only, not {self.exponent!r}")
+        check_whole(self.exponent, "the exponent of a kernel")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
@@ -573,10 +582,19 @@ class Normalized(Transformed):
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that the base kernel refuses, and those it maps to zero."""
         super().check(X, ids, features)
-        null = ~(self.base.diagonal(self.base.prepare(X)) > 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self.base.diagonal(self.base.prepare(X))
+        refuse_not_finite(squares, ids)
+        null = ~(squares >= np.finfo(np.float64).tiny)  # below it a number has fewer digits
         if null.any():
             row = int(np.flatnonzero(null)[0])
-            raise SampleError(f"sample {name_of(row, ids)} has k(x, x) = 0, so it cannot be scaled to norm 1", row)
+            raise SampleError(
+                "sample {sample} has k(x, x) = {square:.3g}, so it cannot be scaled to norm 1: leave it out{small}",
+                row,
+                sample=name_of(row, ids),
+                square=squares[row],
+                small=", or scale its values up" if squares[row] > 0 else "",
+            )
 
 
 def whole_power(values: Floats, exponent: int) -> Floats:

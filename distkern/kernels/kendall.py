@@ -13,7 +13,7 @@ from distkern.compiled import sparse
 from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import rank_sparse
 from distkern.compiled.validation import are_rankings, are_sparse_rankings
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import InputTypeError
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, constant_sample, refuse_constant, refuse_nan, refuse_single_feature
@@ -189,10 +189,6 @@ class Kendall(ConcordanceView):
 
     name: ClassVar[str] = "kendall"
     ties: Literal["zero", "b"] = "zero"
-
-    def __post_init__(self) -> None:
-        if self.ties not in ("zero", "b"):
-            raise InputError(f'ties must be "zero" or "b", not {self.ties!r}')
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples with missing values; under tau-b also constant samples."""

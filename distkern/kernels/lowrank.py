@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distkern.compiled.bags import factor, whiten_rows
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared, check_source
+from distkern.kernels.parameters import check_whole
 from distkern.kernels.trust import draw_samples
 from distkern.kernels.vectors import Gaussian, Linear, VectorKernel
 
@@ -85,17 +86,13 @@ class LowRank(VectorKernel):
     landmarks: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Kernel):
-            raise InputTypeError(f"base must be a kernel, such as Gaussian(0.1); got {self.base!r}")
-        if self.rank is not None and (not isinstance(self.rank, (int, np.integer)) or self.rank < 1):
-            raise InputError(f"rank must be a whole number of 1 or more, or None, not {self.rank!r}")
+        super().__post_init__()
+        if self.rank is not None:
+            check_whole(self.rank, "rank")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be a number from 0 to 1, and less than 1, not {self.tolerance!r}")
-        if self.landmarks is not None:
-            rows = tuple(tuple(map(float, row)) for row in self.landmarks)
-            if len(rows) == 0 or len({len(row) for row in rows}) > 1:
-                raise InputError("landmarks must be one or more rows of as many numbers each")
-            object.__setattr__(self, "landmarks", rows)
+        if self.landmarks is not None and len(self.landmarks) == 0:
+            raise InputError("landmarks must be one or more rows of as many numbers each")
 
     @property
     def takes_bags(self) -> bool:

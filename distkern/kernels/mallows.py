@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import ConcordanceView, concordance, total_pairs
+from distkern.kernels.parameters import check_number
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,8 @@ class Mallows(ConcordanceView):
     ties: Literal["embedding", "kemeny"] = "embedding"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.lam < np.inf:
-            raise InputError(f"lam must be a finite number of 0 or more, not {self.lam!r}")
-        if self.ties not in ("embedding", "kemeny"):
-            raise InputError(f'ties must be "embedding" or "kemeny", not {self.ties!r}')
+        super().__post_init__()
+        check_number(self.lam, "lam")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""

@@ -87,10 +87,6 @@ class PartialKernel(Kernel):
         """Refuse samples of one feature; missing values are allowed."""
         refuse_single_feature(X)
 
-    def _check_kind(self) -> None:
-        if self.kind not in ("interleaving", "top"):
-            raise InputError(f'kind must be "interleaving" or "top", not {self.kind!r}')
-
 
 @is_valid.register
 def valid_partial_rankings(kernel: PartialKernel, A: Prepared) -> bool:
@@ -141,9 +137,6 @@ class PartialKendall(PartialKernel):
 
     name: ClassVar[str] = "partial-kendall"
     kind: Unobserved = "interleaving"
-
-    def __post_init__(self) -> None:
-        self._check_kind()
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from distkern.compiled import concordance as counting
 from distkern.compiled.extensions import count_extensions, extend_rows, means_tile
-from distkern.core.errors import InputError, SampleError
+from distkern.core.errors import SampleError
 from distkern.core.random import sample_keys
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
@@ -18,6 +18,7 @@ from distkern.io.digests import sample_digests
 from distkern.io.source import as_source
 from distkern.kernels.base import Prepared, check_source
 from distkern.kernels.kendall import concordance, total_pairs
+from distkern.kernels.parameters import check_number, check_whole
 from distkern.kernels.partial import PartialKernel, Unobserved, arranged, valid_partial_rankings
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
@@ -92,15 +93,10 @@ class PartialMallows(PartialKernel):
     scaled: bool = False
 
     def __post_init__(self) -> None:
-        self._check_kind()
-        if not 0 <= self.lam < np.inf:
-            raise InputError(f"lam must be a finite number of 0 or more, not {self.lam!r}")
-        if self.method not in ("auto", "exact", "monte-carlo"):
-            raise InputError(f'method must be "auto", "exact" or "monte-carlo", not {self.method!r}')
-        if not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
-            raise InputError(f"draws must be a whole number of 2 or more, not {self.draws!r}")
-        if not isinstance(self.seed, (int, np.integer)) or not 0 <= self.seed < 2**64:
-            raise InputError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+        super().__post_init__()
+        check_number(self.lam, "lam")
+        check_whole(self.draws, "draws", 2)
+        check_whole(self.seed, "seed", 0, 2**64 - 1)
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort the observed items of each sample, count its compatible rankings, and key its random stream."""

@@ -15,6 +15,7 @@ from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_nan
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.parameters import check_number
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
@@ -125,8 +126,8 @@ class Diffusion(Kernel):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.beta < np.inf:
-            raise InputError(f"beta must be a finite number of 0 or more, not {self.beta!r}")
+        super().__post_init__()
+        check_number(self.beta, "beta")
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort each sample: the rank of every item, and the item of every rank."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -35,6 +33,7 @@ from distkern.core.validation import Names, refuse_infinite, refuse_nan, refuse_
 from distkern.io.digests import sample_digests
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall, concordance
+from distkern.kernels.parameters import check_number, check_whole, plain_value
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
@@ -79,7 +78,8 @@ class SmoothedKendall(Kernel):
     bias
         For Monte Carlo, the estimate of k(x, x), where both samples have the same copies. ``"paper"``: the mean over
         all D² pairs, with E k(x, x) = G + (1 − G) / D for the exact value G (without ties); positive semidefinite.
-        ``"none"``: the mean over p ≠ q, with E k(x, x) = G; the matrix is not positive semidefinite.
+        ``"none"``: the mean over p ≠ q, with E k(x, x) = G; the matrix need not be positive
+        semidefinite, and learners refuse one that is not.
 
     Raises
     ------
@@ -110,20 +110,11 @@ class SmoothedKendall(Kernel):
     bias: Literal["paper", "none"] = "paper"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "window", _checked_window(self.window))
-        for name, choices in (
-            ("method", ("exact", "monte-carlo")),
-            ("noise", ("uniform", "gaussian", "laplace")),
-            ("bias", ("paper", "none")),
-        ):
-            if getattr(self, name) not in choices:
-                listed = " or ".join(f'"{choice}"' for choice in choices)
-                raise InputError(f"{name} must be {listed}, not {getattr(self, name)!r}")
-        least = 2 if self.bias == "none" else 1
-        if not isinstance(self.draws, (int, np.integer)) or not least <= self.draws < 2**31:
-            raise InputError(f'draws must be a whole number of {least} or more with bias="{self.bias}": {self.draws!r}')
-        if not isinstance(self.seed, (int, np.integer)) or abs(self.seed) >= 2**63:
-            raise InputError(f"seed must be a whole number of less than 2**63 in size, not {self.seed!r}")
+        super().__post_init__()
+        for window in self.window if isinstance(self.window, tuple) else (self.window,):
+            check_number(window, "window")
+        check_whole(self.draws, f'with bias="{self.bias}" draws', 2 if self.bias == "none" else 1)
+        check_whole(self.seed, "seed", 1 - 2**63, 2**63 - 1)
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples with missing or infinite values, and windows that are not one per feature."""
@@ -278,25 +269,14 @@ def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = N
     >>> draws_for(100, lam=0.1, delta=0.05, epsilon=0.5)
     30720
     """
-    if not isinstance(m, (int, np.integer)) or m < 1:
-        raise InputError(f"m must be a whole number of 1 or more, not {m!r}")
-    error = 1 / math.sqrt(m) if epsilon is None else epsilon
-    for name, value in (("lam", lam), ("epsilon", error)):
-        if not 0 < value < np.inf:
-            raise InputError(f"{name} must be a positive finite number, not {value!r}")
+    m, lam, delta = plain_value("m", m, int), plain_value("lam", lam, float), plain_value("delta", delta, float)
+    check_whole(m, "m", most=2**62)
+    error = 1 / math.sqrt(m) if epsilon is None else plain_value("epsilon", epsilon, float)
+    check_number(lam, "lam", "more than 0")
+    check_number(error, "epsilon", "more than 0")
     if not 0 < delta <= 1:
         raise InputError(f"delta must be a probability above 0, not {delta!r}")
     return math.ceil(8 * (2 + math.sqrt(8 * math.log(m / delta))) ** 2 / (lam * error**2))
-
-
-def _checked_window(window: Any) -> float | tuple[float, ...]:
-    """Validate a window: one number, or a tuple of numbers."""
-    several = isinstance(window, (Sequence, np.ndarray)) and not isinstance(window, str) and np.ndim(window) == 1
-    values = list(window) if several else [window]
-    for value in values:
-        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise InputError(f"window must be a finite number of 0 or more, or one per feature, not {value!r}")
-    return tuple(float(value) for value in values) if several else float(window)
 
 
 def _pair_signs(noise: str, T: Floats, first: Floats, second: Floats) -> None:

@@ -9,15 +9,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from distkern.compiled.products import inner_products, mirror_upper, row_squares, squared_distances
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import Names, refuse_infinite, refuse_nan
+from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared, whole_power
+from distkern.kernels.parameters import check_number, check_whole
 from distkern.kernels.planning import bytes_per_tile
 
 MEDIAN_SAMPLES = 1000
 """Most samples whose pairs determine the median bandwidth."""
+
+
+SMALL, LARGE = 2.0**-500, 2.0**500
+"""Numbers between them can be squared without loss of digits."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,25 @@ class VectorKernel(Kernel):
         return Prepared({"values": values, "squares": row_squares(values)}, start)
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
-        """Refuse samples with missing or infinite values."""
+        """Refuse samples with missing or infinite values, or with values whose squares floating point cannot hold."""
         refuse_nan(X, ids, features)
         refuse_infinite(X, ids, features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wrong = np.flatnonzero(~np.isfinite(self._norms(np.asarray(X, dtype=np.float64))))
+        if len(wrong):
+            row = int(wrong[0])
+            raise SampleError(
+                "sample {sample} has values of up to {largest:.3g}, too large for {kernel!r}: k(x, x) or a squared "
+                "distance is beyond what float64 holds; scale the data down",
+                row,
+                sample=name_of(row, ids),
+                largest=float(np.abs(X[row]).max()),
+                kernel=self,
+            )
+
+    def _norms(self, X: Floats) -> Floats:
+        """Numbers that must be finite for each sample, k(x, x) by default."""
+        return self.diagonal(self.prepare(X))
 
 
 @bytes_per_tile.register
@@ -41,7 +62,8 @@ def _(kernel: VectorKernel, a: int, b: int, n: int) -> int:
     return 32 * a * b + 8 * (a + 128) * (b + 128) + 8 * 1024 * (a + b + 256)
 
 
-def _inner(A: Prepared, B: Prepared) -> Floats:
+def inner(A: Prepared, B: Prepared) -> Floats:
+    """⟨x, y⟩ of two blocks with ``values`` and ``squares``."""
     A.refuse_unlike(B)
     values = inner_products(A.arrays["values"], B.arrays["values"], A.start, B.start)
     if A is B:
@@ -54,6 +76,17 @@ def _squared_distances(A: Prepared, B: Prepared) -> Floats:
     a, b = A.arrays, B.arrays
     distances = squared_distances(a["values"], b["values"], a["squares"], b["squares"], A.start, B.start)
     return mirror_upper(distances) if A is B else distances
+
+
+def _exponent(size: float) -> int:
+    """Power of two by which numbers of this size are divided before they are squared; 0 unless they need it."""
+    return 0 if size == 0 or SMALL <= size <= LARGE else int(np.frexp(float(size))[1])
+
+
+def _divided(A: Prepared, exponent: int) -> Prepared:
+    """A block whose values are divided by 2^exponent, which changes no digit."""
+    values = np.ldexp(A.arrays["values"], -exponent)
+    return Prepared({"values": values, "squares": row_squares(values)}, A.start)
 
 
 @dataclass(frozen=True)
@@ -81,7 +114,7 @@ class Linear(VectorKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
-        return _inner(A, B)
+        return inner(A, B)
 
     def diagonal(self, A: Prepared) -> Floats:
         """‖x‖² of each prepared sample."""
@@ -121,14 +154,13 @@ class Polynomial(VectorKernel):
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
-            raise InputError(f"degree must be a whole number of 1 or more, not {self.degree!r}")
-        if not 0 <= self.coef0 < np.inf:
-            raise InputError(f"coef0 must be a finite number of 0 or more, not {self.coef0!r}")
+        super().__post_init__()
+        check_whole(self.degree, "degree")
+        check_number(self.coef0, "coef0")
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
-        return whole_power(_inner(A, B) + self.coef0, self.degree)
+        return whole_power(inner(A, B) + self.coef0, self.degree)
 
     def diagonal(self, A: Prepared) -> Floats:
         """(‖x‖² + c)^d of each prepared sample."""
@@ -145,12 +177,15 @@ class Gaussian(VectorKernel):
     ----------
     sigma
         σ > 0, in the unit of the values; or ``"median"``: the median distance between two samples, over all pairs of
-        the cohort or, above 1,000 samples, over the pairs of 1,000 drawn samples.
+        the cohort or, above 1,000 samples, over the pairs of 1,000 drawn samples. The cohort is all samples that the
+        matrix is computed for, so that σ also depends on samples that are held out later; it does not depend on any
+        label. Give a number that comes from the training samples alone where that matters.
 
     Raises
     ------
     SampleError
-        If a sample holds NaN or an infinite value; the message names it.
+        If a sample holds NaN or an infinite value, or values so large that their squares, in units of σ, are beyond
+        what float64 holds; the message names it.
     InputError
         If ``sigma="median"`` and the median distance is zero.
 
@@ -169,11 +204,9 @@ class Gaussian(VectorKernel):
     sigma: float | Literal["median"] = "median"
 
     def __post_init__(self) -> None:
-        if isinstance(self.sigma, str):
-            if self.sigma != "median":
-                raise InputError(f'sigma must be a positive number or "median", not {self.sigma!r}')
-        elif not 0 < self.sigma < np.inf:
-            raise InputError(f"sigma must be a positive finite number, not {self.sigma!r}")
+        super().__post_init__()
+        if not isinstance(self.sigma, str):
+            check_number(self.sigma, "sigma", "more than 0")
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Turn ``sigma="median"`` into the median distance between two samples of the cohort."""
@@ -186,22 +219,34 @@ class Gaussian(VectorKernel):
         chosen = np.arange(m)
         if m > MEDIAN_SAMPLES:
             chosen = np.sort(np.random.default_rng(seed).choice(m, MEDIAN_SAMPLES, replace=False))
-        values = source.read(chosen)
+        values = np.asarray(source.read(chosen), dtype=np.float64)
         self.check(values, None if source.ids is None else [source.ids[i] for i in chosen], source.features)
-        sample = self.prepare(values)
+        exponent = _exponent(float(np.abs(values).max()))
+        sample = self.prepare(np.ldexp(values, -exponent))
         upper = _squared_distances(sample, sample)[np.triu_indices(len(sample), 1)]
-        median = float(np.median(np.sqrt(upper)))
+        median = float(np.ldexp(np.median(np.sqrt(upper)), exponent))
         if median == 0:
             raise InputError("the median distance between two samples is zero: give sigma a number")
         return dataclasses.replace(self, sigma=median)
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
-        return np.exp(_squared_distances(A, B) / (-2 * self._number() ** 2))
+        sigma = self._number()
+        exponent = _exponent(sigma)
+        if exponent:  # squares of such numbers lose digits or overflow
+            left, sigma = _divided(A, exponent), float(np.ldexp(sigma, -exponent))
+            A, B = left, (left if B is A else _divided(B, exponent))
+        return np.exp(_squared_distances(A, B) / (-2 * sigma**2))
 
     def diagonal(self, A: Prepared) -> Floats:
         """Ones."""
         return np.ones(len(A))
+
+    def _norms(self, X: Floats) -> Floats:
+        """Squared norms in units of a power of two near σ, where σ is far from 1."""
+        if isinstance(self.sigma, str):
+            return np.zeros(len(X))
+        return row_squares(np.ldexp(X, -_exponent(self.sigma)))
 
     def _number(self) -> float:
         if isinstance(self.sigma, str):

@@ -16,7 +16,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel, check_source
+from distkern.kernels.base import Kernel, check_source, finite_tile
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, limited_to, require_memory, row_blocks
@@ -174,7 +174,8 @@ class KernelEstimator(BaseEstimator):
             self.kernel_ = self.kernel.resolve(source, 0)
             self._require_memory(len(source), len(source), memory_limit)
             self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
-            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
+            computed = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)
+            return ArrayGram(computed, row_ids=source.ids)
         values = self._matrix(X, reset=True)
         require_square(values)
         if isinstance(values, BaseGram):
@@ -208,7 +209,8 @@ class KernelEstimator(BaseEstimator):
             parts = [np.empty((0, *coefficients.shape[1:]))]
             for rows in row_blocks(len(source), max(len(self.prepared_), source.shape[1])):
                 block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
-                parts.append(self.kernel_.tile(block, self.prepared_) @ coefficients)
+                names = None if source.ids is None else source.ids[rows]
+                parts.append(finite_tile(self.kernel_, block, self.prepared_, names) @ coefficients)
             return np.concatenate(parts)
         X = self._matrix(X, reset=False)
         gram = X if isinstance(X, BaseGram) else ArrayGram(X)

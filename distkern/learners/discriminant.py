@@ -22,6 +22,7 @@ from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
+from distkern.solvers.definite import largest_diagonal, names
 from distkern.solvers.fisher import FisherDirections, solve_by_products, solve_directly
 
 NOTHING = 1e-12
@@ -106,7 +107,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
     Notes
     -----
     A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ
-    diag(1/w). N + μ I is positive definite for every kernel, also an indefinite one.
+    diag(1/w). N + μ I is positive definite for every kernel.
 
     Examples
     --------
@@ -148,8 +149,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, a value is not finite, a label is missing, there is one class, or
-            the classes have the same mean in feature space.
+            If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a label is missing,
+            there is one class, or the classes have the same mean in feature space.
         MemoryLimitError
             If the solver does not fit in memory; raised before the matrix is read.
 
@@ -258,7 +259,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")
         if self.solver == "direct" or (self.solver == "auto" and needed <= allowed):
             self.n_passes_ = 1
-            return solve_directly(read_matrix(gram), codes, weights, self.mu)
+            largest, named = largest_diagonal(gram), names(gram)
+            return solve_directly(read_matrix(gram), codes, weights, self.mu, largest=largest, named=named)
         vectors = 8 * m * VECTORS_OF_CG * classes
         in_memory = isinstance(gram, ArrayGram)
         if not in_memory and 8 * m**2 + temporary + vectors <= allowed:
@@ -314,7 +316,10 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         values, vectors = np.linalg.eigh((between + between.T) / 2)
         values, vectors = values[:0:-1], vectors[:, :0:-1]
         if not values[0] > 0:
-            raise InputError("the classes have the same mean in feature space: no direction tells them apart")
+            raise InputError(
+                "the classes have the same mean in feature space, or kernel values too small to tell: no direction "
+                "tells them apart"
+            )
         scales = np.where(values > NOTHING * values[0], 1 / np.sqrt(np.maximum(values, NOTHING * values[0])), 0.0)
         scalings = (from_mean * roots) @ vectors * scales
         scalings *= np.where(apart[:, -1] @ scalings < 0, -1.0, 1.0)

@@ -19,7 +19,7 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
 from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import Kernel, Prepared, prepare_source
+from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.memory import row_blocks
 from distkern.learners.validation import refuse_other_columns, samples_of
@@ -272,7 +272,7 @@ class PreparedColumns:
         source = source.like(known, self.dropped, self.features, "X")
         rows = prepare_source(self.kernel, source, like=self._prepared)
         return ArrayGram(
-            self.kernel.tile(rows, self._prepared),
+            finite_tile(self.kernel, rows, self._prepared, source.ids, self.col_ids),
             row_diag=self.kernel.diagonal(rows),
             col_diag=self.kernel.diagonal(self._prepared),
             row_ids=source.ids,

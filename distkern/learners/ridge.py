@@ -120,8 +120,12 @@ class KernelRidge(KernelRegressor, LinearSystemEstimator):
         dual[kept] = roots * found.coefficients
         self.dual_coef_ = dual[:, 0] if targets.ndim == 1 else dual
         errors = roots * columns - found.products
-        penalties = (found.coefficients * found.products).sum(axis=0)
-        self.objective_ = float((errors**2).sum() + alphas @ penalties)
+        with np.errstate(over="ignore", invalid="ignore"):
+            penalties = (found.coefficients * found.products).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.objective_ = float((errors**2).sum() + alphas @ penalties)
+        if not np.isfinite(self.objective_):
+            raise InputError("the objective is beyond what float64 holds: scale the targets or the kernel down")
         return self
 
     def predict(self, X: Any) -> Floats:

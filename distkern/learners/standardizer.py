@@ -13,7 +13,7 @@ from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
-from distkern.kernels.base import check_source
+from distkern.kernels.base import check_source, finite_tile
 from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
@@ -200,9 +200,10 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         self._require_memory(len(source), len(self.prepared_), self.memory_limit)
         prepared = self.kernel_.prepare(check_source(self.kernel_, source))
         if _same_arrays(prepared, self.prepared_):
-            return ArrayGram(self.kernel_.tile(self.prepared_, self.prepared_), row_ids=source.ids)
-        values = ArrayGram(self.kernel_.tile(prepared, self.prepared_), row_ids=source.ids)
-        return _Rectangle(values, self.kernel_.diagonal(prepared), self.diagonal_)
+            values = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)
+            return ArrayGram(values, row_ids=source.ids)
+        values = finite_tile(self.kernel_, prepared, self.prepared_, source.ids)
+        return _Rectangle(ArrayGram(values, row_ids=source.ids), self.kernel_.diagonal(prepared), self.diagonal_)
 
     def _given_diagonal(self, diagonal: float | Array | None, names: SampleNames) -> Floats | None:
         given, count = self.diagonal if diagonal is None else diagonal, names.count

@@ -67,7 +67,8 @@ class KernelSVC(KernelClassifier, KernelEstimator):
     tol
         Largest violation of the optimality conditions at which the solver stops.
     max_iter
-        Maximum number of changed pairs of coefficients for each binary problem; −1 for no limit.
+        Maximum number of changed pairs of coefficients for each binary problem; −1 for 10 million, or 100 for each
+        variable if that is more, as in LIBSVM.
     max_passes
         Maximum number of passes over a matrix that does not fit in memory.
     memory_limit
@@ -154,7 +155,8 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, a value is not finite, a label is missing or there is one class.
+            If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a label is missing
+            or there is one class.
         MemoryLimitError
             If the smallest working set does not fit in memory; raised before the matrix is read or computed.
 

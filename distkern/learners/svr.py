@@ -44,7 +44,8 @@ class KernelSVR(KernelRegressor, KernelEstimator):
     tol
         Largest violation of the optimality conditions at which the solver stops, in units of the targets.
     max_iter
-        Maximum number of changed pairs of coefficients; −1 for no limit.
+        Maximum number of changed pairs of coefficients; −1 for 10 million, or 100 for each variable if that is more,
+        as in LIBSVM.
     max_passes
         Maximum number of passes over a matrix that does not fit in memory.
     memory_limit
@@ -113,7 +114,8 @@ class KernelSVR(KernelRegressor, KernelEstimator):
         Raises
         ------
         InputError
-            If the matrix is not square and symmetric, a value is not finite, or a target is missing.
+            If the matrix is not square, symmetric and positive semidefinite, a value is not finite, a target is
+            missing, or the numbers are so large that the solution is not finite.
         MemoryLimitError
             If the smallest working set does not fit in memory; raised before the matrix is read.
 

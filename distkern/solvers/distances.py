@@ -9,6 +9,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Floats
 from distkern.operators.checks import finite
 from distkern.operators.pairwise import SampleArrays
+from distkern.solvers.definite import indefinite
 
 NEGATIVE = 1e-6
 """A squared distance below minus this fraction of the largest k(x, x) is not caused by rounding."""
@@ -28,6 +29,11 @@ def not_negative(distances: Floats, diagonal: Floats) -> Floats:
         If one is too negative for rounding.
     """
     least = float(distances.min())
+    if not np.isfinite([least, distances.max()]).all():
+        raise InputError(
+            "squared distances are not finite: the matrix holds numbers that are NaN, infinite or too large to be "
+            "added; scale the kernel down"
+        )
     if least < least_allowed(diagonal):
         raise indefinite(f"a squared distance is {least:.3g}")
     return np.maximum(distances, 0.0, out=distances)
@@ -47,10 +53,3 @@ def squared_distances(values: Floats, own: SampleArrays, other: SampleArrays, fl
         finite(np.array(least))
         raise indefinite(f"a squared distance is {least:.3g}")
     return distances
-
-
-def indefinite(what: str) -> InputError:
-    """Error for a matrix that is not positive semidefinite; ``what`` states the evidence."""
-    return InputError(
-        f"the matrix is not positive semidefinite, so it belongs to no feature space: {what}; check the kernel"
-    )

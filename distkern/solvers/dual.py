@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
+from distkern.solvers.definite import refuse_negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +165,23 @@ class State:
         """½ αᵀ Q α + pᵀ α."""
         return float(0.5 * self.alpha @ (self.signs * self.F + self.linear))
 
+    def refuse_negative_curvature(self, largest: float) -> None:
+        """Refuse a matrix for which αᵀ Q α is too negative for rounding, given its largest k(x, x)."""
+        curvature = float(self.alpha @ (self.signs * self.F - self.linear))
+        refuse_negative(curvature, float(((self.alpha / self.scale) ** 2).sum()), len(self.alpha), largest)
+
+    def is_view(self) -> bool:
+        """Whether the kernel is a centred or scaled view of the matrix."""
+        return bool(self.grand != 0 or self.means.any() or (self.scale != 1).any())
+
     def solution(self, tol: float) -> Solution:
-        """The solution for the current coefficients."""
+        """The solution for the current coefficients.
+
+        Raises
+        ------
+        InputError
+            If it is not finite, because the linear term or the bounds are too large.
+        """
         low, high = self.extremes()
         free = (self.alpha > 0) & (self.alpha < self.bounds)
         middle = [value for value in (low, high) if np.isfinite(value)]
@@ -172,6 +189,11 @@ class State:
         slack = self.signs * (self.F - offset)
         gap = float(np.maximum(self.alpha * slack, (self.alpha - self.bounds) * slack).sum())
         violation, objective = max(high - low, 0.0), self.objective()
+        if not np.isfinite([offset, objective, gap]).all() or np.isnan(violation) or np.isposinf(violation):
+            raise InputError(
+                "the solution has numbers beyond what float64 holds: scale the targets, the weights, C or the kernel "
+                "down"
+            )
         return Solution(
             self.alpha,
             offset,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 from distkern.solvers.conjugate import block_conjugate_gradients
+from distkern.solvers.definite import (
+    largest_diagonal,
+    names,
+    refuse_indefinite,
+    refuse_negative_curvature,
+    refuse_negative_diagonal,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +82,36 @@ class _Classes:
         return V - self.members @ (self.members.T @ V)
 
 
-def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -> FisherDirections:
+def solve_directly(
+    values: Floats,
+    codes: Indices,
+    weights: Floats,
+    mu: float,
+    *,
+    largest: float | None = None,
+    named: Callable[[int], str] | None = None,
+) -> FisherDirections:
     r"""Solve the system by Cholesky factorisation, in memory.
 
     Parameters
     ----------
     values
-        K, (m, m); overwritten.
+        K, symmetric and positive semidefinite, (m, m); overwritten.
     codes
         Class number of each sample, from 0, (m,).
     weights
         w, positive, (m,).
     mu
         μ, positive.
+    largest
+        Largest |k(x, x)|, the measure of rounding; by default that of ``values``.
+    named
+        Function that names the samples, for messages; by default their positions.
+
+    Raises
+    ------
+    InputError
+        If the matrix is not positive semidefinite, or the system is not finite.
 
     Examples
     --------
@@ -95,12 +121,17 @@ def solve_directly(values: Floats, codes: Indices, weights: Floats, mu: float) -
            [ 3.]])
     """
     classes = _Classes.of(codes, weights)
+    refuse_indefinite(
+        values, float(np.abs(values.diagonal()).max()) if largest is None else largest, named=named or str
+    )
     values *= np.outer(classes.roots, classes.roots)
     product = values @ classes.members
     means = classes.means(product)
     wanted = means[:, 1:] - means[:, :1]
     values -= product @ classes.members.T  # B = G (I − U Uᵀ); the scatter is B Bᵀ
     scatter = values @ values.T
+    if not np.isfinite(scatter).all():
+        raise InputError("the scatter of the classes is beyond what float64 holds: scale the kernel down")
     scatter.flat[:: len(scatter) + 1] += mu
     solved = cho_solve(cho_factor(scatter.T, overwrite_a=True, check_finite=False), wanted)
     left = values @ (values.T @ solved) + mu * solved - wanted
@@ -136,12 +167,16 @@ def solve_by_products(
            [ 3.]])
     """
     classes, before = _Classes.of(codes, weights), gram.bytes_read()
-    passes = 0
+    passes, largest = 0, largest_diagonal(gram)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
 
     def weighted(V: Floats) -> Floats:
         nonlocal passes
         passes += 1
-        return classes.roots[:, None] * gram.matmat(classes.roots[:, None] * V)
+        weighted_vectors = classes.roots[:, None] * V
+        product = gram.matmat(weighted_vectors)
+        refuse_negative_curvature(weighted_vectors, product, largest)
+        return classes.roots[:, None] * product
 
     def scatter(V: Floats) -> Floats:
         return weighted(classes.without_means(weighted(V)))

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from distkern.core.errors import InputError
 from distkern.core.typing import Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
-from distkern.solvers.distances import NEGATIVE, indefinite, not_negative
+from distkern.solvers.definite import indefinite
+from distkern.solvers.distances import NEGATIVE, not_negative
 
 TRIALS = 4
 """Candidates drawn for each seed after the first; the best one is kept. scikit-learn draws 2 + ⌊log k⌋."""
@@ -258,6 +260,8 @@ def _reassigned(
     labels = relative.argmin(axis=1)
     closest = not_negative(diagonal + relative[np.arange(len(labels)), labels], diagonal)
     inertia = float(weights @ closest)
+    if not np.isfinite(inertia):
+        raise InputError("the weighted sum of squared distances is beyond what float64 holds: scale the weights down")
     if inertia > run.inertia + NEGATIVE * float(weights @ np.abs(diagonal)):
         raise indefinite("an iteration of k-means increased the sum of squared distances")
     converged = bool(np.array_equal(labels, run.members)) or run.inertia - inertia <= tol * run.inertia < np.inf

@@ -16,6 +16,7 @@ from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
+from distkern.solvers.definite import largest_diagonal, names, refuse_negative, refuse_negative_diagonal
 
 TOWARDS = 0.1
 """Step from the best point towards the minimum of the cutting-plane model, as in OCAS."""
@@ -137,7 +138,9 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
     InputError
         If the matrix is not positive semidefinite, or a value is not finite.
     """
-    m, largest = gram.shape[0], float(np.abs(gram.diag()).max())
+    m, largest = gram.shape[0], largest_diagonal(gram)
+    _refuse_large(C, largest)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
     slopes, images, offsets = np.zeros((m, 0)), np.zeros((m, 0)), np.zeros(0)
     inner, shares = np.zeros((0, 0)), np.zeros(0)
     beta, f, cut = np.zeros(m), np.zeros(m), np.zeros(m)
@@ -177,7 +180,9 @@ def solve_squared_hinge(
     InputError
         If the matrix is not positive semidefinite, or a value is not finite.
     """
-    m, passes, first, largest = gram.shape[0], 0, 0.0, float(np.abs(gram.diag()).max())
+    m, passes, first, largest = gram.shape[0], 0, 0.0, largest_diagonal(gram)
+    _refuse_large(C, largest)
+    refuse_negative_diagonal(gram.diag(), largest, names(gram))
     beta, f = np.zeros(m), np.zeros(m)
     objective, history, size = C * pairs.squared_hinge(f)[0], [], 1.0
     for _ in range(max_iter):
@@ -201,7 +206,7 @@ def _newton_step(
 ) -> tuple[Floats, Floats, int]:
     """Solve (I + C H K) d = r by conjugate gradients in the inner product of K; return d, K d and the passes."""
     d, d_image, p, p_image = np.zeros_like(r), np.zeros_like(r), r, image
-    largest = float(np.abs(gram.diag()).max())
+    largest = largest_diagonal(gram)
     square = start = _square(r, image, largest)
     for used in range(INNER):
         q = p + C * pairs.curvature(f, p_image)
@@ -217,11 +222,16 @@ def _newton_step(
     return d, d_image, INNER - 1
 
 
+def _refuse_large(C: float, largest: float) -> None:
+    """Refuse a C whose square times the largest k(x, x) is beyond floating point."""
+    if not np.isfinite(float(C) * float(C) * max(largest, 1.0)):
+        raise InputError(f"C={C:.3g} with k(x, x) up to {largest:.3g} is beyond what float64 holds: give a smaller C")
+
+
 def _square(r: Floats, image: Floats, largest: float) -> float:
     """Squared norm rᵀ K r, from r and K r; refuse one that is negative beyond rounding, given the largest k(x, x)."""
     square = float(r @ image)
-    if square < -1e-9 * largest * float(r @ r):
-        raise InputError("the Gram matrix is not positive semidefinite: check the kernel")
+    refuse_negative(square, float(r @ r), len(r), largest)
     return max(square, 0.0)
 
 

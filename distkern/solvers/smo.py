@@ -14,24 +14,27 @@ import numpy as np
 
 from distkern.core.allowance import allowing
 from distkern.core.blas import one_blas_thread
+from distkern.core.errors import InputError
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
+from distkern.solvers.definite import largest_diagonal
 from distkern.solvers.dual import Problem, Solution, State
 from distkern.solvers.working_set import (
     SHARE,
     CachedValues,
     Rounds,
     block_index,
+    refuse_indefinite_values,
     room_for_values,
     solve_chain,
     vector_bytes,
 )
 
-NO_LIMIT = 2**62
-"""Number of pairs that stands for no limit."""
+MOST_PAIRS, PAIRS_PER_VARIABLE = 10_000_000, 100
+"""Most changed pairs where no limit is given: 10 million, or 100 for each variable if that is more, as in LIBSVM."""
 
 WORTH_THREADS = 2000
 """Minimum total number of variables for which threads are started."""
@@ -66,7 +69,8 @@ def solve(
     tol
         Violation of the optimality conditions at which to stop.
     max_iter
-        Maximum number of changed pairs of coefficients for each problem; −1 for no limit.
+        Maximum number of changed pairs of coefficients for each problem; −1 for 10 million, or 100 for each
+        variable if that is more.
     max_passes
         Maximum number of passes over a matrix that does not fit in memory.
     threads
@@ -80,7 +84,8 @@ def solve(
     Raises
     ------
     InputError
-        If the matrix is not symmetric or has values that are not finite.
+        If the matrix is not symmetric or positive semidefinite, or has values that are not finite; or if the problem
+        has numbers so large that its solution is not finite.
     MemoryLimitError
         If the vectors and the smallest working set do not fit; raised before the matrix is read.
 
@@ -94,7 +99,8 @@ def solve(
     """
     states = [[State(problem) for problem in chain] for chain in chains]
     everything = [state for chain in states for state in chain]
-    limit = NO_LIMIT if max_iter < 0 else max_iter
+    most = max(MOST_PAIRS, PAIRS_PER_VARIABLE * max(len(state.samples) for state in everything))
+    limit = most if max_iter < 0 else max_iter
     started = gram.bytes_read()
     room = room_for_values(gram, everything, memory)
     at, dtype = _plan(gram, everything, room)
@@ -112,11 +118,13 @@ def solve(
                 if not state.is_new:
                     v = state.vector(at, len(K))
                     state.set_gradient((K @ v + shift * v.sum())[at[state.samples]])
+            refuse_indefinite_values(gram, K, shift, at, everything[0])
             cached = CachedValues(K, at, shift, spare)
             list(each(lambda chain: solve_chain(chain, cached, tol, limit), states))
             for state in everything:
                 state.passes, state.bytes_read = 1, gram.bytes_read() - started
                 state.record_objective()
+                state.refuse_negative_curvature(largest_diagonal(gram))
     return [[state.solution(tol) for state in chain] for chain in states]
 
 
@@ -150,5 +158,9 @@ def _read(gram: BaseGram, at: Indices, dtype: np.dtype[Any]) -> tuple[Array, flo
             if number == 0 and dtype == np.float32:
                 shift = float(block.mean())
             K[block_index(rows, cols)] = block - shift if shift else block
-    finite(np.array(require_symmetric(K)))
+    largest = float(finite(np.array(require_symmetric(K))))
+    if not np.isfinite(4 * largest):
+        raise InputError(
+            f"the Gram matrix has values of up to {largest:.3g}, too large to be added: scale the kernel down"
+        )
     return K, shift

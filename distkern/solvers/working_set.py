@@ -28,6 +28,14 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 from distkern.solvers import newton
+from distkern.solvers.definite import (
+    EIGEN,
+    largest_diagonal,
+    names,
+    refuse_indefinite,
+    refuse_negative_curvature,
+    refuse_negative_eigenvalue,
+)
 from distkern.solvers.dual import State
 
 SHARE = 0.75
@@ -44,6 +52,12 @@ WORTH_A_COPY = 2
 
 FEW_ENOUGH = 0.9
 """Maximum fraction of the cached samples for which a chain copies its kernel values."""
+
+PATIENCE = 3
+"""Rounds of steps without progress after which a problem is left as it is."""
+
+PATIENCE_OF_PASSES = 20
+"""Passes over the matrix without progress after which a problem is left as it is."""
 
 EARLY = 0.1
 """A round reduces the violation within the working set to this fraction, or to half the tolerance if that is larger."""
@@ -107,6 +121,43 @@ class CachedValues:
     spare: int
 
 
+class Stalls:
+    """Number of times in a row that neither the objective nor the violation became smaller, which rounding causes."""
+
+    def __init__(self, patience: int = PATIENCE) -> None:
+        self._objective, self._violation, self._count, self._patience = np.inf, np.inf, 0, patience
+
+    def too_many(self, objective: float, violation: float) -> bool:
+        """Whether to stop, after a number of rounds of steps without progress; NaN is no progress."""
+        progress = objective < self._objective or violation < self._violation
+        self._count = 0 if progress else self._count + 1
+        self._objective = min(objective, self._objective)
+        self._violation = min(violation, self._violation)
+        return self._count >= self._patience
+
+
+def refuse_indefinite_values(gram: BaseGram, K: Array, shift: float, at: Indices, state: State) -> None:
+    """Refuse cached kernel values (minus the shift) that are not positive semidefinite; ``at`` as in `CachedValues`.
+
+    Where problems are on a view of the matrix, the view between some of the samples of one problem is tested.
+    """
+    largest = largest_diagonal(gram)
+    if not state.is_view():
+        used = int((at >= 0).sum())
+        named = names(gram)
+        refuse_indefinite(
+            K[:used, :used], largest, shift=shift, named=lambda row: named(int(np.flatnonzero(at == row)[0]))
+        )
+        return
+    rows = at[state.samples]
+    here = np.flatnonzero(rows >= 0)
+    here = here[np.unique(np.linspace(0, len(here) - 1, min(len(here), EIGEN)).astype(np.intp))]
+    scale = state.scale[here]
+    view = (state.means[here], state.grand + shift, scale)
+    block = smo.local(K, rows[here], *view, np.arange(len(here)))
+    refuse_negative_eigenvalue(block, largest / float((scale**2).min()))
+
+
 def solve_chain(chain: list[State], cached: CachedValues, tol: float, limit: int, early: float = 0.0) -> None:
     """Solve the problems of a chain one after the other, restricted to their cached samples.
 
@@ -132,12 +183,13 @@ def solve_chain(chain: list[State], cached: CachedValues, tol: float, limit: int
             values, view = (copied, np.arange(len(here))), (np.zeros(len(here)), 0.0, np.ones(len(here)))
             spare -= copied.nbytes
         problem = (*values, state.signs[here], bounds, *view, alpha, F)
-        goal, blocks = max(tol, early * state.violation()), newton.FIRST
+        goal, blocks, stalls = max(tol, early * state.violation()), newton.FIRST, Stalls()
         while True:
             pairs = min(limit - state.iterations, blocks * newton.PAIRS)
             count, violation = smo.minimize(*problem, goal, pairs, blocks)
             state.iterations += count
-            if violation <= goal or state.iterations >= limit:
+            objective = float(0.5 * alpha @ (state.signs[here] * F + state.linear[here]))
+            if violation <= goal or state.iterations >= limit or count == 0 or stalls.too_many(objective, violation):
                 break
             free = int(((alpha > 0) & (alpha < bounds)).sum())
             enough = newton.blocks_before(free, len(here))
@@ -195,6 +247,8 @@ class Rounds:
         self._spare = spare
         self._started = gram.bytes_read()
         self._passes = 0
+        self._largest = largest_diagonal(gram)
+        self._stalls, self._stuck = {id(state): Stalls(PATIENCE_OF_PASSES) for state in self._states}, set[int]()
         self._at = np.full(len(gram), -1, dtype=np.int64)  # row of each sample in the working set, or −1
         self._K = np.empty((self._capacity, self._capacity), dtype=np.float32)
         self._shift = np.nan
@@ -202,12 +256,16 @@ class Rounds:
 
     def run(self, max_passes: int) -> None:
         """Run rounds until all problems are solved or a limit is reached."""
+        tested = False
         if any(not state.is_new for state in self._states):
             self._update_gradients(self._states)
         while unsolved := [state for state in self._states if self._is_unsolved(state)]:
             if self._passes >= max_passes:
                 return
             self._read_working_set(self._select(unsolved))
+            if not tested:
+                refuse_indefinite_values(self._gram, self._K, self._shift, self._at, self._states[0])
+                tested = True
             numbers = {id(state) for state in unsolved}
             chains = [[state for state in chain if id(state) in numbers] for chain in self._chains]
             list(self._each(self._solve_restricted, chains))
@@ -218,17 +276,20 @@ class Rounds:
         solve_chain(chain, cached, 0.5 * self._tol, self._limit, EARLY)
 
     def _is_unsolved(self, state: State) -> bool:
-        return state.violation() > self._tol and state.iterations < self._limit
+        return state.violation() > self._tol and state.iterations < self._limit and id(state) not in self._stuck
 
     def _update_gradients(self, states: list[State]) -> None:
         """Compute the exact gradients of some problems at all samples, by one product."""
-        product = self._gram.matmat(np.stack([state.vector(None, len(self._gram)) for state in states], axis=1))
-        finite(product)
+        V = np.stack([state.vector(None, len(self._gram)) for state in states], axis=1)
+        product = finite(self._gram.matmat(V))
+        refuse_negative_curvature(V, product, self._largest)
         self._passes += 1
         for column, state in enumerate(states):
             state.set_gradient(product[state.samples, column])
             state.passes, state.bytes_read = self._passes, self._gram.bytes_read() - self._started
             state.record_objective()
+            if self._stalls[id(state)].too_many(state.objectives[-1], state.violation()):
+                self._stuck.add(id(state))
 
     # The working set -------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ def test_every_public_kernel_is_found_by_its_name():
         "Scaled",
         "Power",
         "Normalized",
+        "Anchored",
     }
     assert list(our_kernels()) == sorted(our_kernels())
 

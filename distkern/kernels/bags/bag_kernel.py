@@ -15,16 +15,11 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_infinite, refuse_nan
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.parameters import check_whole
 from distkern.kernels.trust import draw_samples
 
 DRAWN = 4
 """Bags that are drawn until the kernel is defined for one of them."""
-
-
-def check_number(value: float, name: str, least: str = "0 or more") -> None:
-    """Refuse a parameter that is not a finite number, or is below ``least``: "0 or more" or "more than 0"."""
-    if not (0 <= value < np.inf) or (value == 0 and least != "0 or more"):
-        raise InputError(f"{name} must be a finite number of {least}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +35,11 @@ class BagKernel(Kernel):
     dimensions: int | None = field(default=None, kw_only=True)
 
     takes_bags = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dimensions is not None:
+            check_whole(self.dimensions, "dimensions")
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Fix the number of dimensions, so that bags of points with another number are refused."""
@@ -63,16 +63,21 @@ class BagKernel(Kernel):
             )
         self.check_bags(weights, points, ids)
 
+    def origin(self, d: int) -> Floats:
+        """A point (d,) around which a cohort may lie: 0, unless the kernel compares points with another one."""
+        return np.zeros(d)
+
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
 
 
 @draw_samples.register
 def _(kernel: BagKernel, n: int) -> Iterator[Array]:
-    """Bags with as many normal points as a row of n numbers has room for."""
+    """Bags with as many points, normal around the origin, as a row of n numbers has room for; the last are equal."""
     d = kernel.dimensions or 1
     points = np.random.default_rng(0).normal(size=(DRAWN, max(1, (n - 1) // (1 + d)), d))
-    yield from Bags.from_arrays(list(points)).rows()
+    points[-1] = 0.0  # few digits are lost where all points are at the origin
+    yield from Bags.from_arrays(list(points + kernel.origin(d))).rows()
 
 
 def refuse_other_points(A: Prepared, B: Prepared, name: str) -> None:

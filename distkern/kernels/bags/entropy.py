@@ -13,9 +13,10 @@ from distkern.core.bags import split_rows
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
 from distkern.io.source import as_source
-from distkern.kernels.bags.bag_kernel import BagKernel, check_number, refuse_other_points
-from distkern.kernels.bags.pooled_points import pooled_points
-from distkern.kernels.base import Kernel, Prepared, prepare_source, strips
+from distkern.kernels.bags.bag_kernel import BagKernel, refuse_other_points
+from distkern.kernels.bags.pooled_points import center_and_variance, pooled_points
+from distkern.kernels.base import Kernel, Prepared, prepare_source
+from distkern.kernels.parameters import check_number, check_whole
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
@@ -74,18 +75,15 @@ class Entropy(BagKernel):
     spread: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number(self.beta, "beta", "more than 0")
         if self.bandwidth is not None:
             check_number(self.bandwidth, "bandwidth", "more than 0")
-        if not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
-            raise InputError(f"draws must be a whole number of 2 or more, not {self.draws!r}")
-        if not isinstance(self.seed, (int, np.integer)) or not 0 <= self.seed < 2**64:
-            raise InputError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+        check_whole(self.draws, "draws", 2)
+        check_whole(self.seed, "seed", 0, 2**64 - 1)
         if (self.center is None) != (self.spread is None):
             raise InputError("give both center= and spread= of the draws, or neither")
         if self.center is not None and self.spread is not None:
-            object.__setattr__(self, "center", tuple(map(float, self.center)))
-            object.__setattr__(self, "spread", tuple(map(float, self.spread)))
             if len(self.center) != len(self.spread) or not all(0 < value < np.inf for value in self.spread):
                 raise InputError("center and spread must be as many numbers as points have dimensions, spread above 0")
 
@@ -94,10 +92,11 @@ class Entropy(BagKernel):
         kernel: Any = super().resolve(X, seed)
         if self.bandwidth is None or self.center is not None:
             return kernel
-        points = pooled_points(X)
-        center = sum(points.read(rows).sum(axis=0) for rows in strips(*points.shape)) / len(points)
-        squares = sum(((points.read(rows) - center) ** 2).sum(axis=0) for rows in strips(*points.shape))
-        spread = WIDER * np.sqrt(squares / len(points) + self.bandwidth**2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            center, variance = center_and_variance(pooled_points(X))
+            spread = WIDER * np.sqrt(variance + self.bandwidth**2)
+        if not np.isfinite(spread).all():
+            raise InputError("the variance of the points is beyond what float64 holds: scale the points down")
         return dataclasses.replace(kernel, center=tuple(center.tolist()), spread=tuple(spread.tolist()))
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
@@ -109,7 +108,8 @@ class Entropy(BagKernel):
         drawn, log_density = self._drawn()
         densities = np.empty((len(shares), len(drawn)))
         for row, (share, place) in enumerate(zip(shares, points, strict=True)):
-            densities[row] = self._density(drawn, share[share > 0], place[share > 0]) * np.exp(-log_density)
+            densities[row] = self._density(drawn, log_density, share[share > 0], place[share > 0])
+        densities[~densities.any(axis=1)] = np.nan  # no draw is near the bag
         logs = np.log(densities, where=densities > 0, out=np.zeros_like(densities))
         return Prepared({"densities": densities, "entropies": -(densities * logs).mean(axis=1)}, start)
 
@@ -122,21 +122,22 @@ class Entropy(BagKernel):
         log_density = -0.5 * (normal**2).sum(axis=1) - np.log(scale * np.sqrt(2 * np.pi)).sum()
         return np.array(self.center) + normal * scale, log_density
 
-    def _density(self, drawn: Floats, shares: Floats, points: Floats) -> Floats:
-        """Σ_i p_i N(z; x_i, κ² I) at each draw z."""
+    def _density(self, drawn: Floats, log_density: Floats, shares: Floats, points: Floats) -> Floats:
+        """Σ_i p_i N(z; x_i, κ² I) at each draw z, divided by the density of the draws there, from logarithms."""
         width, d = self.bandwidth or 1.0, points.shape[1]
-        out = np.empty(len(drawn))
+        out, constants = np.empty(len(drawn)), -log_density - d * (np.log(width) + 0.5 * np.log(2 * np.pi))
         step = max(1, DENSITY_BYTES // (8 * len(points) * d))
         for first in range(0, len(drawn), step):
             apart = (drawn[first : first + step, None, :] - points) / width
-            out[first : first + step] = np.exp(-0.5 * (apart**2).sum(axis=2)) @ shares
-        return out / (2 * np.pi * width**2) ** (d / 2)
+            exponents = constants[first : first + step, None] - 0.5 * (apart**2).sum(axis=2)
+            out[first : first + step] = np.exp(exponents) @ shares
+        return out
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
         values = np.exp(-self.beta * self._divergences(A, B))
         if A is B:
-            np.fill_diagonal(values, 1.0)
+            np.fill_diagonal(values, self.diagonal(A))
         return values
 
     def _divergences(self, A: Prepared, B: Prepared) -> Floats:
@@ -147,11 +148,13 @@ class Entropy(BagKernel):
         a, b = A.arrays, B.arrays
         if self.bandwidth is None:
             return atom_pairs(a["shares"], a["atoms"], a["counts"], b["shares"], b["atoms"], b["counts"], A is B)
-        return density_pairs(a["densities"], a["entropies"], b["densities"], b["entropies"], A is B)
+        unknown = np.isnan(np.add.outer(a["entropies"], b["entropies"]))
+        pairs = density_pairs(a["densities"], a["entropies"], b["densities"], b["entropies"], A is B)
+        return np.where(unknown, np.nan, pairs)
 
     def diagonal(self, A: Prepared) -> Floats:
-        """Ones."""
-        return np.ones(len(A))
+        """Ones; NaN for a bag whose density is 0 at all draws."""
+        return np.ones(len(A)) + 0.0 * A.arrays["entropies"] if self.bandwidth else np.ones(len(A))
 
     def standard_error(self, X: Any, Y: Any = None) -> Floats:
         """Standard error of each entry of ``kernel(X, Y)`` that is due to the draws; 0 without a bandwidth.

@@ -13,9 +13,13 @@ from distkern.core.bags import split_rows
 from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
-from distkern.kernels.bags.bag_kernel import BagKernel, check_number
+from distkern.kernels.bags.bag_kernel import BagKernel
 from distkern.kernels.base import Prepared
+from distkern.kernels.parameters import check_number
 from distkern.kernels.planning import bytes_per_tile
+
+TINY = float(np.finfo(np.float64).tiny)
+"""Numbers below it have fewer digits."""
 
 SINGULAR = 1e-12
 """A covariance is singular where its least eigenvalue is at most this fraction of its largest."""
@@ -28,13 +32,32 @@ class _GaussianPairs(BagKernel):
     eta: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number(self.eta, "eta")
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
-        """Refuse bags whose covariance is singular, where eta is 0."""
-        if self.eta > 0:
+        """Refuse bags whose covariance is not finite, or, where eta is 0, singular or too small to have all digits."""
+        means, covariances = moments(weights, points)
+        finite = np.isfinite(means).all(axis=1) & np.isfinite(covariances).all(axis=(1, 2))
+        for row in np.flatnonzero(~finite).tolist():
+            raise SampleError(
+                "the covariance of bag {bag} is beyond what float64 holds: scale its points down",
+                row,
+                bag=name_of(row, ids),
+            )
+        if self.eta >= TINY:
             return
-        eigenvalues = np.linalg.eigvalsh(moments(weights, points)[1])
+        eigenvalues = np.linalg.eigvalsh(covariances)
+        for row in np.flatnonzero(
+            (eigenvalues[:, -1] > 0) & (eigenvalues[:, 0] < TINY) & (eigenvalues[:, 0] > SINGULAR * eigenvalues[:, -1])
+        ).tolist():
+            raise SampleError(
+                "the covariance of bag {bag} is {least:.3g}, too small to have all digits of float64: scale its points "
+                "up",
+                row,
+                bag=name_of(row, ids),
+                least=eigenvalues[row, 0],
+            )
         for row in np.flatnonzero(eigenvalues[:, 0] <= SINGULAR * np.abs(eigenvalues[:, -1])).tolist():
             raise SampleError(
                 f"the covariance of bag {name_of(row, ids)} is singular ({int((weights[row] > 0).sum())} points in "

@@ -14,17 +14,19 @@ from distkern.compiled.bags import complement_pairs
 from distkern.compiled.products import mirror_upper
 from distkern.core.bags import split_rows
 from distkern.core.blas import one_blas_thread
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import SampleError
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import Names
-from distkern.io.source import as_source
-from distkern.kernels.bags.bag_kernel import BagKernel, check_number, refuse_other_points
+from distkern.core.validation import Names, name_of
+from distkern.io.source import Source, as_source
+from distkern.kernels.anchored import Anchored, can_be_anchored
+from distkern.kernels.bags.bag_kernel import BagKernel, refuse_other_points
 from distkern.kernels.bags.explicit_features import MeanFeatures, PrincipalBhattacharyya, component_values
 from distkern.kernels.bags.fitted_gaussians import GeneralizedVariance
-from distkern.kernels.bags.pooled_points import pooled_points
+from distkern.kernels.bags.pooled_points import center_and_variance, pooled_points
 from distkern.kernels.bags.table import POINTS, TABLE_BYTES, PointTable
 from distkern.kernels.base import Kernel, Prepared, check_source
 from distkern.kernels.lowrank import LowRank
+from distkern.kernels.parameters import check_number, check_whole
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import could_have_prepared, is_valid
 from distkern.kernels.vectors import Gaussian
@@ -33,27 +35,59 @@ CROSS_BYTES = 2**20
 """Most bytes of base kernel values between one bag and several that are computed at a time: they fit in cache."""
 
 
+LOST = 1e-5
+"""Largest error of log k by rounding, as a bound."""
+
+FAR = 100.0
+"""Points are far from 0 where the square of their mean is this many times their variance."""
+
+
 @dataclass(frozen=True)
 class KernelizedBagKernel(BagKernel):
     """A kernel between bags that sees points through a base kernel κ only."""
 
     base: Kernel = field(default_factory=Gaussian)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.base, Kernel):
-            raise InputTypeError(f"base must be a kernel of the points, such as Gaussian(0.1); got {self.base!r}")
-
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
-        """Refuse bags with points that the base kernel refuses."""
+        """Refuse bags with points that the base kernel refuses, or whose kernel values would have few right digits."""
         for row, (weight, own) in enumerate(zip(weights, points, strict=True)):
             name = str(row) if ids is None else ids[row]
             names = [f"{position} of bag {name}" for position in range(int((weight > 0).sum()))]
             self.base.check(own[weight > 0], names)
+            if self._shift is not None:
+                self._refuse_lost_digits(own[weight > 0], row, ids, self._shift)
+
+    @property
+    def _shift(self) -> float | None:
+        """η of a kernel that adds it to the covariance in feature space, and does not depend on the origin there."""
+        return getattr(self, "eta", None)
+
+    def _refuse_lost_digits(self, points: Floats, row: int, ids: Names, eta: float) -> None:
+        """Refuse a bag where the rounding of κ(x, x), divided by η, is more than `LOST`."""
+        base = self.base.base if isinstance(self.base, LowRank) else self.base
+        largest = float(base.diagonal(base.prepare(points)).max())
+        if not largest * np.finfo(np.float64).eps <= LOST * eta:
+            raise SampleError(
+                "bag {bag} has points with κ(x, x) of up to {largest:.3g}, so large beside eta={eta:.3g} that its "
+                "kernel values would have few right digits: subtract a common point from all points, scale them, or "
+                "give a larger eta",
+                row,
+                bag=name_of(row, ids),
+                largest=largest,
+                eta=eta,
+            )
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Fix the number of dimensions, and resolve the base kernel on the points of all bags."""
         kernel: Any = super().resolve(X, seed)
-        return dataclasses.replace(kernel, base=self.base.resolve(pooled_points(X), seed))
+        points = pooled_points(X)
+        base = self.base if self._shift is None else anchored(self.base, points)
+        return dataclasses.replace(kernel, base=base.resolve(points, seed))
+
+    def origin(self, d: int) -> Floats:
+        """The point to which the base kernel is relative, or 0."""
+        base = self.base.base if isinstance(self.base, LowRank) else self.base
+        return np.array(base.point) if isinstance(base, Anchored) else super().origin(d)
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Prepare the points of each bag for the base kernel, and its values between them; or the bag's features."""
@@ -113,6 +147,18 @@ class KernelizedBagKernel(BagKernel):
     @abstractmethod
     def _own(self, A: Prepared) -> Floats:
         """k(x, x) of each prepared bag, for a base kernel without features."""
+
+
+def anchored(base: Kernel, points: Source) -> Kernel:
+    """The base kernel relative to the mean of the points, if they are so far from 0 that digits would be lost."""
+    if isinstance(base, LowRank) and base.landmarks is None:
+        return dataclasses.replace(base, base=anchored(base.base, points))
+    if not can_be_anchored(base):
+        return base
+    with np.errstate(over="ignore", invalid="ignore"):  # the kernel refuses such points by name
+        center, variance = center_and_variance(points)
+        far = center @ center > FAR * variance.sum()
+    return Anchored(base, tuple(center.tolist())) if far and np.isfinite(center).all() else base
 
 
 @is_valid.register
@@ -191,7 +237,7 @@ class KernelIGV(KernelizedBagKernel):
 
     The inverse generalised variance of the mixture (μ + μ')/2 in the feature space of the base kernel κ.
 
-    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5.
+    Source: Cuturi, Fukumizu & Vert, *Semigroup kernels on measures* (2005), section 5, theorem 7 and equation 3.
 
     Parameters
     ----------
@@ -204,7 +250,9 @@ class KernelIGV(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
+    Samples are `Bags`. The values depend on differences of features only: points far from 0 are compared relative to
+    their mean, for a linear or polynomial base, and a bag for which rounding would still change log k by more than 1e-5
+    is refused by name. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
     det(I + G/η) · uᵀ(I + G/η)⁻¹u. The block of one bag is factored once: O(L³) per bag, then about 7/3 L³ operations
     per pair, or 4/3 L³ where bags share points, such as pixels on one grid. Splitting a point into copies that share
     its weight changes nothing but rounding.
@@ -233,13 +281,12 @@ class KernelIGV(KernelizedBagKernel):
     def _of_one(self, shares: Floats, values: Floats) -> dict[str, Array]:
         roots, one = np.sqrt(shares), np.eye(len(shares))
         scattered = roots[:, None] * values * roots / self.eta
-        whole = np.linalg.cholesky(one + scattered)
-        spread = solve_triangular(whole, roots, lower=True)
-        half = np.linalg.cholesky(one + scattered / 2)
-        leading = solve_triangular(half, roots / np.sqrt(2), lower=True)
+        whole, half = _cholesky(one + scattered), _cholesky(one + scattered / 2)
+        spread = _solved(whole, roots)
+        leading = _solved(half, roots / np.sqrt(2))
         return {
             "own": one + scattered / 2,
-            "whitened": solve_triangular(half, np.diag(roots / np.sqrt(2 * self.eta)), lower=True),
+            "whitened": _solved(half, np.diag(roots / np.sqrt(2 * self.eta))),
             "leading": leading,
             "logdets": np.array([2 * np.log(np.diag(whole)).sum() + np.log(spread @ spread)]),
             "halves": np.array([2 * np.log(np.diag(half)).sum(), leading @ leading]),
@@ -262,7 +309,8 @@ class KernelIGV(KernelizedBagKernel):
         return np.exp(-logdets)
 
     def _own(self, A: Prepared) -> Floats:
-        return np.ones(len(A)) if self.unit_norm else np.exp(-A.arrays["logdets"][:, 0])
+        logdets = A.arrays["logdets"][:, 0]
+        return np.exp(0.0 * logdets if self.unit_norm else -logdets)  # NaN where the determinant is not finite
 
     def error_bound(self, X: Any, Y: Any = None) -> Floats:
         """Bound of |log k − log k̂| for each entry, with k̂ = ``kernel(X, Y)`` and k the same kernel without landmarks.
@@ -320,7 +368,8 @@ class KernelBhattacharyya(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1].
+    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1]. Points far from 0
+    are compared relative to their mean, and refused where digits would still be lost, as for `KernelIGV`.
 
     Examples
     --------
@@ -339,8 +388,7 @@ class KernelBhattacharyya(KernelizedBagKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self.eta, "eta", "more than 0")
-        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
-            raise InputError(f"n_components must be a whole number of 1 or more, not {self.n_components!r}")
+        check_whole(self.n_components, "n_components")
 
     def on_features(self) -> PrincipalBhattacharyya:
         """Bhattacharyya's kernel of the principal components of the features."""
@@ -377,3 +425,17 @@ class KernelBhattacharyya(KernelizedBagKernel):
 
     def _own(self, A: Prepared) -> Floats:
         return np.ones(len(A))
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """Lower Cholesky factor; NaN if the matrix is not positive definite, so that the bag is refused by name."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.full(matrix.shape, np.nan)
+
+
+def _solved(lower: Floats, right: Floats) -> Floats:
+    """L⁻¹ B, NaN where L is."""
+    solved: Floats = solve_triangular(lower, right, lower=True, check_finite=False)
+    return solved

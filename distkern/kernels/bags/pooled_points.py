@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.bags import split_rows
-from distkern.core.typing import Array
+from distkern.core.typing import Array, Floats
 from distkern.io.blocks import Reader, Rows
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import strips
@@ -54,3 +54,10 @@ def pooled_points(bags: Any) -> Source:
            [1.]])
     """
     return Source(PointsReader(as_source(bags)))
+
+
+def center_and_variance(points: Source) -> tuple[Floats, Floats]:
+    """Mean and variance of the points in each dimension, in two passes."""
+    center = sum(points.read(rows).sum(axis=0) for rows in strips(*points.shape)) / len(points)
+    squares = sum(((points.read(rows) - center) ** 2).sum(axis=0) for rows in strips(*points.shape))
+    return center, squares / len(points)

@@ -19,7 +19,7 @@ from distkern import (
     [
         (lambda: Bhattacharyya(-1.0), "eta must be a finite number of 0 or more"),
         (lambda: KernelIGV(Linear(), 0.0), "eta must be a finite number of more than 0"),
-        (lambda: KernelIGV("rbf"), "base must be a kernel of the points"),
+        (lambda: KernelIGV("rbf"), "base must be a kernel, such as Gaussian"),
         (lambda: KernelBhattacharyya(Linear(), 0), "n_components must be a whole number"),
         (lambda: ExponentialFamily(beta=0), "beta must be a finite number of more than 0"),
         (lambda: Entropy(bandwidth=-1.0), "bandwidth must be a finite number of more than 0"),
