@@ -63,7 +63,7 @@ def make_plan(
     stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.axes) == 1
     dtype = stored_dtype(stored, job.n_features, dtype)
     item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
-    timing = measure(stored, job.sample, min(workers, usable_cores()))
+    timing = measure(stored, job.sample, min(workers, usable_cores()), memory_per_task)
 
     def task_bytes(side: int) -> int:
         return bytes_of_task(stored, Grid(*shape, side, symmetric), job.n_features, prepared, item)
