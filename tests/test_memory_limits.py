@@ -30,8 +30,6 @@ REFUSED = {
     "SVC": "training on 3,000 samples needs",  # one tile is larger than what is allowed
     "SVC samples": "the kernel between",
     "ridge": "compute the matrix with smaller tiles",  # and not what it is doing: "use conjugate gradients"
-    "ridge samples": "the kernel between",
-    "PCA samples": "the kernel between",
     "append": "a task on tiles of side",
     "landmarks leverage": "choosing 400 landmarks",
     "tau with p-values": "the matrix of 1,500 features takes",

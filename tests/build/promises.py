@@ -51,7 +51,7 @@ def cases():
     yield "Gaussian on many features", dk.Gaussian(3.0), wide
     yield "SmoothedKendall", dk.SmoothedKendall(0.5), normal[:, :40]
     yield "SmoothedKendall by draws", dk.SmoothedKendall(0.5, method="monte-carlo", draws=5), normal[:300]
-    yield "PartialKendall", dk.PartialKendall().normalized(), holes(1400, 30)
+    yield "PartialKendall", dk.PartialKendall().normalized(), holes(1000, 30)
     yield "PartialMallows", dk.PartialMallows(0.1, draws=20), holes(60, 20)
     yield "a sum", dk.Kendall() + dk.Gaussian(1.0), normal
 
@@ -65,6 +65,7 @@ def taken(fn, task):
     """Bytes above rest at the peak of a task; its result."""
     prepared.drop_kept_block()
     gc.collect()
+    gc.freeze()  # what is loaded stays, and need not be looked through before the next task
     ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what a task takes
     Path("/proc/self/clear_refs").write_text("5")
     rest = status("VmHWM")
@@ -153,7 +154,6 @@ def tall(folder):
 
 
 def main(folder):
-    gc.freeze()  # what is loaded stays, and need not be looked through before every task
     found = {"a tall matrix": tall(folder / "tall")}
     for name, kernel, X in cases():
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")

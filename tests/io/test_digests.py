@@ -52,3 +52,9 @@ def test_the_fingerprint_depends_on_order_and_width():
     }
     assert len(prints) == 4
     assert fingerprint(digests.copy(), 3) == fingerprint(digests, 3)
+
+
+def test_digests_of_many_samples_are_those_of_each():
+    samples = np.random.default_rng(0).normal(size=(300, 1000))  # more than are copied at a time
+    each = [sample_digests(sample[None]) for sample in samples]
+    np.testing.assert_array_equal(sample_digests(samples), np.concatenate(each))

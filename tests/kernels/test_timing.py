@@ -21,10 +21,10 @@ class Clocked:
 
 @pytest.fixture
 def measured(monkeypatch):
-    def measured(per_sample, per_pair, samples=4):
+    def measured(per_sample, per_pair, samples=4, features=3, **options):
         kernel = Clocked(per_sample, per_pair)
         monkeypatch.setattr(timing.time, "perf_counter", lambda: kernel.now)
-        return kernel, measure(kernel, Prepared({"values": np.ones((samples, 3))}))
+        return kernel, measure(kernel, Prepared({"values": np.ones((samples, features))}), **options)
 
     return measured
 
@@ -51,3 +51,8 @@ def test_the_largest_tile_and_the_time_of_a_tile_are_bounded(measured):
 def test_one_sample_is_repeated_to_fill_the_tiles(measured):
     _, seconds = measured(0.0, 1e-5, samples=1)
     assert seconds.of_tile(10, 10) == pytest.approx(1e-3)
+
+
+def test_a_tile_takes_no_more_than_its_room(measured):
+    kernel, _ = measured(0.0, 1e-12, room=200_000, features=1000)  # samples of 8,000 bytes, four copies of each
+    assert max(kernel.sides) == 4

@@ -88,3 +88,11 @@ def test_bad_values_and_parameters_are_refused():
         Polynomial(degree=1.5)
     with pytest.raises(InputError, match="coef0"):
         Polynomial(coef0=-1)
+
+
+@pytest.mark.parametrize("row", [0, 200, 299])
+def test_each_of_many_samples_is_checked(row):
+    X = np.ones((300, 1000))  # more than are checked at a time
+    X[row, 7] = 1e200
+    with pytest.raises(SampleError, match=f"sample number {row} has values of up to 1e\\+200"):
+        Linear().check(X)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import anndata
@@ -190,3 +191,18 @@ def test_other_samples_and_existing_keys_are_refused():
         write_neighbors(adata, found)
     write_neighbors(adata, found, overwrite=True)
     write_neighbors(anndata.AnnData(X), found)  # its samples have no names
+
+
+@pytest.mark.parametrize("view", [ArrayGram, lambda K: ArrayGram(K).centered()], ids=["array", "centred"])
+def test_the_blocks_of_a_pass_follow_the_memory_limit(view):
+    K = Gaussian(2.0)(np.random.default_rng(0).normal(size=(600, 5)))
+    gram, limit = view(K), 1_200_000  # a block of the whole takes 2.9 MB
+    kernel_neighbors(gram, 3)  # loads what is compiled
+    tracemalloc.start()
+    try:
+        found = kernel_neighbors(gram, 3, memory_limit=limit)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= limit
+    np.testing.assert_allclose(found.distances, brute_force(K, 3)[1], atol=1e-7)

@@ -1,5 +1,7 @@
 """Medoids and silhouettes of a partition against scikit-learn and brute force."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import silhouette_samples
@@ -109,3 +111,17 @@ def test_matrix_that_does_not_fit_is_refused():
     for function in (kernel_silhouette, kernel_medoids):
         with pytest.raises(InputError, match="not finite"):
             function(gram, labels)
+
+
+def test_the_blocks_of_a_pass_over_all_distances_follow_the_memory_limit():
+    K, labels, distances = case(m=600)
+    gram, limit = ArrayGram(K), 1_200_000  # a block of the whole takes 2.9 MB
+    kernel_silhouette(gram, labels)  # loads what is compiled
+    tracemalloc.start()
+    try:
+        found = kernel_silhouette(gram, labels, memory_limit=limit)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= limit
+    np.testing.assert_allclose(found, silhouette_samples(distances, labels, metric="precomputed"), atol=1e-7)
