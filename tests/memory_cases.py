@@ -120,7 +120,7 @@ CASES = {
     "ridge small tiles": (learning(lambda limit: dk.KernelRidge(10.0, memory_limit=limit), "numbers", tile=300), 3000),
     "discriminant": (learning(lambda limit: dk.KernelFisherDiscriminant(mu=1e3, memory_limit=limit), tile=300), 2400),
     "PCA": (learning(lambda limit: dk.KernelPCA(4, memory_limit=limit), None, tile=300), 3000),
-    "k-means": (learning(lambda limit: dk.KernelKMeans(4, memory_limit=limit), None, tile=300), 3000),
+    "k-means": (learning(lambda limit: dk.KernelKMeans(4, memory_limit=limit), None, tile=300), 2400),
     "standardizer": (learning(lambda limit: dk.KernelStandardizer(memory_limit=limit), None, tile=300), 3000),
     "rank SVM": (learning(lambda limit: dk.RankSVM(memory_limit=limit), "numbers", tile=300), 2000),
     "LSR ranker": (learning(lambda limit: dk.LSRRanker(memory_limit=limit), "numbers", tile=300), 2000),
