@@ -243,13 +243,12 @@ def _grown(store: GramStore, added: Added) -> Manifest:
     samples = manifest.samples[0] + more, manifest.samples[1] + (more if grid.symmetric else 0)
     larger = Grid(rows, cols, grid.side, grid.symmetric)
     item, prepared, n = np.dtype(manifest.dtype).itemsize, manifest.sample_bytes, manifest.n_features
-    a, b = min(grid.side, rows), min(grid.side, cols)
     every = np.concatenate([store.rows.all_digests(), added.all_digests])
     return manifest.grown(
         CohortVersion((rows, cols), samples),
         fingerprint=manifest.fingerprint | {"rows": fingerprint(every, n)},
         bytes_stored=bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
-        bytes_per_task=bytes_of_task(from_spec(manifest.stored), a, b, n, prepared, item),
+        bytes_per_task=bytes_of_task(from_spec(manifest.stored), larger, n, prepared, item),
     )
 
 

@@ -63,10 +63,10 @@ def make_plan(
     stored, shape, symmetric = job.kernel.stored(), job.shape, len(job.axes) == 1
     dtype = stored_dtype(stored, job.n_features, dtype)
     item, prepared = np.dtype(dtype).itemsize, job.sample.nbytes // len(job.sample)
-    timing = measure(stored, job.sample, min(workers, usable_cores()))
+    timing = measure(stored, job.sample, min(workers, usable_cores()), memory_per_task)
 
     def task_bytes(side: int) -> int:
-        return bytes_of_task(stored, min(side, shape[0]), min(side, shape[1]), job.n_features, prepared, item)
+        return bytes_of_task(stored, Grid(*shape, side, symmetric), job.n_features, prepared, item)
 
     limits = [Limit("a task", task_bytes, memory_per_task)]
     if memory_here is not None:
@@ -101,17 +101,21 @@ def bytes_in_store(grid: Grid, samples: int, prepared: int, item: int) -> int:
     return grid.count * (grid.side * min(grid.side, grid.cols) * item + 8) + samples * (prepared + 24)
 
 
-def bytes_of_task(stored: Kernel, a: int, b: int, n: int, prepared: int, item: int) -> int:
-    """Most bytes that preparing a block, or computing a tile of a × b entries, takes.
+def bytes_of_task(stored: Kernel, grid: Grid, n: int, prepared: int, item: int) -> int:
+    """Most bytes that preparing a block, or computing and writing a tile, takes.
 
     Parameters
     ----------
     stored, n
         Kernel whose values are stored, and number of features.
+    grid
+        The tiles. They are written whole, however few samples there are.
     prepared, item
         Bytes of a prepared sample and of a stored value.
     """
-    computing = (a + b + max(a, b)) * prepared + bytes_per_tile(stored, a, b, n) + 3 * item * a * b
+    a, b = min(grid.side, grid.rows), min(grid.side, grid.cols)
+    written = grid.side * (grid.side if grid.symmetric else b)
+    computing = (a + b + max(a, b)) * prepared + bytes_per_tile(stored, a, b, n) + item * (a * b + 2 * written)
     return max(computing, bytes_of_preparing(max(a, b), n, prepared))
 
 
@@ -163,7 +167,10 @@ def _fitting_side(given: int | None, chosen: int, limits: Sequence[Limit]) -> in
 
 
 def _whole(tile: Any, samples: int) -> int | None:
-    """The given size of a tile, at most all samples: Zarr writes tiles whole, however few samples there are."""
+    """The given size of a tile: at most all samples where it is beyond `LARGEST_SIDE`, since tiles are written whole.
+
+    A smaller one stays, however few samples there are: more may be appended.
+    """
     if tile is None:
         return None
     try:
@@ -172,7 +179,7 @@ def _whole(tile: Any, samples: int) -> int | None:
         side = 0
     if side < 1:
         raise InputError(f"tile must be a whole number of 1 or more, not {tile!r}")
-    return min(side, samples)
+    return side if side <= LARGEST_SIDE else min(side, samples)
 
 
 def _seconds(grid: Grid, timing: TileSeconds) -> float:

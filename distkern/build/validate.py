@@ -249,6 +249,7 @@ def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str]) -> tup
         kernel.check(values, ids[part], source.features)
         digests[part] = sample_digests(values)
         filled[part] = np.count_nonzero(values, axis=1)
+        del values  # before the next ones are read
     return digests, filled
 
 

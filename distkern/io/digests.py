@@ -12,6 +12,9 @@ from distkern.core.typing import Array
 DIGEST_BYTES = 16
 """Size of the digest of one sample in bytes."""
 
+COPIED_BYTES = 2**20
+"""Bytes of samples that are copied at a time."""
+
 
 def sample_digests(block: Array) -> NDArray[np.uint8]:
     """Return a digest of the values of each sample, independent of the container and the number type.
@@ -33,12 +36,15 @@ def sample_digests(block: Array) -> NDArray[np.uint8]:
     >>> integers.shape, bool((integers == floats).all())
     ((1, 16), True)
     """
-    values = np.array(block, dtype="<f8", order="C", ndmin=2)
-    values += 0.0
-    values[np.isnan(values)] = np.nan
-    out = np.empty((len(values), DIGEST_BYTES), dtype=np.uint8)
-    for row, sample in enumerate(values):
-        out[row] = np.frombuffer(blake2b(sample.data, digest_size=DIGEST_BYTES).digest(), dtype=np.uint8)
+    samples = np.atleast_2d(block)
+    out = np.empty((len(samples), DIGEST_BYTES), dtype=np.uint8)
+    height = max(1, COPIED_BYTES // (8 * max(1, samples.shape[1])))
+    for start in range(0, len(samples), height):
+        values = np.array(samples[start : start + height], dtype="<f8", order="C")
+        values += 0.0
+        values[np.isnan(values)] = np.nan
+        for row, sample in enumerate(values, start):
+            out[row] = np.frombuffer(blake2b(sample.data, digest_size=DIGEST_BYTES).digest(), dtype=np.uint8)
     return out
 
 

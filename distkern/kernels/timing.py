@@ -23,7 +23,10 @@ QUADRATIC = 3.0
 """Growth of the time under a doubled side above which the pairs, not the samples, take most of it."""
 
 ROOM = 2**26
-"""Most bytes that a measurement may take."""
+"""Most bytes of a measured tile, unless less is allowed."""
+
+COPIES = 4
+"""Copies of its samples that a tile takes at most: of its rows and of its columns, as given and for the product."""
 
 RESULT_BYTES = 1024
 """Bytes of results per sample that are left free for a measured tile."""
@@ -44,7 +47,7 @@ class TileSeconds:
         return self.per_sample * (a + b) + self.per_pair * a * b
 
 
-def measure(kernel: Any, prepared: Any, side_by_side: int = 1) -> TileSeconds:
+def measure(kernel: Any, prepared: Any, side_by_side: int = 1, room: int = ROOM) -> TileSeconds:
     """Compute small tiles of prepared samples, and split their time between samples and pairs.
 
     Parameters
@@ -55,6 +58,8 @@ def measure(kernel: Any, prepared: Any, side_by_side: int = 1) -> TileSeconds:
         One or more prepared samples; they are repeated to fill the tiles.
     side_by_side
         Number of tiles computed at the same time: cores that share a cache or a clock slow each other down.
+    room
+        Bytes that each of these tiles may take.
 
     Examples
     --------
@@ -64,7 +69,7 @@ def measure(kernel: Any, prepared: Any, side_by_side: int = 1) -> TileSeconds:
     True
     """
     kernel.tile(*_tile(prepared, 2))  # compiles before the time is taken
-    side, fitting = 2, min(LARGEST, ROOM // (2 * prepared.nbytes // len(prepared) + RESULT_BYTES))
+    side, fitting = 2, min(LARGEST, min(room, ROOM) // (COPIES * prepared.nbytes // len(prepared) + RESULT_BYTES))
     with ThreadPoolExecutor(side_by_side) as pool:
         before, last, growth = 0.0, _seconds(pool, side_by_side, kernel, prepared, side), 4.0
         while (last < ENOUGH or growth < QUADRATIC) and growth * last <= PATIENCE and 2 * side <= fitting:

@@ -20,6 +20,8 @@ from distkern.kernels.planning import bytes_per_tile
 MEDIAN_SAMPLES = 1000
 """Most samples whose pairs determine the median bandwidth."""
 
+CHECKED_BYTES = 2**20
+"""Bytes of samples whose squares are computed at a time in a check."""
 
 SMALL, LARGE = 2.0**-500, 2.0**500
 """Numbers between them can be squared without loss of digits."""
@@ -39,7 +41,10 @@ class VectorKernel(Kernel):
         refuse_nan(X, ids, features)
         refuse_infinite(X, ids, features)
         with np.errstate(over="ignore", invalid="ignore"):
-            wrong = np.flatnonzero(~np.isfinite(self._norms(np.asarray(X, dtype=np.float64))))
+            values = np.asarray(X, dtype=np.float64)
+            height = max(1, CHECKED_BYTES // (8 * max(1, values.shape[1])))
+            parts = [self._norms(values[start : start + height]) for start in range(0, len(values), height)]
+            wrong = np.flatnonzero(~np.isfinite(np.concatenate([np.zeros(0), *parts])))
         if len(wrong):
             row = int(wrong[0])
             raise SampleError(

@@ -218,7 +218,7 @@ class KernelEstimator(BaseEstimator):
 
     def _require_memory(self, rows: int, cols: int, memory_limit: int | str | None) -> None:
         """Refuse to compute a kernel matrix (rows, cols) that does not fit in memory."""
-        values = 16 * rows * cols + block_bytes(rows, cols, BLOCKS_OF_VIEW)
+        values = 16 * rows * cols + block_bytes(rows, cols, BLOCKS_OF_VIEW, memory_limit)
         needed = max(bytes_per_tile(self.kernel_, rows, cols, self.n_features_in_), values)
         require_memory(needed, memory_limit, f"the kernel between {rows:,} and {cols:,} samples")
 

@@ -15,7 +15,7 @@ from distkern.core.errors import InputError
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
-from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
 from distkern.learners.validation import refuse_misaligned
 from distkern.operators.array import ArrayGram
@@ -152,7 +152,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         count = m if self.n_components is None else int(self.n_components)
         if count > m:
             raise InputError(f"n_components={count} is more than the {m} samples: give at most {m}")
-        dense = self._is_dense(m, count)
+        dense = self._is_dense(gram, count)
         matrix = self._read_if_possible(gram, count, dense)
         view, passes = self._centered(matrix)
         total = _total_variance(view)
@@ -204,9 +204,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if count is None and self.eigen_solver == "lanczos":
             raise InputError("Lanczos finds a few components: give n_components, or leave eigen_solver at 'auto'")
 
-    def _is_dense(self, m: int, count: int) -> bool:
+    def _is_dense(self, gram: BaseGram, count: int) -> bool:
         """Whether to use LAPACK; refuse if it is required and the matrix does not fit in memory."""
-        needed = 32 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW)  # matrix, centred matrix, LAPACK's copy, eigenvectors
+        m, reading = gram.shape[0], bytes_of_reading(gram, self.memory_limit)
+        needed = 32 * m**2 + reading  # matrix, centred matrix, LAPACK's copy, eigenvectors
         must = self.eigen_solver == "dense" or self.n_components is None
         if must:
             require_memory(needed, self.memory_limit, f"finding {count:,} components of {m:,} samples with LAPACK")
@@ -220,7 +221,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if isinstance(gram, ArrayGram):
             return gram
         search = bytes_of_search(m, count)
-        needed = 8 * m**2 + search + block_bytes(m, m, BLOCKS_OF_VIEW)
+        needed = 8 * m**2 + search + bytes_of_reading(gram, self.memory_limit)
         if dense or needed <= memory_allowed(self.memory_limit):
             return ArrayGram(read_matrix(gram), row_ids=gram.row_ids)
         require_memory(search, self.memory_limit, f"finding {count:,} components of {m:,} samples")

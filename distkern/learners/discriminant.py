@@ -16,7 +16,7 @@ from distkern.core.errors import InputError
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
-from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, memory_allowed, read_matrix, require_memory
+from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import labels_and_weights, positive
@@ -253,7 +253,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
 
     def _solve(self, gram: BaseGram, codes: Indices, weights: Floats) -> FisherDirections:
         m, classes = len(codes), len(self.classes_)
-        allowed, temporary = memory_allowed(self.memory_limit), block_bytes(m, m, BLOCKS_OF_VIEW)
+        allowed, temporary = memory_allowed(self.memory_limit), bytes_of_reading(gram, self.memory_limit)
         needed = 24 * m**2 + temporary  # the matrix, the scatter and one product
         if self.solver == "direct":
             require_memory(needed, self.memory_limit, f"solving for {m:,} samples directly")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from distkern.core.allowance import allowing
+from distkern.core.allowance import allowed_bytes, allowing
 from distkern.core.errors import MemoryLimitError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Floats
@@ -37,9 +37,19 @@ def row_blocks(rows: int, cols: int, limit: int = BLOCK_BYTES) -> Iterator[slice
         yield slice(start, min(start + height, rows))
 
 
-def block_bytes(rows: int, cols: int, blocks: int = 1) -> int:
-    """Bytes of ``blocks`` temporary blocks while a matrix (rows, cols) is read or checked."""
-    return blocks * min(8 * rows * cols, BLOCK_BYTES)
+def block_bytes(rows: int, cols: int, blocks: int, limit: int | str | None) -> int:
+    """Bytes of ``blocks`` temporary blocks while a matrix (rows, cols) is read.
+
+    Where there is a limit, a pass makes them so small that all take half of it at most: see `pass_bytes`.
+    """
+    with limited_to(limit):
+        taken, allowed = blocks * min(8 * rows * cols, BLOCK_BYTES), allowed_bytes()
+    return taken if allowed is None else min(taken, allowed // 2)
+
+
+def bytes_of_reading(gram: BaseGram, limit: int | str | None) -> int:
+    """Bytes that `read_matrix` takes beside the matrix: blocks that fit the limit, or a stored tile as it is."""
+    return max(block_bytes(*gram.shape, BLOCKS_OF_VIEW, limit), gram.reading_bytes())
 
 
 def memory_allowed(limit: int | str | None) -> int:

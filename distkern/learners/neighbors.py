@@ -16,6 +16,7 @@ from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import block_bytes, limited_to, require_memory
+from distkern.operators.base import COPIES
 from distkern.solvers.neighbors import nearest
 
 BISECTIONS = 64
@@ -119,7 +120,7 @@ def kernel_neighbors(
         raise InputError(
             f"n_neighbors must be a whole number from 1 to {samples - 1}, the other samples; got {n_neighbors!r}"
         )
-    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, 4)
+    needed = 4 * 8 * samples * (int(n_neighbors) + 1) + block_bytes(samples, samples, COPIES, memory_limit)
     require_memory(needed, memory_limit, f"the {n_neighbors} nearest of {samples:,} samples")
     with limited_to(memory_limit):
         indices, distances = nearest(matrix, int(n_neighbors))

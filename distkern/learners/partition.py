@@ -12,7 +12,7 @@ from distkern.core.typing import Floats
 from distkern.core.weights import sample_weights
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import block_bytes, limited_to, require_memory
-from distkern.operators.base import BaseGram
+from distkern.operators.base import COPIES, BaseGram
 from distkern.solvers.partition import partition_medoids, silhouettes
 
 
@@ -118,7 +118,7 @@ def kernel_silhouette(
 
 def require_silhouette_memory(gram: BaseGram, clusters: int, limit: int | str | None) -> None:
     """Refuse silhouettes that do not fit in memory; ``clusters`` counts the clusters of all partitions."""
-    needed = 3 * 8 * len(gram) * clusters + block_bytes(len(gram), len(gram), 4)
+    needed = 3 * 8 * len(gram) * clusters + block_bytes(*gram.shape, COPIES, limit)
     require_memory(needed, limit, f"the silhouettes of {len(gram):,} samples in {clusters} clusters")
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from distkern.core.errors import InputError
 from distkern.core.labels import encoded_labels
 from distkern.core.sentences import Parameter, Sentence
-from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, read_matrix, require_memory
+from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, bytes_of_reading, read_matrix, require_memory
 from distkern.learners.ranking import PairRanker, ranking_targets
 from distkern.learners.registry import saveable
 from distkern.learners.validation import not_negative, positive, whole
@@ -124,7 +124,8 @@ class RankSVM(PairRanker):
         targets = ranking_targets(y, gram)
         pairs = Pairs(targets, None if groups is None else encoded_labels(groups, gram, "groups")[1])
         m, before = len(targets), gram.bytes_read()
-        needed = 16 * m * (self.max_iter if self.loss == "hinge" else 16) + block_bytes(m, m, BLOCKS_OF_VIEW)
+        needed = 16 * m * (self.max_iter if self.loss == "hinge" else 16)
+        needed += block_bytes(m, m, BLOCKS_OF_VIEW, self.memory_limit)
         require_memory(needed, self.memory_limit, f"ranking {m:,} samples in up to {self.max_iter} steps")
         found = SOLVERS[self.loss](gram, pairs, C, tol=tol, max_iter=self.max_iter)
         self.dual_coef_, self.objective_, self.n_pairs_ = found.coefficients, found.objective, pairs.count
@@ -230,7 +231,8 @@ class SGDRanker(PairRanker):
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
         targets = ranking_targets(y, gram)
-        require_memory(8 * m**2 + block_bytes(m, m, BLOCKS_OF_VIEW), self.memory_limit, f"ranking {m:,} samples")
+        needed = 8 * m**2 + bytes_of_reading(gram, self.memory_limit)
+        require_memory(needed, self.memory_limit, f"ranking {m:,} samples")
         K = read_matrix(gram)
         largest = float(K.diagonal().max())
         eta0 = positive(self.eta0, "eta0") if self.eta0 is not None else 0.25 / largest if largest > 0 else 1.0

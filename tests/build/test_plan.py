@@ -16,6 +16,7 @@ from distkern import (
     compute_gram,
     plan_gram,
 )
+from distkern.build.plan import LARGEST_SIDE
 from distkern.build.validate import validate
 from distkern.engine.memory import USABLE
 
@@ -128,15 +129,22 @@ def test_samples_too_large_for_this_process_are_refused_unless_they_are_prepared
     compute_gram(Kendall(), X, store=store, executor=Elsewhere(), memory_limit=3000)
 
 
-@pytest.mark.parametrize("tile", [10**9, 10**30, 6, 7])
-def test_a_tile_has_at_most_all_samples(tmp_path, tile):
+@pytest.mark.parametrize(("tile", "kept"), [(10**9, 6), (10**30, 6), (LARGEST_SIDE + 1, 6), (6, 6), (7, 7), (60, 60)])
+def test_a_tile_beyond_the_largest_has_at_most_all_samples(tmp_path, tile, kept):
     """Zarr writes whole tiles: one of 10⁹ rows would take 8 · 10¹⁸ bytes."""
     X = np.arange(30.0).reshape(6, 5)
     plan = plan_gram(Kendall(), X, tile=tile)
-    assert (plan.tile, plan.tiles) == (6, 1)
+    assert (plan.tile, plan.tiles) == (kept, 1)
     gram = compute_gram(Kendall(), X, X[:2], store=tmp_path / "k.zarr", tile=tile, progress=False)
-    assert gram.info()["tile"] == 6
+    assert gram.info()["tile"] == kept
     assert sum(one.stat().st_size for one in (tmp_path / "k.zarr" / "gram").rglob("*")) < 20_000
+
+
+def test_a_tile_beyond_the_samples_is_planned_as_it_is_written():
+    X = np.arange(30.0).reshape(6, 5)
+    assert plan_gram(Gaussian(1.0), X, tile=LARGEST_SIDE).bytes_per_task > 2 * 8 * LARGEST_SIDE**2
+    with pytest.raises(MemoryLimitError, match="the largest tile that fits is"):
+        plan_gram(Gaussian(1.0), X, tile=LARGEST_SIDE, memory_limit="64MiB")
 
 
 def test_full_disk_is_refused_before_any_work(tmp_path, monkeypatch):

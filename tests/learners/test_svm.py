@@ -460,7 +460,7 @@ def test_peak_memory_of_training_stays_below_the_limit(case, share):
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    on_their_way = memory.block_bytes(m, m, memory.BLOCKS_OF_VIEW)
+    on_their_way = memory.block_bytes(m, m, memory.BLOCKS_OF_VIEW, None)
     assert peak <= on_their_way + (limit if isinstance(K, BaseGram) else 0)
 
 
