@@ -58,6 +58,7 @@ NOT_A_GRAM_MATRIX = (
     "the check rounds a kernel matrix to integers or subtracts its mean; the result is not positive semidefinite, and "
     "is refused"
 )
+ROUNDED = ["check_estimators_dtypes", "check_positive_only_tag_during_fit"]
 NOT_KERNEL_VALUES = "the check passes samples to an estimator whose tag says that it takes kernel values"
 SEEDS_BY_POSITION = (
     "the check reorders the samples, and a random state draws seeds by position, as in scikit-learn's KMeans; weights "
@@ -87,9 +88,11 @@ def expected_failures(estimator):
     if isinstance(estimator, dk.KernelStandardizer) and precomputed and estimator.unit_norm:
         return dict.fromkeys(OTHER_ROWS, NEEDS_DIAGONAL)
     if isinstance(estimator, dk.KernelFisherDiscriminant) and precomputed:
-        return {"check_classifiers_one_label_sample_weights": NOT_SYMMETRIC}
-    if isinstance(estimator, dk.KernelRidge) and precomputed:
-        return dict.fromkeys(["check_estimators_dtypes", "check_positive_only_tag_during_fit"], NOT_A_GRAM_MATRIX)
+        return {"check_classifiers_one_label_sample_weights": NOT_SYMMETRIC} | dict.fromkeys(ROUNDED, NOT_A_GRAM_MATRIX)
+    if isinstance(estimator, dk.RankSVM) and precomputed:
+        return {"check_positive_only_tag_during_fit": NOT_A_GRAM_MATRIX}
+    if isinstance(estimator, (dk.KernelRidge, dk.KernelSVC, dk.KernelSVR)) and precomputed:
+        return dict.fromkeys(ROUNDED, NOT_A_GRAM_MATRIX)
     if isinstance(estimator, dk.LSRRanker) and precomputed:
         return {"check_estimators_dtypes": NOT_A_GRAM_MATRIX}
     if isinstance(estimator, dk.MallowsMixture):

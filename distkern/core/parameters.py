@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError
 
@@ -20,14 +19,14 @@ def entries(value: Any, name: str) -> list[Any]:
 
     Examples
     --------
-    >>> entries(np.arange(2), "ids")
-    [0, 1]
+    >>> entries(("a", "b"), "ids")
+    ['a', 'b']
     >>> entries(3, "ids")
     Traceback (most recent call last):
         ...
     distkern.core.errors.InputTypeError: ids must be a list, not 3: write [3] for a list of one
     """
-    no_axes = isinstance(value, np.ndarray) and value.ndim == 0  # which claims to be iterable
+    no_axes = getattr(value, "ndim", None) == 0  # an array that claims to be iterable
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or no_axes:
         raise InputTypeError(f"{name} must be a list, not {value!r}: write [{value!r}] for a list of one")
     return list(value)
@@ -43,9 +42,9 @@ def whole_number(value: Any, name: str, least: int) -> int:
 
     Examples
     --------
-    >>> whole_number(np.int64(3), "repeats", 1)
+    >>> whole_number(3, "repeats", 1)
     3
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number of {least} or more, not {value!r}")
     return int(value)

@@ -50,66 +50,92 @@ class Foreign:
         )
 
 
-def _kind(name: str, advice: str, *suffixes: str, begins: tuple[bytes, ...] = (), contains: bytes = b"") -> Foreign:
-    return Foreign(name, Sentence(advice, columns=_COLUMNS), suffixes, begins, contains)
+def _kind(
+    name: str, advice: Sentence, *suffixes: str, begins: tuple[bytes, ...] = (), contains: bytes = b""
+) -> Foreign:
+    return Foreign(name, advice, suffixes, begins, contains)
 
 
 FILES = (
     _kind(
         "a GEO series matrix",
-        "keep the lines between !series_matrix_table_begin and !series_matrix_table_end, save them as a .tsv file, and "
-        "read that with {columns}; the lines !Sample_characteristics_ch1 hold the labels",
+        Sentence(
+            "keep the lines between !series_matrix_table_begin and !series_matrix_table_end, save them as a .tsv file, "
+            "and read that with {columns}; the lines !Sample_characteristics_ch1 hold the labels",
+            columns=_COLUMNS,
+        ),
         begins=(b"!Series_", b"!Sample_"),
         contains=b"!series_matrix_table_begin",
     ),
     _kind(
         "a GEO SOFT file",
-        "if it is a data set (GDS), keep the lines between !dataset_table_begin and !dataset_table_end without the "
-        "column IDENTIFIER, save them as a .tsv file, and read that with {columns}; if it is a series (GSE), get its "
-        "series matrix instead",
+        Sentence(
+            "if it is a data set (GDS), keep the lines between !dataset_table_begin and !dataset_table_end without the "
+            "column IDENTIFIER, save them as a .tsv file, and read that with {columns}; if it is a series (GSE), get "
+            "its series matrix instead",
+            columns=_COLUMNS,
+        ),
         ".soft",
         ".soft.gz",
         begins=(b"^DATABASE", b"^DATASET", b"^SERIES", b"^SAMPLE", b"^PLATFORM"),
     ),
     _kind(
         "a GCT file",
-        "delete its first two lines and its column Description, save it as a .tsv file, and read that with {columns}",
+        Sentence(
+            "delete its first two lines and its column Description, save it as a .tsv file, and read that with "
+            "{columns}",
+            columns=_COLUMNS,
+        ),
         ".gct",
         ".gct.gz",
         begins=(b"#1.2", b"#1.3"),
     ),
     _kind(
         "a PrefLib file",
-        "write a table with a row for each ballot, a column for each alternative with larger numbers for preferred "
-        "ones, and a column with the number of voters; or give its orders to distkern.Rankings.from_orderings",
+        Sentence(
+            "write a table with a row for each ballot, a column for each alternative with larger numbers for preferred "
+            "ones, and a column with the number of voters; or give its orders to distkern.Rankings.from_orderings"
+        ),
         *(".soc", ".soi", ".toc", ".toi", ".tog", ".mjg", ".wmg", ".pwg", ".wmd"),
         begins=(b"# FILE NAME:",),
     ),
     _kind(
         "a spreadsheet",
-        "save the sheet as a text table ('CSV UTF-8')",
+        Sentence("save the sheet as a text table ('CSV UTF-8')"),
         *(".xls", ".xlsx", ".xlsm", ".ods"),
         begins=(b"\xd0\xcf\x11\xe0",),
     ),
     _kind(
         "an R object",
-        "write it in R with write.table(x, 'cohort.tsv', sep = '\\t')",
+        Sentence("write it in R with write.table(x, 'cohort.tsv', sep = '\\t')"),
         *(".rds", ".rda", ".rdata"),
         begins=(b"RDX", b"RDA"),
     ),
-    _kind("a sparse matrix of text", "convert it with scipy.io.mmread and scipy.sparse.save_npz", ".mtx", ".mtx.gz",
-          begins=(b"%%MatrixMarket",)),
-    _kind("a loom file", "convert it with scanpy.read_loom(...).write_h5ad(...)", ".loom"),
-    _kind("a Feather file", "convert it with pandas.read_feather(...).to_csv(...)", ".feather", begins=(b"ARROW1",)),
-    _kind("a MATLAB file", "convert it with scipy.io.loadmat and numpy.save", ".mat", begins=(b"MATLAB",)),
-    _kind("a pickle, which can run code", "save the object as .npz, .h5ad or a text table", ".pkl", ".pickle"),
+    _kind(
+        "a sparse matrix of text",
+        Sentence("convert it with scipy.io.mmread and scipy.sparse.save_npz"),
+        ".mtx",
+        ".mtx.gz",
+        begins=(b"%%MatrixMarket",),
+    ),
+    _kind("a loom file", Sentence("convert it with scanpy.read_loom(...).write_h5ad(...)"), ".loom"),
+    _kind(
+        "a Feather file",
+        Sentence("convert it with pandas.read_feather(...).to_csv(...)"),
+        ".feather",
+        begins=(b"ARROW1",),
+    ),
+    _kind("a MATLAB file", Sentence("convert it with scipy.io.loadmat and numpy.save"), ".mat", begins=(b"MATLAB",)),
+    _kind(
+        "a pickle, which can run code", Sentence("save the object as .npz, .h5ad or a text table"), ".pkl", ".pickle"
+    ),
     _kind(
         "an archive or a file compressed by another program than gzip",
-        "decompress it, and give the file inside",
+        Sentence("decompress it, and give the file inside"),
         *(".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".zip"),
         begins=(b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf"),
     ),
-)  # fmt: skip
+)
 """Kinds of files, special ones first."""
 
 FOLDERS: tuple[tuple[str, Callable[[set[str]], bool], Sentence], ...] = (

@@ -371,8 +371,8 @@ def numbers_of_texts(cells: Sequence[str]) -> Floats:
 
     Examples
     --------
-    >>> numbers_of_texts(["1", "NA", " 2.5e3"])
-    array([   1.,   nan, 2500.])
+    >>> numbers_of_texts(["1", "NA", " 2.5e3"]).tolist()
+    [1.0, nan, 2500.0]
     """
     try:
         values = np.array(list(map(float, cells)))

@@ -122,11 +122,18 @@ def _refuse(folds: str, repeats: int, seed: int | None) -> None:
         raise InputError(f'folds must be "{AUTHORS}" or "{RANDOM}", not {folds!r}')
     others = Argument("folds", RANDOM)
     if seed is not None:
-        message = "the folds of the authors have no seed: leave {seed} out, or draw other folds by {others}"
-        raise InputError(message, seed=Argument("seed"), others=others)
+        raise InputError(
+            "the folds of the authors have no seed: leave {seed} out, or draw other folds by {others}",
+            seed=Argument("seed"),
+            others=others,
+        )
     if repeats > REPEATS:
-        message = "the authors repeated the folds {count} times, not {repeats}: draw other folds by {others}"
-        raise InputError(message, count=REPEATS, repeats=repeats, others=others)
+        raise InputError(
+            "the authors repeated the folds {count} times, not {repeats}: draw other folds by {others}",
+            count=REPEATS,
+            repeats=repeats,
+            others=others,
+        )
 
 
 # What the script draws -----------------------------------------------------------------------------------------------

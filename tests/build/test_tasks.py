@@ -56,11 +56,14 @@ def test_task_does_not_write_into_a_store_that_replaced_its_own(tmp_path, monkey
     ("kernel", "scale", "dtype", "said"),
     [
         (Linear(), 1e200, "float64", "scale the data down"),
-        (Linear() ** 50, 1e10, "float64", "scale the data down"),
+        (Linear() ** 50, 1e10, "float64", "so scale them"),
         (Linear(), 1e25, "float32", "or use dtype='float64'"),
     ],
 )
 def test_numbers_beyond_range_are_never_stored(tmp_path, kernel, scale, dtype, said):
     with pytest.raises(InputError, match=said):
         compute_gram(kernel, X * scale, store=tmp_path / "k.zarr", dtype=dtype)
-    assert not open_gram(tmp_path / "k.zarr").is_complete
+    if kernel != Linear() or dtype == "float32":  # other numbers are refused before there is a store
+        assert not open_gram(tmp_path / "k.zarr").is_complete
+    else:
+        assert not (tmp_path / "k.zarr").exists()

@@ -339,7 +339,7 @@ MESSAGES = [
     ),
     (reference_alone, "pass evaluation=", "pass --evaluation FILE"),
     (full_disk, "or dtype='float32' for half the bytes", "or --dtype float32 for half the bytes"),
-    (overflow, "scale the data down, or use dtype='float64'", "scale the data down, or use --dtype float64"),
+    (overflow, "so scale them, or use dtype='float64'", "so scale them, or use --dtype float64"),
     (
         constant_sample,
         "or use Kendall(ties='zero'), where it has kernel value 0",

@@ -7,41 +7,45 @@ import json
 
 import numpy as np
 
-from distkern.compiled import bitplanes, block_inversions, simd
-
-entered = dict.fromkeys(
-    ("popcount", "greater_bits", "unequal_bits", "inversions_within", "inversions_between", "add_later_counts"), 0
-)
+ROUTINES = ("popcount", "greater_bits", "unequal_bits", "inversions_within", "inversions_between", "add_later_counts")
 
 
-def watched(name, body):
-    def call(*arguments):
-        entered[name] += 1
-        return body(*arguments)
+def watch(entered):
+    """Count the calls of each routine wherever it was imported."""
+    from distkern.compiled import bitplanes, block_inversions, simd
 
-    return call
+    def watched(name, body):
+        def call(*arguments):
+            entered[name] += 1
+            return body(*arguments)
+
+        return call
+
+    for module in (bitplanes, block_inversions):
+        for name in ROUTINES:
+            if hasattr(module, name):
+                setattr(module, name, watched(name, getattr(simd, name)))
 
 
-for where in (bitplanes, block_inversions):
-    for routine in entered:
-        if hasattr(where, routine):
-            setattr(where, routine, watched(routine, getattr(simd, routine)))
+def samples(rng, count, levels):
+    """Two samples without ties, or with ``levels`` values."""
+    if levels < count:
+        return rng.integers(0, levels, (2, count)).astype(float)
+    return rng.permuted(np.tile(np.arange(float(count)), (2, 1)), axis=1)
 
-from distkern.kernels.kendall import Concordance  # noqa: E402  (after the bodies are watched)
 
-rng = np.random.default_rng(0)
-values = {}
-for number, count, levels in (
-    ("few", 70, 70),
-    ("few with ties", 70, 5),
-    ("many", 9000, 9000),
-    ("many with ties", 9000, 40),
-):
-    X = (
-        rng.integers(0, levels, (2, count)).astype(float)
-        if levels < count
-        else rng.permuted(np.tile(np.arange(float(count)), (2, 1)), axis=1)
-    )
-    signs = sum(int((np.sign(X[0, i] - X[0, i + 1 :]) * np.sign(X[1, i] - X[1, i + 1 :])).sum()) for i in range(count))
-    values[number] = [int(Concordance()(X)[0, 1]), signs]
-print(json.dumps({"entered": entered, "values": values}))
+def main():
+    entered = dict.fromkeys(ROUTINES, 0)
+    watch(entered)
+    from distkern.kernels.kendall import Concordance
+
+    rng, values = np.random.default_rng(0), {}
+    for count, levels in ((70, 70), (70, 5), (9000, 9000), (9000, 40)):
+        X = samples(rng, count, levels)
+        later = (np.sign(X[:, i, None] - X[:, i + 1 :]) for i in range(count))
+        values[f"{count} features, {levels} values"] = [int(Concordance()(X)[0, 1]), sum(int(x @ y) for x, y in later)]
+    print(json.dumps({"entered": entered, "values": values}))
+
+
+if __name__ == "__main__":
+    main()

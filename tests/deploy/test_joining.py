@@ -164,7 +164,10 @@ def test_invalid_certificates_are_refused(cohort, tmp_path, run, certificates):
     words = ("gram", cohort, tmp_path / "k.zarr", *GRAM, "--scheduler", "tls://127.0.0.1:9")
     options = certificates.options()
     refused(run(*words, *options[:-1], tmp_path / "no.pem"), f"there is no file '{tmp_path / 'no.pem'}'")
-    refused(run(*words, *options[:-1], cohort), "cannot be used", "PEM files")
+    no_key = tmp_path / "no-key.pem"
+    no_key.write_text("no key")
+    no_key.chmod(0o600)
+    refused(run(*words, *options[:-1], no_key), "cannot be used", "PEM files")
     refused(run(*words), "uses TLS: give --tls-ca-file, --tls-cert and --tls-key")
 
 

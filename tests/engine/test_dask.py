@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import create_autospec
 
 import executor_contract
 import numpy as np
@@ -471,8 +472,17 @@ def test_a_cluster_that_gives_up_waiting_for_workers_ends_the_run_without_a_fail
 
 
 def test_an_asynchronous_client_is_refused():
+    from distributed import Client
+
+    client = create_autospec(Client, instance=True)
+    client.asynchronous = True
     with pytest.raises(InputTypeError, match="the client is asynchronous"):
-        Dask(SimpleNamespace(asynchronous=True))
+        Dask(client)
+
+
+def test_what_is_no_client_is_refused():
+    with pytest.raises(InputTypeError, match="Dask takes a client"):
+        Dask(SimpleNamespace(asynchronous=False))
 
 
 def test_workers_that_arrive_late_are_put_to_work():

@@ -127,7 +127,7 @@ def test_work_beyond_the_memory_of_a_task_is_refused_before_reading(path):
     needed = task_bytes(gram._grid, np.dtype(gram.info()["dtype"]).itemsize, 2 * 6 + 2)
     expected = nearest(gram, 5)
     for memory in (needed, needed - 1):
-        tight = open_gram(path, executor=Backwards(memory))
+        tight = open_gram(path, executor=Backwards(memory, workers=2))
         tight.diag(), tight._summary("rows")
         before = tight.bytes_read()
         if memory == needed:

@@ -85,7 +85,7 @@ def test_little_memory_means_more_passes_and_the_same_bits(name, stores, client,
     expected, item = gram.matmat(MANY), item_bytes(gram)
     assert_product(expected, gram.to_numpy(), MANY)
     for vectors, passes in ((MANY.shape[1], 1), (MANY.shape[1] - 1, 2), (3 * BATCH, 2), (63, 6)):
-        backwards = Backwards(task_bytes(gram._grid, item, vectors))
+        backwards = Backwards(task_bytes(gram._grid, item, vectors), workers=2)
         np.testing.assert_array_equal(open_gram(path, executor=backwards).matmat(MANY), expected)
         assert backwards.tasks == passes * len(tile_groups(gram._grid))
     on_cluster = open_gram(path, executor=client)
@@ -100,7 +100,7 @@ def test_little_memory_means_more_passes_and_the_same_bits(name, stores, client,
 def test_a_product_beyond_the_memory_of_a_task_is_refused_before_reading(symmetric):
     gram = open_gram(symmetric, executor="serial")
     item = item_bytes(gram)
-    short = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 20)))
+    short = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 20), workers=2))
     short.row_diag()
     before = short.bytes_read()
     with pytest.raises(MemoryLimitError, match=r"by 32 vectors takes .* and may take .*: multiply by 20 at a time"):
@@ -109,7 +109,7 @@ def test_a_product_beyond_the_memory_of_a_task_is_refused_before_reading(symmetr
         short.matmat(MANY[:, :21])
     assert short.bytes_read() == before
     np.testing.assert_array_equal(short.matmat(MANY[:, :20]), gram.matmat(MANY[:, :20]))
-    none = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 1) - 1))
+    none = open_gram(symmetric, executor=Backwards(task_bytes(gram._grid, item, 1) - 1, workers=2))
     with pytest.raises(MemoryLimitError, match=r"by 1 vector takes .*: give the workers more memory"):
         none.matmat(V[:, 0])
 
