@@ -60,7 +60,7 @@ def test_the_grown_store_holds_the_bytes_of_one_computed_at_once(tmp_path):
         assert grown.info()["fingerprint"] == whole.info()["fingerprint"]
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=5), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_values_do_not_depend_on_where_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
     Y = np.random.default_rng(seed).integers(0, 4, size=(sum(sizes), 6)).astype(float)

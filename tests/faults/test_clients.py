@@ -28,6 +28,7 @@ def finish(*words, **given):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.faults
 def test_killed_client_loses_only_tiles_in_flight(X, cohort, store, expected, tally):
     with started(tally.on_client(gram_words(cohort, store, *SERIAL))) as (client,):
         wait_for(lambda: tiles_done(store) >= 5, "no tiles", client)

@@ -136,6 +136,7 @@ def test_connectivities_are_those_of_umap(scanpy, case):
     assert graph.data.max() <= 1
 
 
+@pytest.mark.slow
 def test_the_layout_is_that_of_scanpy(scanpy):
     theirs, ours = anndata.read_h5ad(scanpy / "points-scanpy.h5ad"), anndata.AnnData(points())
     write_neighbors(ours, kernel_neighbors(Linear()(points()), 7))

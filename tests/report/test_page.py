@@ -142,6 +142,7 @@ def test_a_page_of_many_classes(tmp_path):
     assert "class 08 (4)" in text
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_gives_the_same_result(tmp_path, stored):
     gram, labels = stored
     evaluation = evaluated(gram, labels, C=None)
