@@ -260,6 +260,8 @@ def expression(rng: Generator, folder: Path) -> Case:
         found = adata.X.toarray() if hasattr(adata.X, "toarray") else adata.X
         header, rows = list(sheet.header), [list(row) for row in sheet.rows]
         corner = 0 if sheet.how.count("no corner") == 1 else 1
+        if sheet.after_row:  # after the last cell but one it says that the last one is empty
+            rows = [[*row, ""] if len(row) == len(header) - corner else row for row in rows]
         if with_label:
             require("group" in [name.strip() for name in header], "accepted a table without the column of labels")
             where = [name.strip() for name in header].index("group") + 1 - corner

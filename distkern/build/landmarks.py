@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from distkern.build.landmark_choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
 from distkern.build.validate import Job, ValidatedSamples
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.parameters import is_sequence
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices, Spec
@@ -136,7 +137,7 @@ def _requested(job: Job, landmarks: Any, choice: str, seed: Any) -> LandmarkRequ
     if choice not in CHOICES:
         raise InputError(f"landmark_choice must be one of {', '.join(map(repr, CHOICES))}, not {choice!r}")
     seed = _whole(seed, "landmark_seed")
-    if isinstance(landmarks, (str, bytes)) or not isinstance(landmarks, Iterable):
+    if isinstance(landmarks, (str, bytes)) or not is_sequence(landmarks):
         count = _whole(landmarks, "landmarks")
         distinct = len(_distinct(job.axes["rows"]))
         if not 1 <= count <= distinct:

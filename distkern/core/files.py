@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.sentences import Argument
 
 
@@ -23,7 +23,14 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     True
     >>> as_path("nobody~/cohort.csv").as_posix()
     'nobody~/cohort.csv'
+
+    Raises
+    ------
+    InputTypeError
+        If it is no text and no path.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputTypeError(f"a path is text or a pathlib.Path, not {path!r}")
     return Path(os.path.expanduser(path))
 
 

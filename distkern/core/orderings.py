@@ -11,7 +11,7 @@ import numpy as np
 from distkern.core.containers import plain_values
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.names import is_missing
-from distkern.core.parameters import entries
+from distkern.core.parameters import entries, is_sequence
 from distkern.core.typing import Array, Floats
 
 NOT_RANKED = -1
@@ -109,7 +109,7 @@ def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:
     groups: list[list[int | str]] = []
     ended = False
     for entry in ordering:
-        members = [entry] if isinstance(entry, str) or not isinstance(entry, Iterable) else list(entry)
+        members = [entry] if isinstance(entry, str) or not is_sequence(entry) else list(entry)
         if len(members) == 1 and _is_padding(members[0]):
             ended = True
             continue

@@ -9,6 +9,17 @@ from typing import Any
 from distkern.core.errors import InputError, InputTypeError
 
 
+def is_sequence(value: Any) -> bool:
+    """Whether a value has entries; an array without dimensions has none, though it claims to be iterable.
+
+    Examples
+    --------
+    >>> is_sequence([]), is_sequence(3)
+    (True, False)
+    """
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
+
+
 def entries(value: Any, name: str) -> list[Any]:
     """Return the entries of a list, tuple, array or other sequence.
 
@@ -26,8 +37,7 @@ def entries(value: Any, name: str) -> list[Any]:
         ...
     distkern.core.errors.InputTypeError: ids must be a list, not 3: write [3] for a list of one
     """
-    no_axes = getattr(value, "ndim", None) == 0  # an array that claims to be iterable
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or no_axes:
+    if isinstance(value, (str, bytes)) or not is_sequence(value):
         raise InputTypeError(f"{name} must be a list, not {value!r}: write [{value!r}] for a list of one")
     return list(value)
 

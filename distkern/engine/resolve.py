@@ -32,9 +32,9 @@ def resolve_executor(executor: Any = None) -> Executor:
         return _default()
     if isinstance(executor, Executor):
         return executor
-    if executor == "serial":
+    if isinstance(executor, str) and executor == "serial":
         return Serial()
-    if executor == "threads":
+    if isinstance(executor, str) and executor == "threads":
         return Threads()
     if isinstance(executor, int) and not isinstance(executor, bool):
         return Threads(executor)

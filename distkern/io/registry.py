@@ -67,7 +67,11 @@ def find_format(path: Path) -> Format:
     ...     find_format(Path(folder, "values")).name
     'NumPy array'
     """
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError:  # no name that the file system may have
+        exists = False
+    if not exists:
         raise InputError(f"there is no file {str(path)!r}: check the path")
     head = head_of(path)
     refuse_foreign(path, head)

@@ -331,6 +331,11 @@ def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[li
                 columns=width - 1,
                 sep=Argument("sep"),
             )
+        if headed < width and not line[-1].strip():
+            raise InputError(
+                f"line {reader.line_num} of {path.name!r} ends with an empty cell, and the header names one column "
+                "less than other lines have: name all columns, or write NA where a value is missing"
+            )
         yield line
 
 

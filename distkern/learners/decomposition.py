@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
@@ -16,6 +15,7 @@ from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
+from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
 from distkern.learners.validation import refuse_misaligned
 from distkern.operators.array import ArrayGram
@@ -239,7 +239,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _solve(self, view: BaseGram, count: int, dense: bool) -> Eigenpairs:
         if dense:
             return dense_eigenpairs(read_matrix(view), count)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(random_state_of(self.random_state).randint(2**31 - 1))
         found = largest_eigenpairs(view, count, tol=self.tol, max_passes=self.max_iter, seed=seed)
         if not found.converged:
             message = Sentence(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
@@ -19,6 +18,7 @@ from distkern.core.typing import Floats, Indices
 from distkern.core.weights import sample_weights
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
+from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
 from distkern.learners.validation import not_negative, refuse_misaligned, samples_of, whole
 from distkern.operators.base import BaseGram
@@ -39,7 +39,7 @@ from distkern.solvers.lloyd import (
 
 def generators_of(random_state: Any, count: int) -> list[np.random.Generator]:
     """Make a random generator for each start; generator i does not depend on ``count``."""
-    seeds = check_random_state(random_state).randint(2**31 - 1, size=count)
+    seeds = random_state_of(random_state).randint(2**31 - 1, size=count)
     return [np.random.default_rng(seed) for seed in seeds]
 
 

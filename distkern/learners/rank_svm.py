@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from distkern.core.errors import InputError
 from distkern.core.labels import encoded_labels
 from distkern.core.sentences import Parameter, Sentence
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, bytes_of_reading, read_matrix, require_memory
+from distkern.learners.randomness import random_state_of
 from distkern.learners.ranking import PairRanker, ranking_targets
 from distkern.learners.registry import saveable
 from distkern.learners.validation import not_negative, positive, whole
@@ -236,7 +236,7 @@ class SGDRanker(PairRanker):
         K = read_matrix(gram)
         largest = float(K.diagonal().max())
         eta0 = positive(self.eta0, "eta0") if self.eta0 is not None else 0.25 / largest if largest > 0 else 1.0
-        rng = check_random_state(self.random_state)
+        rng = random_state_of(self.random_state)
         beta, f, step = np.zeros(m), np.zeros(m), 0
         for _ in range(self.epochs):
             for i, j in rng.permutation(m)[: m - m % 2].reshape(-1, 2):

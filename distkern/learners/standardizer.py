@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, InputTypeError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
@@ -164,6 +164,9 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
     def _fit_view(self, X: Any) -> BaseGram:
         """Set the fitted attributes; return the standardised view of the training matrix."""
         gram = self._training_gram(X, self.memory_limit)
+        for name in ("center", "unit_norm"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise InputTypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if self.unit_norm and self.center and gram.shape[0] == 1:
             raise InputError("got 1 sample: it equals the mean, so it has norm zero after centring; give more samples")
         self.diagonal_ = gram.row_diag()

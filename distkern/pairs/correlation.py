@@ -99,7 +99,7 @@ def kendalltau_matrix(
     -------
     DataFrame or ndarray
         (p, p) tau; or a pair of tau and p-values. A DataFrame where the features have names. The diagonal of tau is 1,
-        as in pandas; off it, tau and p of a constant feature are NaN.
+        and NaN for a feature without values, as in pandas; off it, tau and p of a constant feature are NaN.
 
     Raises
     ------

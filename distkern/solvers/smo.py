@@ -15,6 +15,7 @@ import numpy as np
 from distkern.core.allowance import allowing
 from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError
+from distkern.core.parameters import whole_number
 from distkern.core.typing import Array, Indices
 from distkern.engine.executors import usable_cores
 from distkern.operators.array import ArrayGram
@@ -100,6 +101,7 @@ def solve(
     states = [[State(problem) for problem in chain] for chain in chains]
     everything = [state for chain in states for state in chain]
     most = max(MOST_PAIRS, PAIRS_PER_VARIABLE * max(len(state.samples) for state in everything))
+    max_iter, max_passes = whole_number(max_iter, "max_iter", -1), whole_number(max_passes, "max_passes", 0)
     limit = most if max_iter < 0 else max_iter
     started = gram.bytes_read()
     room = room_for_values(gram, everything, memory)

@@ -54,10 +54,16 @@ def test_cells_of_blanks_and_quotes_are_empty(tmp_path):
 
 @pytest.mark.parametrize("more", [(0, 0, 0), (0, 1, 1), (0, 1, 0)])
 def test_the_header_of_r_is_recognised_with_and_without_them(tmp_path, more):
-    rows = with_more([["p1", "p2"], ["TP53", "1", ""], ["MYC", "3", "4"]], more)
+    rows = with_more([["p1", "p2"], ["TP53", "1", "NA"], ["MYC", "3", "4"]], more)
     adata = read_expression(write(tmp_path, rows), samples="columns")
     assert list(adata.obs_names) == ["p1", "p2"]
     np.testing.assert_array_equal(adata.X, [[1, 3], [np.nan, 4]])
+
+
+def test_one_row_with_a_cell_more_does_not_make_the_header_one_of_r(tmp_path):
+    rows = [["id", "group", "age"], ["p0", "ill", "30", "7"], ["p3", "well", "33", ""], ["p4", "ill", "34", ""]]
+    with pytest.raises(InputError, match=r"line 3 of 'cohort.csv' ends with an empty cell, and the header names one"):
+        read_labels(write(tmp_path, rows), "group")
 
 
 def test_a_column_with_cells_and_no_name_is_refused(tmp_path):
