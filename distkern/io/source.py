@@ -120,8 +120,9 @@ class Source:
         return bare
 
     def part(self, rows: Indices) -> Source:
-        """Return some of the samples, without their names."""
+        """Return some of the samples, without their names; the features keep theirs."""
         bare = self.nameless()
+        bare.features = self.features
         bare._reader = PartReader(self._reader, rows, np.arange(self.shape[1], dtype=np.intp))
         bare.shape = (len(rows), self.shape[1])
         return bare

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -252,3 +253,12 @@ def test_resuming_under_other_sample_names_is_refused(tmp_path):
     assert compute_gram(Kendall(), X, store=tmp_path / "k.zarr").ids == tuple(names)
     with pytest.raises(StoreMismatchError, match=r"number 3 is 's3' there, 'x' here"):
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", ids=[*names[:3], "x", *names[4:]])
+
+
+@pytest.mark.parametrize("landmarks", [None, 1])
+def test_features_keep_their_names_where_equal_samples_are_computed_once(tmp_path, landmarks):
+    frame = pd.DataFrame([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], columns=list("abc"))
+    gram = compute_gram(Kendall(), frame, store=tmp_path / "k.zarr", landmarks=landmarks, executor="serial")
+    assert gram.features == ("a", "b", "c")
+    with pytest.raises(InputError, match="in another order"):
+        gram.cross(frame[["c", "b", "a"]])
