@@ -78,7 +78,8 @@ def compute_gram(
         Type of the stored values, ``"float64"`` or ``"float32"``; the whole numbers of kernels on orderings are stored
         exactly, as integers, whatever it is.
     tile
-        Rows and columns of a tile; chosen by default. Where it is more than 4,096, it is at most those of the matrix.
+        Rows and columns of a tile; chosen by default. A number above 4,096 is reduced to the
+        number of samples.
         The values do not depend on it. A resumed store keeps its own.
     ids
         Names of the samples of X; its own by default, else positions.

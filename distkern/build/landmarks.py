@@ -18,7 +18,7 @@ import numpy as np
 from distkern.build.landmark_choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
 from distkern.build.validate import Job, ValidatedSamples
 from distkern.core.errors import InputError, MemoryLimitError
-from distkern.core.parameters import is_sequence
+from distkern.core.parameters import is_sequence, one_of
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices, Spec
@@ -134,8 +134,7 @@ def _requested(job: Job, landmarks: Any, choice: str, seed: Any) -> LandmarkRequ
                 cross=Call("cross"),
             ),
         )
-    if choice not in CHOICES:
-        raise InputError(f"landmark_choice must be one of {', '.join(map(repr, CHOICES))}, not {choice!r}")
+    one_of(choice, "landmark_choice", CHOICES)
     seed = _whole(seed, "landmark_seed")
     if isinstance(landmarks, (str, bytes)) or not is_sequence(landmarks):
         count = _whole(landmarks, "landmarks")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
 from distkern.core.validation import refuse_other_features
 from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
@@ -161,8 +162,7 @@ def validate(
     InputError
         If the first argument is no kernel that can be stored, or samples cannot be used.
     """
-    if missing not in MISSING:
-        raise InputError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {missing!r}")
+    one_of(missing, "missing", MISSING)
     if not isinstance(kernel, Kernel):
         raise InputError(f"the kernel comes first, such as Kendall(); got {type(kernel).__name__}")
     if from_spec(kernel.spec()) != kernel:

@@ -79,7 +79,7 @@ def append(
 
 
 def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
-    """Read the new samples as those of the store were read, where the options do not say otherwise."""
+    """Read the new samples with the options that the store was made with, unless other options are given."""
     from distkern.io.origin import Origin
     from distkern.io.registry import find_format
 

@@ -147,7 +147,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     rows, cols = matrix.shape
     click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
     if left_out := len(info["dropped"]):
-        click.echo(f"left out {left_out:,} feature{'s' * (left_out > 1)}, of which some sample has no value")
+        click.echo(f"left out {left_out:,} feature{'s' * (left_out > 1)} with missing values")
     if reading is not None:
         click.echo(f"ballots: {reading}")
     if error:

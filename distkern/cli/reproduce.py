@@ -46,7 +46,7 @@ and the versions that made it. It also has a column for each repetition."""
 @click.option(
     "--folds",
     type=Choice(["authors", "random"]),
-    help="Folds of kendall-accuracy: those of the paper's authors, or random ones. Default: authors.",
+    help="Folds of kendall-accuracy: the folds of the paper's authors, or random folds. Default: authors.",
 )
 @click.option("--repeats", type=click.IntRange(1), help="Number of repetitions. Default: as in the paper.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of all random numbers. Default: 0.")

@@ -66,7 +66,7 @@ class SampleNames:
 
 
 def as_sample_names(samples: Any) -> SampleNames:
-    """Names of the samples of a Gram matrix; of samples of which the number or the names are given; or as they are."""
+    """Convert a Gram matrix, a list of names or a number of samples to `SampleNames`; return other values as is."""
     if isinstance(samples, (int, np.integer)):
         return SampleNames(int(samples))
     if isinstance(samples, (tuple, list)):
@@ -75,7 +75,7 @@ def as_sample_names(samples: Any) -> SampleNames:
 
 
 def aligned(values: Any, samples: Any, what: str) -> Array:
-    """Take the values out of any array-like, after a check that its names are those of the samples, in their order.
+    """Check that an array-like has the names of the samples in their order, and return its values.
 
     Parameters
     ----------
@@ -114,7 +114,9 @@ def aligned(values: Any, samples: Any, what: str) -> Array:
 
 
 def refuse_other_names(names: AxisNames, samples: Any, what: str, remedy: str | None = None) -> None:
-    """Refuse names that are not those of the samples in their order; nothing is compared if one side has none.
+    """Refuse names that differ from the names of the samples, or are in another order.
+
+    Nothing is compared if one side has no names.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def place_number(name: str) -> int | None:
 
 
 def may_be_ranks(values: Floats, partial: bool = False) -> bool:
-    """Whether the values of every sample may be ranks, 1 = best, as well as scores, of which the largest is the best.
+    """Whether all samples could hold ranks (1 is best). Otherwise they hold scores (the largest is best).
 
     The k values of a sample may be ranks if they are the ranks of themselves, 1 … k, by some rule for ties. Where some
     of n items have no value, k distinct whole numbers up to n may be ranks too, unless ``partial`` says that items
@@ -73,7 +73,7 @@ def _are_ranks(seen: Floats, n: int, partial: bool) -> bool:
 
 
 def as_scores(ranks: Floats) -> Floats:
-    """Turn ranks, 1 = best, into scores, the largest of which is the best, without merging or splitting any of them.
+    """Convert ranks (1 is best) to scores (the largest is best). Ties stay ties.
 
     Examples
     --------

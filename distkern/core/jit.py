@@ -33,7 +33,7 @@ CALLED_FROM_CORE = ("core/jit", "core/random")
 """Modules outside ``compiled/`` whose text decides on machine code: this policy, and what routines call."""
 
 CACHES = 3
-"""Caches that are kept in a folder: of the present sources, and of those that were used last before them."""
+"""Number of caches kept in a folder: the present one, and the two that were used last before it."""
 
 
 def compiled(function: Function) -> Function:
@@ -87,7 +87,7 @@ class Sources:
                 self.digest = blake2b(b"\0".join([versions, *parts]), digest_size=8).hexdigest()
 
     def unchanged(self) -> bool:
-        """Whether the files are still those of the digest, so that modules imported until now are."""
+        """Whether no file has changed since the digest was computed."""
         return bool(self.digest) and self._stamped() == self._stamps
 
     def _stamped(self) -> list[tuple[Any, ...]]:

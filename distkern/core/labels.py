@@ -52,8 +52,8 @@ def checked_labels(labels: Any, samples: Any, what: str = "labels") -> Array:
     Raises
     ------
     InputError
-        If the shape is wrong, the names are not those of the samples in their order, a label is missing, or two labels
-        differ only by blanks around them.
+        If the shape is wrong, the names differ from the names of the samples, a label is missing, or two labels differ
+        only by blanks around them.
 
     Examples
     --------

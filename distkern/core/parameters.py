@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
 
@@ -58,3 +58,21 @@ def whole_number(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number of {least} or more, not {value!r}")
     return int(value)
+
+
+def one_of(value: Any, name: str, choices: Collection[str]) -> str:
+    """Return a word that is one of the choices.
+
+    Raises
+    ------
+    InputError
+        If it is another word, or no word.
+
+    Examples
+    --------
+    >>> one_of("auto", "solver", ["auto", "direct"])
+    'auto'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import entries, whole_number
+from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices, Spec
 from distkern.io.source import as_source
@@ -318,8 +318,7 @@ def _reference(asked: Reference | None, kernel: Kernel | None) -> Reference:
     if asked is None:
         ordering = isinstance(kernel, OrderingKernel)
         return "rankings" if ordering or any(isinstance(one, PartialKernel) for one in _parts(kernel)) else "features"
-    if asked not in REFERENCES:
-        raise InputError(f"reference must be one of {', '.join(REFERENCES)}; got {asked!r}")
+    one_of(asked, "reference", REFERENCES)
     return asked
 
 

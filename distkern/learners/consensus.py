@@ -12,6 +12,7 @@ from distkern.compiled.consensus import EXACT_ITEMS, contradicted, improve_order
 from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError
 from distkern.core.labels import checked_labels, sorted_labels
+from distkern.core.parameters import one_of
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.weights import sample_weights
@@ -129,8 +130,7 @@ def cluster_consensus(
 
 def best_order(preferred: Floats, method: Method) -> Indices:
     """Consensus order of the items, best first, from the weights Q(a, b) of the preferences, (n, n)."""
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    one_of(method, "method", METHODS)
     n = len(preferred)
     if method == "kemeny":
         if n > EXACT_ITEMS:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
@@ -199,8 +200,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         count = self.n_components
         if count is not None and not (isinstance(count, (int, np.integer)) and count >= 1):
             raise InputError(f"n_components must be a whole number of 1 or more, or None for all; got {count!r}")
-        if self.eigen_solver not in ("auto", "dense", "lanczos"):
-            raise InputError(f'eigen_solver must be "auto", "dense" or "lanczos"; got {self.eigen_solver!r}')
+        one_of(self.eigen_solver, "eigen_solver", ("auto", "dense", "lanczos"))
         if count is None and self.eigen_solver == "lanczos":
             raise InputError("Lanczos finds a few components: give n_components, or leave eigen_solver at 'auto'")
 

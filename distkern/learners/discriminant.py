@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
@@ -226,8 +227,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
 
     def _check_parameters(self) -> None:
         positive(self.mu, "mu")
-        if self.solver not in ("auto", "direct", "cg"):
-            raise InputError(f'solver must be "auto", "direct" or "cg"; got {self.solver!r}')
+        one_of(self.solver, "solver", ("auto", "direct", "cg"))
         threshold = self.threshold
         number = isinstance(threshold, (int, float, np.integer, np.floating)) and np.isfinite(threshold)
         if not number and threshold != "midpoint":

@@ -6,7 +6,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.learners.base import KernelEstimator
@@ -31,8 +31,7 @@ class LinearSystemEstimator(KernelEstimator):
 
     def _solve_system(self, gram: BaseGram, targets: Floats, shifts: Floats, scale: Floats | None = None) -> Solution:
         """Solve the system, set the fitted attributes that describe the solution, and warn if it did not converge."""
-        if self.solver not in METHODS:
-            raise InputError(f"solver must be one of {', '.join(METHODS)}; got {self.solver!r}")
+        one_of(self.solver, "solver", METHODS)
         found = solve(
             gram,
             targets,

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
 from distkern.core.labels import encoded_labels
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, bytes_of_reading, read_matrix, require_memory
 from distkern.learners.randomness import random_state_of
@@ -116,8 +117,7 @@ class RankSVM(PairRanker):
         ConvergenceWarning
             If the solver stops before it reaches ``tol``.
         """
-        if not isinstance(self.loss, str) or self.loss not in SOLVERS:
-            raise InputError(f"loss must be one of {', '.join(SOLVERS)}; got {self.loss!r}")
+        one_of(self.loss, "loss", SOLVERS)
         whole(self.max_iter, "max_iter")
         C, tol = positive(self.C, "C"), positive(self.tol, "tol")
         gram = self._training_gram(X, self.memory_limit)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.alignment import aligned
 from distkern.core.errors import InputError
 from distkern.core.labels import checked_labels
+from distkern.core.parameters import one_of
 from distkern.core.typing import Floats, Indices
 from distkern.kernels.base import Kernel
 from distkern.kernels.vectors import Gaussian
@@ -234,9 +235,7 @@ class MLSRRankerCV(BaseEstimator):
     def _measure(self) -> Measure:
         if callable(self.scoring):
             return self.scoring
-        if self.scoring not in SCORINGS:
-            raise InputError(f"scoring must be one of {', '.join(SCORINGS)}, or a function; got {self.scoring!r}")
-        return SCORINGS[self.scoring]
+        return SCORINGS[one_of(self.scoring, "scoring", SCORINGS)]
 
     def _folds(self, samples: int, y: Any, groups: Any) -> list[Indices]:
         """Positions of the held-out samples of each fold."""

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.labels import encoded_labels
-from distkern.core.parameters import entries
+from distkern.core.parameters import entries, one_of
 from distkern.core.typing import Array, Floats
 from distkern.learners.folds import Folds, Split
 from distkern.learners.matrices import training_matrix
@@ -88,8 +88,7 @@ class Evaluation:
 
         Neither is a standard error, because folds and repeats share samples. NaN if there is only one value.
         """
-        if over not in ("repeats", "folds"):
-            raise InputError(f'over must be "repeats" or "folds", not {over!r}')
+        one_of(over, "over", ("repeats", "folds"))
         values = self.repeat_means(metric) if over == "repeats" else self._column(metric)
         values = values[~np.isnan(values)]
         return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
@@ -121,9 +120,7 @@ class Evaluation:
         return cls(**(values | whole | real | {"classes": tuple(values["classes"])}))
 
     def _column(self, metric: str) -> Floats:
-        if metric not in METRICS:
-            raise InputError(f"no metric is called {metric!r}; there are {', '.join(METRICS)}")
-        return getattr(self, metric)
+        return getattr(self, one_of(metric, "metric", METRICS))
 
     def repeat_means(self, metric: str = "accuracy") -> Floats:
         """Mean over the folds of each repeat, ignoring NaN; NaN if all folds of a repeat are NaN.

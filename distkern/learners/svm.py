@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.base import KernelEstimator
@@ -254,8 +255,7 @@ class KernelSVC(KernelClassifier, KernelEstimator):
     def _check(self) -> None:
         positive(self.C, "C"), positive(self.tol, "tol")
         for name in ("multi_class", "decision_function_shape"):
-            if getattr(self, name) not in ("ovo", "ovr"):
-                raise InputError(f'{name} must be "ovo" or "ovr"; got {getattr(self, name)!r}')
+            one_of(getattr(self, name), name, ("ovo", "ovr"))
 
     def _binary(self) -> BinaryProblems:
         check_is_fitted(self, "classes_")

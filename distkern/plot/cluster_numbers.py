@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from matplotlib.ticker import MaxNLocator
 
-from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.plot.axes import OKABE_ITO, new_or_given, open_frame
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def plot_cluster_numbers(numbers: ClusterNumbers, measure: Measure = "silhouette
     >>> plot_cluster_numbers(cluster_numbers(np.outer(x, x), [2, 3], random_state=0)).get_ylabel()
     'mean silhouette'
     """
-    if measure not in MEASURES:
-        raise InputError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
+    one_of(measure, "measure", MEASURES)
     values, chosen = getattr(numbers, measure), None
     if measure != "inertia":
         chosen = (

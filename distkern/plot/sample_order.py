@@ -11,6 +11,7 @@ import numpy as np
 from distkern.core.alignment import as_sample_names
 from distkern.core.errors import InputError
 from distkern.core.labels import checked_labels
+from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
@@ -142,8 +143,7 @@ def arranged(values: Floats, of_class: list[Indices], codes: Indices, *, within:
     within
         As in `draw_samples`.
     """
-    if within not in ("similar", "given"):
-        raise InputError(f'within must be "similar" or "given", not {within!r}')
+    one_of(within, "within", ("similar", "given"))
     samples = np.concatenate(of_class)
     if within == "similar":
         edges = np.cumsum([0, *map(len, of_class)])

@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import SVR
 
 from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
 from distkern.core.typing import Floats
 from distkern.datasets import load_qsar
 from distkern.datasets.qsar import Compounds
@@ -103,8 +104,7 @@ def scaled(compounds: Compounds, scaling: str = "each") -> tuple[Floats, Floats]
     InputError
         If there is no such scaling.
     """
-    if scaling not in ("each", "train"):
-        raise InputError(f'scaling must be "each" or "train", not {scaling!r}')
+    one_of(scaling, "scaling", ("each", "train"))
     train, test = compounds.X[compounds.train], compounds.X[~compounds.train]
     return _to_range(train, train), _to_range(test, test if scaling == "each" else train)
 

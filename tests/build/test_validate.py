@@ -89,7 +89,7 @@ def test_positive_semidefinite_where_pairwise_deletion_is_not(tmp_path):
 def test_unknown_treatment_of_missing_values_is_refused(tmp_path):
     with pytest.raises(InputError, match="for Kendall kernels"):
         compute_gram(Linear(), GAPS, store=tmp_path / "l.zarr", missing="interleaving")
-    with pytest.raises(InputError, match="'error', 'drop-features', 'interleaving', not 'pairwise'"):
+    with pytest.raises(InputError, match="missing must be one of error, drop-features, interleaving, not 'pairwise'"):
         compute_gram(Kendall(), GAPS, store=tmp_path / "l.zarr", missing="pairwise")
 
 

@@ -131,7 +131,7 @@ def test_missing_values_are_refused_or_treated_as_asked(cohort, run):
     assert "has no value (NaN)" in refused.stderr
     planned = run(*words, "--missing", "drop-features", "--dry-run")
     assert planned.exit_code == 0, planned.stderr
-    assert "left out 1 feature," in run(*words, "--missing", "drop-features").stdout
+    assert "left out 1 feature with missing values" in run(*words, "--missing", "drop-features").stdout
     assert "14 (1 left out)" in run("info", cohort / "gaps.zarr").stdout
     expected = Kendall(ties="b")(np.delete(X, 2, axis=1))
     assert np.array_equal(open_gram(cohort / "gaps.zarr").to_numpy(), expected)

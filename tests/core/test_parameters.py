@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import distkern as dk
-from distkern.core.parameters import entries, whole_number
+from distkern.core.parameters import entries, one_of, whole_number
 
 X = np.eye(4)
 K = X + np.eye(4)
@@ -81,3 +81,16 @@ def test_what_is_no_whole_number_is_refused(value):
 
 def test_whole_numbers_of_numpy_are_whole_numbers():
     assert whole_number(np.uint8(7), "repeats", 7) == 7
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, 0, ["auto"], np.array(["auto", "cg"]), "Auto", "", b"auto", float])
+def test_what_is_none_of_the_choices_is_refused(value):
+    with pytest.raises(dk.InputError, match="solver must be one of auto, cg, not "):
+        one_of(value, "solver", ("auto", "cg"))
+
+
+@pytest.mark.parametrize("solver", [pd.NA, ["auto"], None])
+def test_every_learner_refuses_a_solver_that_is_no_word(solver):
+    for learner in (dk.KernelFisherDiscriminant(solver=solver), dk.KernelPCA(eigen_solver=solver)):
+        with pytest.raises(dk.InputError, match="solver must be one of"):
+            learner.fit(K, Y)

@@ -30,5 +30,5 @@ def test_a_fraction_is_converted_to_per_cent():
 def test_undefined_folds_are_left_out():
     ax = plot_accuracy(evaluation(accuracy=(np.nan, np.nan, 1.0, 0.8)), ax=axes())
     np.testing.assert_allclose(ax.lines[1].get_ydata(), 90)
-    with pytest.raises(InputError, match="no metric is called 'loss'"):
+    with pytest.raises(InputError, match="metric must be one of accuracy, balanced_accuracy, auc, not 'loss'"):
         plot_accuracy(evaluation(), metric="loss", ax=axes())
