@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Barrier
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -586,8 +587,7 @@ def test_a_pickled_handle_is_not_another_matrix_later(tmp_path):
 
 
 def test_names(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, index=[f"p{k}" for k in range(40)], columns=[f"g{k}" for k in range(30)])
+    frame = pd.DataFrame(X, index=[f"p{k}" for k in range(40)], columns=[f"g{k}" for k in range(30)])
     gram = compute_gram(Kendall(), frame[:20], store=tmp_path / "k.zarr")
     with pytest.raises(InputError, match="holds a sample named 'p3' already"):
         append_gram(gram, frame[3:4])
@@ -599,7 +599,7 @@ def test_names(tmp_path):
     assert grown.ids == tuple(frame.index)
     with pytest.warns(UserWarning, match=r"new samples does not have valid feature names, .* \('g0', 'g1', 'g2', …\)"):
         assert append_gram(grown, X[:2]).ids[-2:] == ("40", "41")
-    named = pandas.DataFrame(X[2:4], columns=frame.columns)
+    named = pd.DataFrame(X[2:4], columns=frame.columns)
     assert append_gram(tmp_path / "k.zarr", named, ids=["x", "y"]).ids[-2:] == ("x", "y")
 
 

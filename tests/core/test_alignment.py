@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import xarray
 
 from distkern.core.alignment import SampleNames, aligned, refuse_other_names
 from distkern.core.errors import InputError
@@ -90,7 +91,6 @@ def test_the_remedy_aligns():
 
 
 def test_names_of_an_xarray_are_compared_and_a_mask_is_missing():
-    xarray = pytest.importorskip("xarray")
     y = xarray.DataArray([1.0, 2.0, 3.0, 4.0], coords={"sample": list("srqp")}, dims="sample")
     with pytest.raises(InputError, match="another order"):
         aligned(y, STORED, "y")

@@ -13,8 +13,10 @@ import anndata
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
+import xarray
 import zarr
 from scipy import sparse
 
@@ -405,3 +407,15 @@ def test_damaged_files_are_refused_by_name(tmp_path, name):
     assert len(said) >= 5
     of_content = ("the cohort", "samples", "feature names", "the integer")  # the file is read, and holds other values
     assert [message for message in said if name not in message and not any(map(message.count, of_content))] == []
+
+
+@pytest.mark.parametrize("library", ["polars", "xarray"])
+def test_tables_of_polars_and_xarray_keep_their_names(library):
+    X, names = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]), list("abc")
+    if library == "polars":
+        source, ids = as_source(polars.DataFrame(X, schema=names)), None
+    else:
+        coords, ids = {"sample": ["p", "q"], "gene": names}, ("p", "q")
+        source = as_source(xarray.DataArray(X, dims=("sample", "gene"), coords=coords))
+    assert (source.ids, source.features) == (ids, ("a", "b", "c"))
+    np.testing.assert_array_equal(source.read(slice(0, 2)), X)

@@ -6,6 +6,7 @@ The right answer is that of the same values in the order of the matrix, without 
 import re
 import warnings
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -188,7 +189,6 @@ def test_a_table_whose_rows_and_columns_are_in_unlike_orders_is_refused():
 
 def test_masked_kernel_values_labels_and_targets_are_missing():
     """Masks of NumPy and of dask were dropped (sklearn#10186, scipy#20123)."""
-    da = pytest.importorskip("dask.array")
     K = KERNEL(X)
     mask = np.zeros((M, M), dtype=bool)
     mask[0, 1] = mask[1, 0] = True

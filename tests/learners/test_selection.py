@@ -265,7 +265,7 @@ def test_means_and_deviations_by_hand():
     assert found.std("auc", over="folds") == pytest.approx(np.std([0.5, 0.9, 0.7], ddof=1))
     one = summary([0.5, 0.7], [np.nan, np.nan])
     assert np.isnan([one.std(), one.mean("auc"), one.std("auc", over="folds")]).all()
-    with pytest.raises(InputError, match="no metric"):
+    with pytest.raises(InputError, match="metric must be one of accuracy, balanced_accuracy, auc, not 'f1'"):
         found.mean("f1")
     with pytest.raises(InputError, match="over must be"):
         found.std(over="samples")
