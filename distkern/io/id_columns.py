@@ -33,6 +33,10 @@ FEWEST_ROWS = 3
 """From this number of values on, a column that is like no other one may be recognised as one of ids."""
 
 
+MOST_VOTES = 100
+"""Whole numbers up to this one may be ranks, ratings or votes."""
+
+
 def refuse_id_columns(
     path: Path, values: Floats, ids: Sequence[str], features: Sequence[str], samples: Orientation
 ) -> None:
@@ -93,11 +97,13 @@ def _describes_features(name: str) -> bool:
 
 
 def _stands_out(values: Floats, ids: Sequence[str], position: int) -> bool:
-    """Whether a sample alone has distinct whole numbers, larger than ranks, and a name unlike all others."""
+    """Whether a sample alone has distinct whole numbers, larger than ranks and votes, and a name unlike all others."""
     shapes = Counter(map(_shape, ids))
     if len(ids) < 3 or shapes[_shape(ids[position])] > 1 or values.shape[1] < FEWEST_ROWS:
         return False
-    if not _are_distinct_whole_numbers(values[position]) or np.nanmax(values[position]) <= values.shape[1]:
+    if not _are_distinct_whole_numbers(values[position]) or np.nanmax(values[position]) <= max(
+        MOST_VOTES, values.shape[1]
+    ):
         return False
     return not any(_are_distinct_whole_numbers(other) for k, other in enumerate(values) if k != position)
 
