@@ -64,6 +64,14 @@ def test_the_message_names_the_samples():
         KernelSVC().fit(gram, LABELS)
 
 
+@pytest.mark.parametrize("learner", [*LEARNERS.values(), RankSVM()], ids=[*LEARNERS, "RankSVM"])
+def test_a_negative_square_is_named_by_its_sample(learner):
+    K = np.eye(30)
+    K[7, 7] = -0.5
+    with pytest.raises(InputError, match=r"k\(x, x\) is -0.5 for sample 's7'"):
+        learner.fit(ArrayGram(K, row_ids=[f"s{i}" for i in range(30)]), np.arange(30) % 2)
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rounding_is_no_reason(dtype, learner, tmp_path):
@@ -71,7 +79,7 @@ def test_rounding_is_no_reason(dtype, learner, tmp_path):
     X = np.concatenate([POINTS[:15], POINTS[:15] * (1 + 1e-9)]) + 3.0
     y = np.where(X[:, 0] > X[:, 0].mean(), 1, 0)
     gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", dtype=dtype, progress=False)
-    for matrix in (gram, gram.centered(), gram.normalized() if hasattr(gram, "normalized") else gram, gram.to_numpy()):
+    for matrix in (gram, gram.centered(), gram.unit_norm(), gram.to_numpy()):
         LEARNERS[learner].fit(matrix, y)
 
 
