@@ -62,6 +62,7 @@ def append(copy, file, line):
     path.write_text(f"{path.read_text()}\n{line}\n")
 
 
+@pytest.mark.slow
 def test_all_contracts_hold_also_for_modules_imported_by_name(copy):
     write_as_statements(copy / "distkern")
     code, output = lint(copy)

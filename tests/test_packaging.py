@@ -53,6 +53,7 @@ def in_sdist(dist):
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
+@pytest.mark.slow
 def test_wheel_holds_every_file_of_the_package(in_wheel):
     assert "distkern/build/compute.py" in in_wheel
     assert tracked() - in_wheel == set()

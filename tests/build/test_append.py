@@ -304,6 +304,7 @@ def true_entries(gram):
     return GramStore.opened(gram.path).manifest.landmark_columns.true_entries.to_json()
 
 
+@pytest.mark.slow
 def test_grown_landmark_store_equals_one_of_all_samples(tmp_path):
     for number, kernel in enumerate((Gaussian(2.0), Kendall(ties="b"), Linear() + 0.5 * Kendall())):
         grown = by_landmarks(kernel, X[:15], tmp_path / f"{number}.zarr")

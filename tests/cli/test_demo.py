@@ -10,6 +10,7 @@ from distkern.core.errors import InputError
 from distkern.engine.dask import cluster
 
 
+@pytest.mark.slow
 def test_demo_writes_and_resumes(tmp_path, run, cluster_address):
     words = ["demo", "--out", tmp_path / "demo", "--repeats", 1, "--json"]
     done = run(*words, "--scheduler", cluster_address)

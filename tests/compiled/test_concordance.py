@@ -78,6 +78,7 @@ def test_blocks_agree_with_merging_up_to_their_limit(n):
         np.testing.assert_array_equal(ours[upper], other[upper])
 
 
+@pytest.mark.slow
 def test_many_samples_cross_the_borders_of_blocks_of_samples():
     X = np.random.default_rng(0).integers(0, 9, (150, 12)).astype(float)
     S, joint = expected(X, X)

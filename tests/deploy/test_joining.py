@@ -74,6 +74,7 @@ def test_a_cluster_is_found_by_file_by_address_and_by_the_environment(
         assert tiles(tmp_path / f"{name}.zarr") == expected
 
 
+@pytest.mark.slow
 def test_a_cluster_is_joined_with_tls(cohort, expected, tmp_path, run, tls, certificates):
     assert address_of(tls).startswith("tls://127.0.0.1:")
     for name, words in (
@@ -171,6 +172,7 @@ def test_invalid_certificates_are_refused(cohort, tmp_path, run, certificates):
     refused(run(*words), "uses TLS: give --tls-ca-file, --tls-cert and --tls-key")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 def test_an_address_where_nothing_answers_is_refused(cohort, tmp_path, run, certificates, monkeypatch):
     words = ("gram", cohort, tmp_path / "k.zarr", *GRAM)

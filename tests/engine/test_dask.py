@@ -485,6 +485,7 @@ def test_what_is_no_client_is_refused():
         Dask(SimpleNamespace(asynchronous=False))
 
 
+@pytest.mark.faults
 def test_workers_that_arrive_late_are_put_to_work():
     from distributed import Client, LocalCluster
 

@@ -243,6 +243,7 @@ def test_workers_that_cannot_import_the_module_end_the_run_with_one_error_and_st
     assert not open_gram(tmp_path / "k.zarr").is_complete
 
 
+@pytest.mark.slow
 def test_another_process_opens_the_store_once_it_has_imported_the_module(tmp_path, kernel, folder):
     store = tmp_path / "k.zarr"
     compute_gram(kernel, X, store=store, tile=8, executor="serial")

@@ -72,6 +72,7 @@ def test_the_same_bytes_as_on_a_disk(s3, s3_client, tmp_path):
     assert {key.partition("/")[0] for key in s3.files("study/k.zarr")} == {"study"}
 
 
+@pytest.mark.slow
 def test_handle_of_a_store_on_object_storage(s3):
     gram = compute_gram(Kendall(), X, store=f"{s3.url}/", tile=8)
     again = pickle.loads(pickle.dumps(gram.with_kernel(Mallows(0.5))))
@@ -96,6 +97,7 @@ def test_interrupted_run_on_object_storage_resumes(s3):
     np.testing.assert_array_equal(gram.to_numpy(), Kendall()(X))
 
 
+@pytest.mark.slow
 def test_a_store_is_replaced_in_one_request_and_nothing_of_the_old_one_remains(s3):
     old = compute_gram(Kendall(), X, store=s3.url, tile=8)
     with pytest.raises(StoreError, match="exists"):
