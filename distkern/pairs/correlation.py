@@ -23,6 +23,7 @@ from distkern.compiled.significance import (
     variance_tile,
 )
 from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError, SampleError
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Call
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
@@ -125,11 +126,9 @@ def kendalltau_matrix(
     MYC   0.667  1.000 -0.548
     KRAS -0.913 -0.548  1.000
     """
-    for name, value, known in (
-        ("missing", missing, MISSING), ("alternative", alternative, ALTERNATIVES), ("method", method, METHODS)
-    ):  # fmt: skip
-        if value not in known:
-            raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+    one_of(missing, "missing", MISSING)
+    one_of(alternative, "alternative", ALTERNATIVES)
+    one_of(method, "method", METHODS)
     rule = PValueRule(alternative, method) if pvalue else None
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     cohort = _turned(frame, missing, pvalue, limit)

@@ -508,7 +508,7 @@ class TestRefusals:
             ({"landmarks": [3, -87]}, "'3' and '3' are the same"),
             ({"landmarks": [90]}, "reach from 90 to 90; there are 90 samples"),
             ({"landmarks": ["x"]}, "no sample 'x'"),
-            ({"landmarks": 3, "landmark_choice": "best"}, "one of 'random', 'kmeans\\+\\+', 'leverage', not 'best'"),
+            ({"landmarks": 3, "landmark_choice": "best"}, r"one of random, kmeans\+\+, leverage, not 'best'"),
             ({"landmarks": 3, "landmark_seed": None}, "landmark_seed must be a whole number, not None"),
             ({"landmarks": 3, "Y": X}, "leave out Y= or landmarks="),
         ],

@@ -192,7 +192,7 @@ def test_features_that_share_no_sample_have_no_tau():
 @pytest.mark.parametrize("option", [{"missing": "omit"}, {"alternative": "both"}, {"method": "z"}])
 def test_an_unknown_choice_names_those_there_are(option):
     (name,) = option
-    with pytest.raises(InputError, match=f"{name} must be one of '"):
+    with pytest.raises(InputError, match=f"{name} must be one of "):
         matrix(np.eye(3), **option)
 
 
