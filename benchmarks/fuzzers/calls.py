@@ -671,6 +671,11 @@ def correlation(rng: Generator, folder: Path) -> Case:
 # The rest -------------------------------------------------------------------------------------------------------------
 
 
+def points_of(part: Given) -> Any:
+    """What samples mean as the points of a bag: numbers along one axis are points of one dimension."""
+    return np.asarray(part.value)[:, None] if part.what in ("one dimension", "a Series") else part.values
+
+
 def bags(rng: Generator, folder: Path) -> Case:
     """Bags from arrays, and the linear mean map."""
     count = int(rng.integers(1, 4))
@@ -681,10 +686,11 @@ def bags(rng: Generator, folder: Path) -> Case:
 
     def act() -> None:
         found = dk.Bags.from_arrays([part.value for part in parts], **odd)
-        for part in parts:
-            if part.values is None or not np.isfinite(part.values).all():
+        points = [points_of(part) for part in parts]
+        for part, meant in zip(parts, points, strict=True):
+            if meant is None or not np.isfinite(meant).all():
                 require_refused(found, part.what)
-        means = np.array([np.mean(part.values, axis=0) for part in parts])
+        means = np.array([np.mean(meant, axis=0) for meant in points])
         if np.abs(means).max() < 1e100 and "weights" not in odd:
             require_close(dk.MeanMap(dk.Linear())(found), means @ means.T, float(np.abs(means).max() ** 2), 1e-9)
         loaded = dk.load_bags(dk.save_bags(found, folder / "b.zarr"))

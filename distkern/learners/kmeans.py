@@ -20,7 +20,7 @@ from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
 from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, refuse_misaligned, samples_of, whole
+from distkern.learners.validation import REPEATS, not_negative, refuse_misaligned, samples_of, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -212,8 +212,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     # Training ------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_init", "max_iter"):
+        for name in ("n_clusters", "max_iter"):
             whole(getattr(self, name), name)
+        whole(self.n_init, "n_init", REPEATS)
         not_negative(self.tol, "tol")
 
     def _starts_at_once(self, samples: int) -> int:

@@ -26,7 +26,7 @@ from distkern.kernels.kendall import Concordance
 from distkern.learners.consensus import best_order
 from distkern.learners.kmeans import generators_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, samples_of, validated, whole
+from distkern.learners.validation import REPEATS, not_negative, samples_of, validated, whole
 
 EXACT_ITEMS = 14
 """Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
@@ -277,8 +277,9 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
     # Input -----------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "n_init", "max_iter"):
+        for name in ("n_components", "max_iter"):
             whole(getattr(self, name), name)
+        whole(self.n_init, "n_init", REPEATS)
         not_negative(self.tol, "tol")
 
     def _validated_ranks(self, X: Any) -> Floats:

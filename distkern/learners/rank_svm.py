@@ -16,7 +16,7 @@ from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, bytes_of_readi
 from distkern.learners.randomness import random_state_of
 from distkern.learners.ranking import PairRanker, ranking_targets
 from distkern.learners.registry import saveable
-from distkern.learners.validation import not_negative, positive, whole
+from distkern.learners.validation import REPEATS, not_negative, positive, whole
 from distkern.solvers.rank_svm import Pairs, solve_hinge, solve_squared_hinge
 
 SOLVERS = {"hinge": solve_hinge, "squared_hinge": solve_squared_hinge}
@@ -227,7 +227,7 @@ class SGDRanker(PairRanker):
         lam = positive(self.lam, "lam")
         if not_negative(self.power, "power") >= 1:
             raise InputError(f"power must be at least 0 and less than 1; got {self.power!r}")
-        whole(self.epochs, "epochs")
+        whole(self.epochs, "epochs", REPEATS)
         gram = self._training_gram(X, self.memory_limit)
         m = gram.shape[0]
         targets = ranking_targets(y, gram)

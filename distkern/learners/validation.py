@@ -85,10 +85,16 @@ def not_negative(value: Any, name: str) -> float:
     return float(value)
 
 
-def whole(value: Any, name: str) -> int:
-    """Validate a parameter that must be an integer of at least 1."""
+REPEATS = 2**31 - 1
+"""Most starts or passes, as for the counts of kernels: no computer finishes more."""
+
+
+def whole(value: Any, name: str, most: int | None = None) -> int:
+    """Validate a parameter that must be an integer of at least 1, and at most ``most``."""
     if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= 1):
         raise InputError(f"{name} must be a whole number of 1 or more; got {value!r}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be at most {most:,}; got {value!r}")
     return int(value)
 
 

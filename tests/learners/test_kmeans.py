@@ -217,6 +217,7 @@ def test_the_wrong_matrix_at_predict_is_refused():
         ({"n_clusters": 0}, "n_clusters must be a whole number"),
         ({"n_clusters": 2.5}, "n_clusters must be a whole number"),
         ({"n_init": 0}, "n_init must be"),
+        ({"n_init": 2**31}, "n_init must be at most 2,147,483,647"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"tol": -1}, "tol must be"),
         ({"init": "random"}, "init must be"),

@@ -212,7 +212,9 @@ def test_samples_that_are_no_total_rankings_are_refused():
         MallowsMixture(2).fit([[1, 2], [1, 2]])
 
 
-@pytest.mark.parametrize("options", [{"n_components": 0}, {"n_init": 0}, {"max_iter": 0}, {"tol": -1}])
+@pytest.mark.parametrize(
+    "options", [{"n_components": 0}, {"n_init": 0}, {"n_init": 2**31}, {"max_iter": 0}, {"tol": -1}]
+)
 def test_invalid_parameters_are_refused(options):
     with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
         MallowsMixture(**options).fit([[1, 2, 3], [1, 3, 2]])

@@ -91,6 +91,7 @@ def test_stochastic_gradients_come_near_least_squares():
         (SGDRanker(0.0), Y, "lam must be a positive"),
         (SGDRanker(power=1.0), Y, "power must be"),
         (SGDRanker(epochs=0), Y, "epochs must be"),
+        (SGDRanker(epochs=2**63), Y, "epochs must be at most 2,147,483,647; got 9223372036854775808"),
         (SGDRanker(eta0=-1.0), Y, "eta0 must be a positive"),
         (SGDRanker(), np.ones(60), "all targets are 1"),
     ],
