@@ -57,7 +57,7 @@ test-faults: $(FOR_DEVELOPERS) ## inject faults: killed processes, lost networks
 
 .PHONY: test-slow
 test-slow: $(FOR_DEVELOPERS) ## run the other slow tests: notebooks, benchmarks at small size, uncompiled routines
-	"$(BIN)/python" -m pytest -m slow tests
+	"$(BIN)/python" -m pytest -m slow
 
 .PHONY: docs
 docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links

@@ -18,6 +18,17 @@ settings.register_profile("uncompiled", settings.get_profile("suite"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+SLOW_EXAMPLES = "distkern/reproduce/kernlab_svm.py"
+"""The module whose example is slow: compiling its solver takes ten seconds."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.startswith(SLOW_EXAMPLES):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def cluster_address():
     """Address of a cluster: a scheduler, and two worker processes of one thread each."""

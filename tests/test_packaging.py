@@ -74,6 +74,7 @@ def test_metadata_pass_the_check_of_the_package_index(dist):
     python("-m", "twine", "check", "--strict", *(str(path) for path in dist.iterdir()))
 
 
+@pytest.mark.slow
 def test_pytest_collects_the_folders_named_build(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for name, text in {

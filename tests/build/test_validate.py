@@ -3,6 +3,7 @@
 import naive
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import sparse
 
 from distkern import (
@@ -93,8 +94,10 @@ def test_unknown_treatment_of_missing_values_is_refused(tmp_path):
         compute_gram(Kendall(), GAPS, store=tmp_path / "l.zarr", missing="pairwise")
 
 
-@pytest.mark.parametrize("kernel", [Kendall(), Kendall(ties="b"), Mallows(0.01), Mallows(0.01, ties="kemeny")])
-@pytest.mark.parametrize("tile", [13, 40])
+@pytest.mark.parametrize(
+    "kernel", with_slow([Kendall(ties="b"), Mallows(0.01, ties="kemeny")], [Kendall(), Mallows(0.01)])
+)
+@pytest.mark.parametrize("tile", with_slow([13], [40]))
 def test_a_stored_matrix_has_the_bits_of_the_dense_one(tmp_path, kernel, tile):
     gram = compute_gram(kernel, SPARSE, store=tmp_path / "s.zarr", tile=tile, executor=2)
     assert gram.info()["sparse"]

@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 from distkern import Kendall, KernelKMeans, cluster_consensus, cluster_numbers, compute_gram, open_gram, read_expression
 from distkern.datasets import load_apa
@@ -143,7 +144,7 @@ def test_bad_input(run, votes, monkeypatch, words, said):
     assert said in result.stderr
 
 
-@pytest.mark.parametrize("source", ["votes.zarr", "votes.csv"])
+@pytest.mark.parametrize("source", with_slow(["votes.zarr"], ["votes.csv"]))
 def test_page_of_the_clusters_is_written_once(run, votes, source):
     page, words = votes / "clusters.html", ["-k", "2-3", "--starts", 2, "--consensus", "borda", "--samples", "rows"]
     words += ["--values", "scores"]

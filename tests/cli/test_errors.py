@@ -248,7 +248,9 @@ def test_interrupted_workers_print_nothing(tmp_path):
     [
         (signal.SIGTERM, (), "the same command continues"),
         (signal.SIGINT, ("--overwrite",), "the same command without --overwrite continues"),
-        (signal.SIGINT, ("--no-resume",), "the same command without --no-resume continues"),
+        pytest.param(
+            signal.SIGINT, ("--no-resume",), "the same command without --no-resume continues", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_advice_after_an_interruption_keeps_the_work(tmp_path, run, monkeypatch, number, options, advised):

@@ -476,8 +476,13 @@ def _trees():
     return {where: ast.parse(file.read_text(encoding="utf-8")) for where, file in files.items()}
 
 
+@cache
 def _references():
     """All references in the package: where, which class, which name, and whether they are in an optional part."""
+    return list(_found_references())
+
+
+def _found_references():
     for where, tree in _trees().items():
         if where.startswith(("cli/", "core/sentences.py")):
             continue

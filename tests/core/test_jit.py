@@ -89,6 +89,7 @@ def caches(folder):
 # Where it lies --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_routines_compile_without_a_writable_cache(run):
     """Numba finds no folder for its cache if neither the package nor the home can be written."""
     before = "import numba.core.caching as caching; caching.CacheImpl._locator_classes = []"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import dask
 import numpy as np
 import pytest
+from marks import with_slow
 from processes import GRAM, dask_processes, tiles
 
 from distkern import Kendall, compute_gram
@@ -210,7 +211,9 @@ def listener(answer):
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("answer", [lambda connection: None, socket.socket.close], ids=["silent", "closes"])
+@pytest.mark.parametrize(
+    "answer", with_slow([lambda connection: None], [socket.socket.close]), ids=["silent", "closes"]
+)
 def test_another_server_at_the_address_is_refused(cohort, tmp_path, run, answer):
     with listener(answer) as address:
         result = run("gram", cohort, tmp_path / "k.zarr", *GRAM, "--scheduler", address)

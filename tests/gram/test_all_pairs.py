@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from backwards import Backwards
+from marks import with_slow
 from sklearn.metrics import silhouette_samples
 
 from distkern import CorruptTileError, InputError, Kendall, Linear, MemoryLimitError, Threads, compute_gram, open_gram
@@ -22,7 +23,7 @@ WEIGHTS = rng.integers(0, 3, M).astype(float)
 pytestmark = pytest.mark.usefixtures("on_executor")
 
 
-@pytest.fixture(scope="module", params=["integers", "floats", "repeated"])
+@pytest.fixture(scope="module", params=with_slow(["floats", "repeated"], ["integers"]))
 def path(request, tmp_path_factory):
     kernel, tile, samples = {
         "integers": (Kendall(), 12, X),
@@ -63,6 +64,7 @@ def views(gram):
     yield "a part of views of a part", gram[some][:, some].centered().unit_norm().centered()[5:35][:, 5:35], some[5:35]
 
 
+@pytest.mark.parametrize("path", with_slow(["repeated"], ["integers", "floats"]), indirect=True)
 def test_bits_do_not_depend_on_the_executor(path, client):
     seen = ("a part in which samples repeat", "a part of views of a part")
     expected = {}

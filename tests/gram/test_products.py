@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from backwards import Backwards
+from marks import with_slow
 
 from distkern import InputError, Mallows, MemoryLimitError, Threads, open_gram
 from distkern.gram import map_reduce
@@ -27,7 +28,7 @@ def assert_product(product, K, vectors):
     np.testing.assert_allclose(product, K @ vectors, rtol=0, atol=1e-12 * (abs(K) @ abs(vectors)).max())
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", with_slow(["symmetric", "repeated"], ["floats", "rectangular"]))
 def test_bits_do_not_depend_on_the_executor_and_each_tile_is_read_once(name, stores, client):
     path = stores[name]
     K = open_gram(path).to_numpy()
@@ -78,7 +79,7 @@ def test_another_kernel_of_the_stored_values_multiplies_its_own_values(symmetric
     np.testing.assert_allclose(here, views[0].to_numpy() @ V, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["floats", "rectangular"])
+@pytest.mark.parametrize("name", with_slow(["floats"], ["rectangular"]))
 def test_little_memory_means_more_passes_and_the_same_bits(name, stores, client, monkeypatch):
     path = stores[name]
     gram = open_gram(path, executor=Threads(2))

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 from distkern import (
     Bags,
@@ -84,7 +85,7 @@ def test_padding_to_larger_bags_keeps_both_sources_portable(tmp_path):
 
 @pytest.mark.parametrize(
     "kernel",
-    [KernelIGV(Gaussian("median")), Entropy(bandwidth=0.5, draws=64), GeneralizedVariance(eta=0.1)],
+    with_slow([KernelIGV(Gaussian("median"))], [Entropy(bandwidth=0.5, draws=64), GeneralizedVariance(eta=0.1)]),
     ids=lambda k: k.name,
 )
 def test_run_resumes_with_stored_bags_or_bags_in_memory(tmp_path, small_chunks, kernel):
@@ -100,7 +101,7 @@ def test_run_resumes_with_stored_bags_or_bags_in_memory(tmp_path, small_chunks, 
 
 
 @pytest.mark.parametrize(
-    "kernel", [MeanMap(Gaussian("median")), Entropy(bandwidth=0.5, draws=64)], ids=lambda k: k.name
+    "kernel", with_slow([MeanMap(Gaussian("median"))], [Entropy(bandwidth=0.5, draws=64)]), ids=lambda k: k.name
 )
 def test_tasks_and_client_read_few_bags_at_a_time(tmp_path, monkeypatch, kernel):
     bags, read, take = some_bags(30), [], stored.StoredBagsReader.take

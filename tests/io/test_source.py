@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 import xarray
 import zarr
+from marks import with_slow
 from scipy import sparse
 
 from distkern.core.errors import InputError, InputTypeError
@@ -384,7 +385,7 @@ def attempt(path: Path) -> str | None:
 
 
 @pytest.mark.filterwarnings("ignore")  # of the libraries that read the damaged files
-@pytest.mark.parametrize("name", ["X.npy", "X.npz", "cohort.h5ad", "cohort.zarr", "ad.zarr"])
+@pytest.mark.parametrize("name", with_slow(["X.npy", "X.npz", "cohort.h5ad", "cohort.zarr"], ["ad.zarr"]))
 def test_damaged_files_are_refused_by_name(tmp_path, name):
     np.save(tmp_path / "X.npy", VALUES)
     np.savez(tmp_path / "X.npz", X=VALUES)

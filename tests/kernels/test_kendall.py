@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from contracts import KernelContract
 from hypothesis import given
+from marks import with_slow
 from scipy.stats import kendalltau
 from strategies import any_cohort
 
@@ -37,6 +38,7 @@ def test_concordance_and_joint_ties_are_exact_integers(X):
             assert (S[i, j], joint[i, j]) == (concordant - discordant, both)
 
 
+@pytest.mark.slow
 def test_equals_scipy_on_every_pair_of_the_colon_cohort():
     X, _ = datasets.load_colon(return_X_y=True)
     K = Kendall(ties="b")(X)
@@ -77,7 +79,7 @@ def test_no_overflow_at_large_n(n):
         np.testing.assert_array_equal(K, [[1.0, -1.0], [-1.0, 1.0]])
 
 
-@pytest.mark.parametrize("n", [78_500, 200_000])
+@pytest.mark.parametrize("n", with_slow([78_500], [200_000]))
 def test_random_values_at_large_n_equal_python_integers(n):
     rng = np.random.default_rng(n)
     x, y = rng.permutation(n), rng.integers(0, n // 3, n)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 from distkern import (
     InputError,
@@ -210,7 +211,7 @@ def test_a_class_of_the_main_script_is_stored_and_found_by_the_next_run_of_the_s
 # Stores --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["serial", "threads", "cluster"])
+@pytest.mark.parametrize("where", with_slow(["cluster"], ["serial", "threads"]))
 def test_a_run_is_interrupted_resumed_and_extended(tmp_path, kernel, folder, request, where):
     executor = {"serial": "serial", "threads": 2}.get(where)
     if where == "cluster":

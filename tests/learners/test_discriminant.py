@@ -183,6 +183,7 @@ def test_stored_arrays_and_raw_samples_give_the_same(store, options):
         np.testing.assert_allclose(model.transform(block), expected.transform(K[np.ix_(TEST, TRAIN)]), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_every_executor_gives_the_same_bits_out_of_core(store, client):
     y = cohort(3)[1]
 

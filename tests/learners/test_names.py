@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
+from marks import with_slow
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
@@ -139,7 +140,9 @@ def test_figures_and_pages_refuse_the_names_of_other_samples(gram, draw, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "labels", [LABELS, LABELS.reset_index(drop=True), LABELS.to_numpy()], ids=["own", "default", "no"]
+    "labels",
+    with_slow([LABELS], [LABELS.reset_index(drop=True), LABELS.to_numpy()]),
+    ids=["own", "default", "no"],
 )
 @pytest.mark.parametrize("matrix", ["gram", "unnamed", "landmarks", "sum", "array", "view", "features"])
 def test_scikit_learn_slices_a_lazy_matrix_and_labels_by_position(matrix, labels, request, tmp_path):

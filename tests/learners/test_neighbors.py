@@ -152,6 +152,7 @@ def test_the_layout_is_that_of_scanpy(scanpy):
         assert ours.uns["neighbors"]["params"][name] == known["params"][name]
 
 
+@pytest.mark.slow
 def test_leiden_and_umap_find_the_blobs(scanpy):
     blob, _ = three_blobs()
     adata = anndata.read_h5ad(scanpy / "blobs-scanpy.h5ad")

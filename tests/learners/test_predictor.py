@@ -134,11 +134,10 @@ TARGETS = np.arange(36.0) % 7
     ("model", "target", "methods"),
     [
         (KernelSVC(probability=True), "y", ("predict", "decision_function", "predict_proba", "predict_log_proba")),
-        (KernelSVC(), "y", ("predict", "decision_function")),
+        pytest.param(KernelSVC(), "y", ("predict", "decision_function"), marks=pytest.mark.slow),
         (KernelFisherDiscriminant(), "y", ("predict", "decision_function", "transform", "get_feature_names_out")),
         (KernelRidge(), "numbers", ("predict",)),
-        (KernelSVR(), "numbers", ("predict",)),
-        (LSRRanker(), "numbers", ("predict",)),
+        *(pytest.param(model, "numbers", ("predict",), marks=pytest.mark.slow) for model in (KernelSVR(), LSRRanker())),
         (KernelKMeans(2, random_state=0), None, ("predict", "transform", "get_feature_names_out")),
         (KernelPCA(3), None, ("transform", "get_feature_names_out")),
         (KernelStandardizer(), None, ("transform", "get_feature_names_out")),

@@ -140,6 +140,7 @@ def test_a_stored_matrix_centred_or_sliced_gives_what_the_array_does(stores):
         np.testing.assert_allclose(lazy, dense, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_serial_threads_and_a_cluster_give_the_same_bits(stores, client):
     scores = [
         LSRRanker(0.01, solver="cg").fit(open_gram(stores[0].path, executor=pool), Y).dual_coef_

@@ -93,6 +93,7 @@ def test_samples_arrays_and_stores_give_the_same_numbers(stored):
     np.testing.assert_allclose(lazy, dense, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_serial_threads_and_a_cluster_give_the_same_bits(stored, client):
     found = [
         KernelRidge(0.1, solver="cg").fit(open_gram(stored.path, executor=pool), Y).dual_coef_

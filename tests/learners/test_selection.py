@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from marks import with_slow
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
@@ -55,7 +56,7 @@ def by_scikit_learn(gram, y, splits, inner_of):
 # Equal to scikit-learn's parts ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", with_slow(range(2), range(2, 6)))
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_the_inner_search_equals_grid_search(seed, in_memory):
     X, y = cohort(classes=2 + seed % 2, count=36, seed=seed, shift=0.4)
@@ -160,7 +161,7 @@ HEADS = {
         ("none", "array", {}),
         ("none", "out of core", {"multi_class": "ovr"}),
         ("standardizer", "array", {"multi_class": "ovr"}),
-        ("standardizer", "stored", {}),
+        pytest.param("standardizer", "stored", {}, marks=pytest.mark.slow),
         ("standardizer", "out of core", {}),
         ("centred", "stored", {"class_weight": "balanced", "C": 7.0}),
         ("scaled", "out of core", {"class_weight": "balanced", "C": 7.0}),

@@ -7,6 +7,7 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
+from marks import with_slow
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -182,8 +183,10 @@ def test_one_against_the_rest_equals_scikit_learn():
     assert two.intercept_.shape == (1,)
 
 
-@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(
+    ("classes", "multi_class"),
+    [(2, "ovo"), (4, "ovr"), *(pytest.param(*other, marks=pytest.mark.slow) for other in ((2, "ovr"), (4, "ovo")))],
+)
 def test_probabilities_are_calibrated(classes, multi_class):
     """Better than the class frequencies, near those of samples drawn alike, and one for all forms of X."""
     X, y = cohort(classes, count=600)
@@ -444,7 +447,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("share", [2.0, 0.7, 0.2])
+@pytest.mark.parametrize("share", with_slow([0.7], [2.0, 0.2]))
 def test_peak_memory_of_training_stays_below_the_limit(case, share):
     """Of a matrix that is not an array it holds no more than was asked for, beside blocks of a view on their way."""
     X, y = cohort(3, 1500)

@@ -57,7 +57,7 @@ def frames(draw, elements, max_rows=20):
 ties = st.integers(-2, 2).map(float)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(frames(ties), st.sampled_from(["two-sided", "less", "greater"]), st.sampled_from(["auto", "asymptotic"]))
 def test_equals_scipy_statistic_and_pvalue_with_and_without_ties(X, alternative, method):
     tau, p = matrix(X, pvalue=True, alternative=alternative, method=method)
@@ -67,7 +67,7 @@ def test_equals_scipy_statistic_and_pvalue_with_and_without_ties(X, alternative,
     np.testing.assert_array_equal(np.diag(tau), 1)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(frames(st.one_of(ties, st.just(nan))))
 def test_pairwise_equals_pandas_scipy_and_the_naive_loop(X):
     with warnings.catch_warnings():

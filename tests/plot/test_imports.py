@@ -18,6 +18,7 @@ def test_pyplot_is_not_imported():
     assert fresh(code).split() == ["Figure", "False"]
 
 
+@pytest.mark.slow
 def test_a_new_figure_is_one_of_pyplot_if_pyplot_is_imported():
     code = (
         "import matplotlib; matplotlib.use('agg'); from matplotlib import pyplot as plt; "

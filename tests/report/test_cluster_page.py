@@ -61,6 +61,7 @@ def test_a_page_of_weighted_rankings_states_the_results(tmp_path, numbers):
         assert f" {sample} {labels[sample]} {silhouettes[sample]:.3f} {VOTES.counts[sample]}" in listed
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_of_a_store_gives_the_same_labels(tmp_path, monkeypatch):
     gram = dk.compute_gram(dk.Kendall(), VOTES, store=tmp_path / "votes.zarr", tile=50, progress=False)
     found = dk.cluster_numbers(gram, [3], n_init=2, random_state=0)
@@ -94,6 +95,7 @@ def test_only_some_of_many_samples_are_listed(tmp_path, monkeypatch):
     assert len(listed.split()) == 3 * 10
 
 
+@pytest.mark.slow
 def test_more_clusters_than_digits_keep_their_order_and_colours(tmp_path):
     x = np.repeat(np.arange(11.0), [2 + number for number in range(11)])
     found = dk.cluster_numbers(x[:, None], [11], kernel=dk.Gaussian(0.3), n_init=20, random_state=0)

@@ -134,6 +134,7 @@ def test_a_page_of_an_array(tmp_path):
     assert len(page.all("svg")) == 1  # two samples have no second component
 
 
+@pytest.mark.slow
 def test_a_page_of_many_classes(tmp_path):
     X, labels = cohort(classes=tuple(f"class {k:02d}" for k in range(9)), each=4)
     gram = dk.ArrayGram(dk.Linear()(X))

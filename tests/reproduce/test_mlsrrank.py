@@ -77,6 +77,7 @@ def ratings(tmp_path):
     return tmp_path / "jester.npz"
 
 
+@pytest.mark.slow
 def test_the_jester_columns_on_few_ratings(ratings):
     cells = mlsrrank_jester.run(ratings, repeats=2, reviewers=8, groups=["20-40"])
     assert len(cells) == 2 * (2 * 2 + 1)

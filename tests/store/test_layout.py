@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from documents import rewrite
+from marks import with_slow
 
 from distkern import Kendall, Mallows, StoreError, compute_gram, open_gram
 from distkern.store.layout import Layout, arrays_of, read_temporary_layout
@@ -27,7 +28,7 @@ def store(tmp_path):
     return tmp_path / "k.zarr"
 
 
-@pytest.mark.parametrize("codec", ["pickle", "json2", "zlib", "numcodecs.pickle", "sharding_indexed"])
+@pytest.mark.parametrize("codec", with_slow(["pickle", "sharding_indexed"], ["json2", "zlib", "numcodecs.pickle"]))
 def test_only_codecs_of_distkern_are_built(store, codec, monkeypatch):
     import zarr.registry
 

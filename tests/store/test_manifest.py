@@ -9,6 +9,7 @@ import pytest
 from documents import rewrite
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import with_slow
 
 from distkern import DistkernError, Gaussian, Kendall, StoreError, append_gram, compute_gram, open_gram
 from distkern.store.manifest import CohortVersion, Manifest, json_checksum
@@ -40,7 +41,7 @@ def files_of(path):
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=with_slow(["counts", "collapsed"], ["floats"]))
 def valid(request, tmp_path_factory):
     """A store, its files, and a place to write changed ones."""
     kernel, rows, cols = CASES[request.param]
@@ -127,7 +128,7 @@ def damaged(draw, held, *more):
 @pytest.mark.parametrize(
     ("kind", "more"), [("zarr.json", ["json"] * 4), ("/c/", ["longer"])], ids=["metadata", "values"]
 )
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
     _, files, values = valid
@@ -136,7 +137,7 @@ def test_damaged_bytes_are_refused_or_do_not_matter(valid, kind, more, data):
         np.testing.assert_array_equal(found[0], values)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data())
 def test_manifest_changed_with_its_checksum_is_refused_or_read_as_it_says(valid, data):
     _, files, values = valid

@@ -7,7 +7,7 @@ import naive_bags as naive
 import numpy as np
 import pytest
 from contracts import BagContract
-from hypothesis import given
+from hypothesis import given, settings
 from strategies import bag_rows
 
 from distkern import (
@@ -25,6 +25,7 @@ class TestEntropy(BagContract):
         return naive.entropy_kernel(naive.bag_of(x), naive.bag_of(y), 1.3)
 
 
+@settings(max_examples=10)
 @given(bag_rows())
 def test_the_smoothed_entropy_kernel_is_positive_semidefinite_for_any_draws(rows):
     K = Entropy(bandwidth=0.5, draws=7)(Bags.from_rows(rows))
