@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import sparse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Given:
     """Input and its meaning.
 

@@ -17,6 +17,9 @@ from distkern.core.typing import Array, Floats
 NOT_RANKED = -1
 """Padding of an ordering after its last ranked item."""
 
+MOST_ITEMS = 2**31 - 1
+"""Most items without names; a larger position is the number of something else."""
+
 
 def placements(orderings: Any, names: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...]]:
     """Return the placement of each item in each ordering, and the names of the items.
@@ -48,7 +51,7 @@ def _from_positions(orderings: Array, n_items: int | None) -> Floats:
     orderings = orderings.astype(np.int64)
     if orderings.size == 0:
         raise InputError("there are no orderings")
-    n = int(orderings.max()) + 1 if n_items is None else n_items
+    n = _number_of_items(int(orderings.max())) if n_items is None else n_items
     ranked = orderings != NOT_RANKED
     wrong = ranked & ((orderings < 0) | (orderings >= n))
     if wrong.any():
@@ -87,7 +90,7 @@ def _from_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> tu
     entries = [item for ordering in groups for group in ordering for item in group]
     if names is None and any(isinstance(item, str) for item in entries):
         names = tuple(sorted({item for item in entries if isinstance(item, str)}))
-    n = len(names) if names is not None else max((int(item) for item in entries), default=-1) + 1
+    n = len(names) if names is not None else _number_of_items(max((int(item) for item in entries), default=-1))
     position = {name: index for index, name in enumerate(names or ())}
     values = np.full((len(orderings), n), np.nan)
     for row, ordering in enumerate(groups):
@@ -102,6 +105,13 @@ def _from_lists(orderings: list[list[Any]], names: tuple[str, ...] | None) -> tu
                 values[row, index] = n - before - (len(group) - 1) / 2
             before += len(group)
     return values, names
+
+
+def _number_of_items(last: int) -> int:
+    """Return the number of items without names from the largest position in the orderings."""
+    if last > MOST_ITEMS:
+        raise InputError(f"an ordering ranks position {last}, and there are at most {MOST_ITEMS:,} items: name them")
+    return last + 1
 
 
 def _groups(row: int, ordering: list[Any]) -> list[list[int | str]]:

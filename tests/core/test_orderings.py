@@ -81,6 +81,11 @@ def test_default_names_are_sorted():
         ([[0, 1], [1, 2]], {"items": "ab"}, "ordering 1 ranks position 2.*subtract 1"),
         ([[0, 1], [-2, 1]], {"items": "ab"}, "ordering 1 ranks position -2"),
         ([[0, 1, 2], [0, -1, 1]], {"kind": "top"}, "ordering 1 has an item after padding"),
+        (
+            [[0, 2**62], [2**62, 0]],
+            {},
+            "an ordering ranks position 4611686018427387904, and there are at most 2,147,483",
+        ),
         ([[1, 2], [2, 1]], {}, "ranking 0 is total but does not rank item '0'.*numbered from 0"),
         ([[0, -1], [0, 1]], {}, "ranking 0 is total"),
     ],

@@ -105,6 +105,12 @@ def cohort(X, ids=("a", "b"), features=("x", "y")) -> anndata.AnnData:
     return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=list(features)))
 
 
+def test_an_orientation_that_the_file_states_is_not_asked_for(tmp_path):
+    cohort(np.eye(2)).write_h5ad(tmp_path / "c.h5ad")
+    with pytest.raises(InputError, match="leave out samples='columns'"):
+        read_expression(tmp_path / "c.h5ad", samples="columns")
+
+
 def test_unknown_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_expression(tmp_path / "nothing.csv")

@@ -21,6 +21,7 @@ import zarr
 from marks import with_slow
 from scipy import sparse
 
+from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
 from distkern.io.digests import sample_digests
@@ -420,3 +421,24 @@ def test_tables_of_polars_and_xarray_keep_their_names(library):
         source = as_source(xarray.DataArray(X, dims=("sample", "gene"), coords=coords))
     assert (source.ids, source.features) == (ids, ("a", "b", "c"))
     np.testing.assert_array_equal(source.read(slice(0, 2)), X)
+
+
+def test_a_sparse_matrix_is_read_without_its_zeros():
+    source = as_source(sparse.csr_matrix(VALUES))
+    assert source.sparse
+    assert source.read_sparse(slice(1, 3)).nnz == 3
+
+
+def test_samples_of_fewer_features_lose_those_that_were_dropped_before():
+    source = as_source(as_anndata(VALUES)).like(2, [1], ("g1", "g3"), "the cohort")
+    np.testing.assert_array_equal(source.read(slice(0, 4)), VALUES[:, [0, 2]])
+    with pytest.raises(InputError, match="the cohort has 3 features, and the earlier samples have 1"):
+        as_source(VALUES).like(1, [1], None, "the cohort")
+
+
+@pytest.mark.parametrize(("width", "said"), [(15, "2 dimensions"), (7, "room for 2 points only")])
+def test_bags_that_do_not_fit_a_width_are_refused_before_they_are_read(width, said):
+    bags = as_source(Bags.from_arrays([np.zeros((3, 2)), np.ones((2, 2))]))
+    assert bags.widened(13).shape == (2, 13)
+    with pytest.raises(InputError, match=said):
+        bags.widened(width)

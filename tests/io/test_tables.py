@@ -167,3 +167,17 @@ def test_a_row_of_labels_may_stand_among_the_rows_of_numbers(tmp_path, where):
     adata = read_expression(write(tmp_path, "\n".join(["gene,s1,s2", *rows]) + "\n"), samples="columns", label="class")
     assert list(adata.obs["class"]) == ["A", "B"]
     np.testing.assert_array_equal(adata.X, [[1.0, 3.0], [2.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (("high", "low", "NA"), "column 'grade' of 'cohort.csv' holds text"),
+        (("high", "NA", ""), "has the text 'high'"),
+        (("high", "low", "3"), "has the text 'high'"),
+    ],
+)
+def test_a_column_is_called_text_if_it_holds_two_texts_and_no_number(tmp_path, cells, said):
+    rows = [f"g{k},{k},{cell}" for k, cell in enumerate(cells)]
+    with pytest.raises(InputError, match=said):
+        read_expression(write(tmp_path, "\n".join(["gene,p1,grade", *rows]) + "\n"), samples="columns")

@@ -100,3 +100,10 @@ def test_samples_without_their_zeros_have_the_values_of_all_samples(kernel):
     for layout in (sparse.csr_matrix, sparse.csc_array, np.asarray):
         np.testing.assert_allclose(kernel(layout(X)), kernel(X), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(kernel(layout(X), X[:2]), kernel(X, X[:2]), rtol=1e-12, atol=1e-12)
+
+
+def test_a_normalised_kernel_of_a_sample_with_itself_is_exactly_one():
+    X = np.random.default_rng(0).normal(size=(60, 7))
+    kernel = Linear().normalized()
+    assert (np.diag(kernel(X)) == 1.0).all()
+    assert (kernel.diagonal(kernel.prepare(X)) == 1.0).all()

@@ -4,11 +4,13 @@ import pytest
 from contracts import KernelContract
 from hypothesis import given
 from marks import with_slow
+from scipy import sparse
 from scipy.stats import kendalltau
 from strategies import any_cohort
 
 from distkern import InputError, Kendall, SampleError, datasets
-from distkern.kernels.kendall import concordance
+from distkern.kernels.kendall import Concordance, concordance
+from distkern.kernels.planning import stored_dtype
 
 
 class TestTiesZero(KernelContract):
@@ -128,3 +130,24 @@ def test_one_feature_and_unknown_ties_are_refused():
 def test_values_do_not_change_under_monotone_maps():
     X = np.random.default_rng(1).normal(size=(5, 40)).round(1)
     np.testing.assert_array_equal(Kendall(ties="b")(X), Kendall(ties="b")(np.exp(X)))
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(65_536, "int32"), (65_537, "int64")])
+def test_the_stored_integers_hold_every_number_of_pairs(n, dtype):
+    assert np.iinfo(np.int32).max == 2**31 - 1
+    assert stored_dtype(Concordance(), n, "float32") == dtype
+
+
+@pytest.mark.parametrize("ties", ["zero", "b"])
+def test_zeros_of_a_sparse_matrix_are_not_written_out(ties):
+    """Samples of a hundred million features, whose zeros would take 2 GiB, and 250 values each."""
+    n, rng = 10**8, np.random.default_rng(0)
+    where = np.sort(rng.choice(n, 250, replace=False))
+    values = rng.integers(1, 9, (2, 250)).astype(float)
+    X = sparse.csr_array((values.ravel(), np.tile(where, 2), [0, 250, 500]), shape=(2, n))
+    shorter = np.hstack([values, np.zeros((2, 50))])
+    # a further zero is tied with all other zeros, and below all 250 values in both samples
+    expected = concordance(*[Kendall().prepare(shorter)] * 2)[0] + 250.0 * (n - 300)
+    own = expected.diagonal()
+    expected /= n * (n - 1) / 2 if ties == "zero" else np.sqrt(np.outer(own, own))
+    np.testing.assert_allclose(Kendall(ties)(X), expected, rtol=1e-14)

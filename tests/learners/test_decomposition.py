@@ -110,6 +110,8 @@ def test_every_executor_gives_the_same_bits_out_of_core(store, client):
 
     serial = fitted("serial")
     assert serial.n_passes_ == serial.n_iter_ + 1  # one for the means
+    raw = KernelPCA(2, center=False, eigen_solver="lanczos", memory_limit=OUT_OF_CORE).fit(open_gram(store))
+    assert raw.n_passes_ == raw.n_iter_
     for executor in (2, client):
         np.testing.assert_array_equal(fitted(executor).eigenvectors_, serial.eigenvectors_)
 

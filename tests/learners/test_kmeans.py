@@ -247,3 +247,7 @@ def test_every_start_draws_its_own_numbers_whatever_the_number_of_starts():
     first, more = ([draws.random() for draws in generators_of(0, count)] for count in (100, 300))
     assert len(set(more)) == 300
     assert more[:100] == first
+
+
+def test_a_seed_means_the_same_starts_in_every_version():
+    assert [int(rng.integers(10**6)) for rng in generators_of(0, 3)] == [368454, 931388, 103591]

@@ -201,6 +201,10 @@ def test_saved_and_loaded(tmp_path):
 def test_samples_that_are_no_total_rankings_are_refused():
     with pytest.raises(SampleError, match=r"sample number 1 has ties or misses an item \(1 such\)"):
         MallowsMixture(1).fit([[1, 2, 3], [1, 1, 3]])
+    with pytest.raises(SampleError, match=r"sample number 0 has ties"):
+        MallowsMixture(1).fit([[1, 2, 2], [1, 2, 3]])
+    with pytest.raises(InputError, match=r"sample number 1 has ties or misses|NaN"):
+        MallowsMixture(1).fit(Rankings.from_orderings([["a", "b", "c"], ["b", "c"]], kind="interleaving"))
     with pytest.raises(InputError, match="NaN"):
         MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
     for kind in ("top", "interleaving"):
@@ -210,6 +214,8 @@ def test_samples_that_are_no_total_rankings_are_refused():
         MallowsMixture(1).fit([[1], [2]])
     with pytest.raises(InputError, match="1 distinct rankings"):
         MallowsMixture(2).fit([[1, 2], [1, 2]])
+    with pytest.raises(InputError, match="1 distinct rankings"):
+        MallowsMixture(2).fit([[1, 2], [2, 1]], sample_weight=[1, 0])
 
 
 @pytest.mark.parametrize(

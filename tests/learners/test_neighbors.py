@@ -102,6 +102,11 @@ def three_blobs():
     return blob, pd.DataFrame(X, index=[f"s{i}" for i in range(90)], columns=list("abcdefghijkl"))
 
 
+def test_fifteen_neighbours_are_found_by_default():
+    x = np.arange(20.0)[:, None]
+    assert kernel_neighbors(Linear()(x)).indices.shape == (20, 15)
+
+
 def points():
     return np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 

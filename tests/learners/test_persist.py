@@ -302,6 +302,7 @@ CHANGES = {
         lambda h, a: a["columns.order"].fill(60_000),
         r"Kendall\(.*\) cannot have prepared the samples in it",
     ),
+    "identity forged": (lambda h, a: steps_of(h)[0]["fitted"].update(training_values_={"value": "x"}), "damaged"),
     "names gone": (lambda h, a: h["columns"].update(ids=["one"]), "names"),
 }
 

@@ -113,5 +113,6 @@ def test_other_mistakes():
     for model in (RankSVM(memory_limit=1000), SGDRanker(memory_limit=1000)):
         with pytest.raises(MemoryLimitError, match="ranking 60 samples"):
             model.fit(ArrayGram(K), Y)
-    with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 2 steps"):
+    with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 2 steps") as caught:
         RankSVM(1e4, max_iter=2).fit(K, Y)
+    assert caught[0].filename == __file__  # the line of the user

@@ -18,6 +18,7 @@ from distkern import (
     save_model,
 )
 from distkern.learners.ranker_search import WIDTHS, paper_kernel
+from distkern.solvers.holdout import holdout_bytes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -122,3 +123,7 @@ def test_other_mistakes():
         MLSRRankerCV("precomputed").fit([np.diag([1.0, -5.0, 1.0])], [1.0, 2.0, 3.0])
     with pytest.raises(MemoryLimitError, match="a search over 3 kernels"):
         MLSRRankerCV(KERNELS, memory_limit=1000).fit(X, Y)
+    needed = 8 * 3 * 30**2 + holdout_bytes(30, 30)  # the matrices of all kernels, and the folds
+    with pytest.raises(MemoryLimitError, match="a search over 3 kernels"):
+        MLSRRankerCV(KERNELS, memory_limit=needed - 1).fit(X, Y)
+    assert len(MLSRRankerCV(KERNELS, memory_limit=2 * needed).fit(X, Y).best_params_) == 3

@@ -222,6 +222,12 @@ def test_other_mistakes():
         LSRRanker().fit(named, Y[TRAIN]).predict(other)
 
 
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_weights_must_be_positive_and_one_for_each_kernel(weights):
+    with pytest.raises(InputError, match="weights must be one positive number for each of the 2 kernels"):
+        MLSRRanker(KERNELS, weights).fit(X, Y)
+
+
 def test_stopping_early_warns():
     with pytest.warns(ConvergenceWarning, match=r"LSRRanker stopped after 1 iterations at a relative residual"):
         model = LSRRanker(1e-7, solver="cg", max_iter=1).fit(K, Y)

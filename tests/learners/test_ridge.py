@@ -140,3 +140,8 @@ def test_too_large_matrix_is_refused_and_early_stop_warns():
         KernelRidge(memory_limit=gradient_bytes(40, 3) - 1).fit(ArrayGram(K), Y)
     with pytest.warns(ConvergenceWarning, match="KernelRidge stopped after 1 iterations"):
         KernelRidge(1e-9, solver="cg", max_iter=1).fit(K, Y)
+
+
+def test_equal_weights_are_a_smaller_alpha():
+    doubled = KernelRidge(1.0).fit(K, Y, sample_weight=np.full(40, 2.0))
+    np.testing.assert_allclose(doubled.dual_coef_, KernelRidge(0.5).fit(K, Y).dual_coef_, rtol=1e-9)

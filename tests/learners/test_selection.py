@@ -1,5 +1,6 @@
 """Nested cross-validation against GridSearchCV, step by step, and the arithmetic of its summary."""
 
+import inspect
 import json
 
 import numpy as np
@@ -345,3 +346,9 @@ def test_an_estimator_without_C_is_refused():
 
     with pytest.raises(InputError, match="no parameter C"):
         cross_validate_gram(Other(), np.eye(20), [0, 1] * 10)
+
+
+def test_the_defaults_are_the_protocol_of_the_paper():
+    defaults = {name: value.default for name, value in inspect.signature(cross_validate_gram).parameters.items()}
+    assert defaults["C"] == tuple(10.0**power for power in range(-2, 4))
+    assert (defaults["outer"], defaults["inner"], defaults["repeats"], defaults["seed"]) == (5, 5, 10, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from scipy import sparse
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.io.expression import read_expression
+from distkern.io.format import ReadOptions
+from distkern.io.formats.anndata_files import _columns_of_h5ad, _columns_of_zarr
 from distkern.io.source import as_source
 
 VALUES = np.array([[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 0]])
@@ -102,3 +105,22 @@ def test_a_file_without_its_zeros_is_read_without_them(tmp_path, layout, is_spar
     np.testing.assert_array_equal(source.read(slice(0, 2)), X)
     if is_sparse:
         np.testing.assert_array_equal(source.read_sparse(slice(1, 2)).toarray(), X[1:])
+
+
+def test_columns_need_anndata_too(tmp_path, monkeypatch):
+    cohort(np.eye(2)).write_h5ad(tmp_path / "c.h5ad")
+    (tmp_path / "c.zarr").mkdir()
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    for columns, name in ((_columns_of_h5ad, "c.h5ad"), (_columns_of_zarr, "c.zarr")):
+        with pytest.raises(MissingExtraError, match=r"distkern\[io\]"):
+            columns(tmp_path / name, ReadOptions())
+
+
+def test_values_that_are_not_there_or_asked_for_twice_are_refused(tmp_path):
+    with pytest.raises(InputError, match="has no X: put the values there"):
+        as_source(anndata.AnnData(obs=pd.DataFrame(index=["a"])))
+    adata = cohort(np.eye(2))
+    adata.layers["counts"], adata.obsm["X_pca"] = np.eye(2), np.eye(2)
+    adata.write_h5ad(tmp_path / "c.h5ad")
+    with pytest.raises(InputError, match="layer='counts' and use_rep='X_pca' exclude each other: choose one"):
+        read_expression(tmp_path / "c.h5ad", layer="counts", use_rep="X_pca")

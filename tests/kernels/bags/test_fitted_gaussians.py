@@ -103,3 +103,11 @@ def test_a_singular_covariance_is_named():
             kernel(bags)
         with pytest.raises(SampleError, match=r"covariance of bag 'b' is singular \(2 points in 2 dimensions\)"):
             kernel(flat)
+
+
+@pytest.mark.parametrize("kernel", [Bhattacharyya, GeneralizedVariance, ExponentialFamily])
+def test_parameters_of_every_one_are_checked(kernel):
+    with pytest.raises(InputError, match="eta must be"):
+        kernel(eta=-0.1)
+    with pytest.raises(InputError, match="dimensions must be"):
+        kernel(eta=0.1, dimensions=0)

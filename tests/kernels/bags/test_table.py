@@ -23,3 +23,12 @@ def test_the_table_of_shared_points_gives_the_same_bits(monkeypatch):
             with monkeypatch.context() as patched:
                 patched.setattr(table, "TABLE_BYTES", 0)
                 np.testing.assert_array_equal(kernel(bags), shared)
+
+
+def test_the_base_kernel_is_computed_for_pairs_of_distinct_points_only(monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = Bags.from_arrays([rng.integers(0, 8, (30, 2)).astype(float) for _ in range(12)])
+    computed, tile = [], Gaussian.tile
+    monkeypatch.setattr(Gaussian, "tile", lambda self, A, B: computed.append(len(A) * len(B)) or tile(self, A, B))
+    MeanMap(Gaussian(1.0))(bags)
+    assert set(computed) == {len(np.unique(bags.values, axis=0)) ** 2}
