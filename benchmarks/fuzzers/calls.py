@@ -564,6 +564,8 @@ def metric(rng: Generator, folder: Path) -> Case:
     def act() -> None:
         found = function(true.value, guess.value)
         named = [part for part in (true, guess) if part.what.startswith("Series with")]
+        if true.what == guess.what and true.what.startswith("one too"):
+            return  # as many on both sides
         bad = [part.what for part in (true, guess) if part.values is None and part not in named]
         orders = {tuple(part.value.index) for part in named}
         if bad or any("gap" in part.what for part in named):

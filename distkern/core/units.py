@@ -10,6 +10,9 @@ from distkern.core.errors import InputError, InputTypeError
 _FACTORS = {"": 1, "b": 1}
 _FACTORS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", start=1)}
 _FACTORS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", start=1)}
+MOST_BYTES = 2**63 - 1
+"""No machine has more: larger amounts are this one."""
+
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 
@@ -17,7 +20,7 @@ def parse_bytes(amount: str | int) -> int:
     """Turn an amount such as ``"2GiB"`` into bytes.
 
     Powers of 1,000 are written kB, MB, GB, TB, PB; powers of 1,024 KiB, MiB, GiB, TiB, PiB. Upper and lower case are
-    the same, and a bare number counts bytes. A fraction of a byte is dropped.
+    the same, and a bare number counts bytes. A fraction of a byte is dropped, and so is what exceeds 2⁶³ − 1 bytes.
 
     Raises
     ------
@@ -42,13 +45,13 @@ def parse_bytes(amount: str | int) -> int:
             ) from None
         if count < 0:
             raise InputError(f"an amount of bytes cannot be negative; got {count}")
-        return count
+        return min(count, MOST_BYTES)
     match = _AMOUNT.fullmatch(amount)
     if match is None or match[2].lower() not in _FACTORS:
         raise InputError(f"{amount!r} is not an amount of bytes: write a number and a unit, such as '2GiB' or '500MB'")
     whole, _, fraction = match[1].partition(".")
     factor = _FACTORS[match[2].lower()]
-    return (int(whole + fraction) * factor) // 10 ** len(fraction)
+    return min(int(whole + fraction) * factor // 10 ** len(fraction), MOST_BYTES)
 
 
 def readable_bytes(count: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices, Spec
+from distkern.core.warning import warn
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
@@ -244,7 +244,7 @@ def cluster_numbers(
 def _warn_of_unfinished(found: Sequence[Clustering], max_iter: int) -> None:
     unfinished = [str(run.n_clusters) for run in found if not run.converged]
     if unfinished:
-        warnings.warn(
+        warn(
             ConvergenceWarning(
                 Sentence(
                     "kernel k-means with {numbers} clusters did not converge in {iterations} iterations{remedy}",
@@ -255,7 +255,6 @@ def _warn_of_unfinished(found: Sequence[Clustering], max_iter: int) -> None:
                     ),
                 )
             ),
-            stacklevel=3,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
+from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.randomness import random_state_of
@@ -254,7 +254,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 tol=Parameter("tol"),
                 n_components=Parameter("n_components"),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=3)
+            warn(ConvergenceWarning(message))
         return found
 
     def _set_components(self, found: Eigenpairs, total: float) -> None:

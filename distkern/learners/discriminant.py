@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.registry import saveable
@@ -280,7 +280,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
                 tol=Parameter("tol"),
                 mu=Parameter("mu"),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=3)
+            warn(ConvergenceWarning(message))
         return found
 
     def _set_decision(self, found: FisherDirections, totals: Array, kept: Indices, m: int) -> None:

@@ -24,14 +24,14 @@ class Folds:
     labels, groups
         Label and group of each sample, (m,); no groups if None.
     inner
-        Number of inner folds; 0 for none.
+        Number of inner folds; None for none.
     seed
         Seed of the shuffles.
     """
 
     labels: Array
     groups: Array | None
-    inner: int
+    inner: int | None
     seed: int
 
     def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
@@ -45,7 +45,7 @@ class Folds:
         for repeat in range(repeats):
             for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):
                 seed = self.seed + repeat * count + fold
-                yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner else []
+                yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner is not None else []
 
     def _split(self, samples: Indices, count: int, seed: int, which: str) -> Iterator[Split]:
         labels = self.labels[samples]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices
+from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
@@ -250,11 +250,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _warn(self, found: Clustering) -> None:
         distinct = len(np.unique(found.labels))
         if distinct < self.n_clusters:
-            warnings.warn(
+            warn(
                 f"found {distinct} distinct clusters, fewer than n_clusters={self.n_clusters}: the samples have "
                 "duplicates in feature space",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if not found.converged:
             message = Sentence(
@@ -264,7 +263,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                     ": raise {max_iter} or {tol}", max_iter=Parameter("max_iter"), tol=Parameter("tol")
                 ),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=3)
+            warn(ConvergenceWarning(message))
 
     # Distances -----------------------------------------------------------------------------------------------------
 

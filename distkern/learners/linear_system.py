@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
+from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
 from distkern.learners.validation import positive
@@ -55,5 +54,5 @@ class LinearSystemEstimator(KernelEstimator):
                 tol=self.tol,
                 max_iter=Parameter("max_iter"),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=3)
+            warn(ConvergenceWarning(message))
         return found

@@ -20,6 +20,7 @@ from distkern.core.rankings import Rankings
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_other_features
+from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
@@ -212,7 +213,7 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
                 max_iter=Parameter("max_iter"),
                 tol=Parameter("tol"),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=2)
+            warn(ConvergenceWarning(message))
         return self
 
     def predict(self, X: Any) -> Indices:

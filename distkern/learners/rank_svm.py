@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from distkern.core.errors import InputError
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Parameter, Sentence
+from distkern.core.warning import warn
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, bytes_of_reading, read_matrix, require_memory
 from distkern.learners.randomness import random_state_of
 from distkern.learners.ranking import PairRanker, ranking_targets
@@ -139,7 +139,7 @@ class RankSVM(PairRanker):
                 gap=found.gap,
                 max_iter=Parameter("max_iter"),
             )
-            warnings.warn(ConvergenceWarning(message), stacklevel=2)
+            warn(ConvergenceWarning(message))
         return self
 
 

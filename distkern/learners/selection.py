@@ -207,7 +207,7 @@ def cross_validate_gram(
     if not hasattr(model, "decision_function"):
         raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
     grid = _grid(model, C)
-    plan = Folds(labels, group_of, inner if len(grid) > 1 else 0, seed)
+    plan = Folds(labels, group_of, inner if len(grid) > 1 else None, seed)
     splits = list(plan.outer(outer, repeats))
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):

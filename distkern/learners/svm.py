@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -17,6 +16,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems, sigmoid
@@ -369,7 +369,7 @@ def warn_unless_converged(found: Sequence[Solution], tol: float) -> None:
                 max_passes=Parameter("max_passes"),
             ),
         )
-        warnings.warn(ConvergenceWarning(message), stacklevel=4)
+        warn(ConvergenceWarning(message))
 
 
 def _number(values: Floats) -> float | Floats:

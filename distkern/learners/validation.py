@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import are_named, refuse_other_features
+from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
 from distkern.io.source import as_source
 from distkern.operators.array import ArrayGram
@@ -337,7 +337,7 @@ def class_weights(class_weight: Any, classes: Array, labels: Array) -> Floats:
                 f"{absent[0]!r}: the classes are {', '.join(map(repr, classes.tolist()[:10]))}"
             )
         if unknown:
-            warnings.warn(f"class_weight has a weight for {_item(unknown[0])!r}, which no sample has", stacklevel=3)
+            warn(f"class_weight has a weight for {_item(unknown[0])!r}, which no sample has")
         return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
     if class_weight is not None and not (isinstance(class_weight, str) and class_weight == "balanced"):
         raise InputError(

@@ -20,6 +20,9 @@ from distkern.core.units import parse_bytes
         ("0.1GB", 10**8),
         ("3TiB", 3 * 1024**4),
         ("9007199254740993", 2**53 + 1),
+        (2**63, 2**63 - 1),
+        (10**400, 2**63 - 1),
+        ("9999999 PB", 2**63 - 1),
     ],
 )
 def test_amounts_are_parsed(text, count):

@@ -303,6 +303,8 @@ def test_a_whole_evaluation_is_json_ready():
         ({"outer": 1}, "2 outer folds or more"),
         ({"repeats": 0}, "repeats"),
         ({"inner": 1}, "2 inner folds or more"),
+        ({"inner": 0}, "2 inner folds or more"),
+        ({"inner": np.array([1.0, 2.0])}, "2 inner folds or more"),
         ({"C": []}, "C must be"),
         ({"C": [-1.0]}, "C must be"),
         ({"groups": [0, 1]}, "got groups of shape"),
