@@ -23,7 +23,7 @@ from distkern.learners.predictor import CohortPredictor
 from distkern.learners.selection import cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.operators.array import ArrayGram
-from distkern.solvers.fisher import solve_by_products
+from distkern.solvers.fisher import solve_by_products, solve_directly
 
 TRAIN, TEST = np.arange(60), np.arange(60, 80)
 
@@ -330,3 +330,11 @@ def test_values_that_are_not_finite_in_a_stored_matrix(solver):
     X, y = cohort()
     with pytest.raises(InputError, match="not finite"):
         KernelFisherDiscriminant(solver=solver).fit(Broken(Linear()(X)), y)
+
+
+def test_an_indefinite_matrix_is_named_by_sample_or_position():
+    K, codes, weights = np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0, 1]), np.ones(2)
+    with pytest.raises(InputError, match=r"samples? .*0"):
+        solve_directly(K.copy(), codes, weights, 1.0)
+    with pytest.raises(InputError, match=r"s0"):
+        solve_directly(K.copy(), codes, weights, 1.0, named=lambda k: f"s{k}")

@@ -207,6 +207,8 @@ def test_another_symmetric_gram_than_the_training_one_is_refused():
     standardizer = KernelStandardizer().fit(gram[:3][:, :3])
     with pytest.raises(InputError, match="training"):
         standardizer.transform(gram[3:][:, 3:])
+    with pytest.raises(InputError, match="the matrix to transform is symmetric but is not the training matrix"):
+        standardizer.transform(ArrayGram(np.diag([4.0, 5.0, 6.0])))  # under the same names
 
 
 def test_a_test_sample_at_the_training_mean_is_named(samples):

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import distkern as dk
-from distkern.learners.validation import not_negative, positive, whole
+from distkern.learners.validation import (
+    not_negative,
+    positive,
+    refuse_other_columns,
+    targets_and_weights,
+    whole,
+    with_own_errors,
+)
 
 K = dk.Gaussian(1.0)(np.arange(6.0)[:, None])
 COMPLEX = np.array([0, 1, 0, 1j, 0, 1])
@@ -58,3 +65,30 @@ def test_a_training_matrix_that_is_not_square_is_refused(values):
         dk.kernel_neighbors(values, 2)
     with pytest.raises(dk.InputError, match=said):
         dk.kernel_medoids(values, [0] * len(values))
+
+
+def test_errors_of_other_libraries_become_errors_of_this_package():
+    for function, value, kind in ((int, "x", dk.InputError), (int, None, dk.InputTypeError)):
+        with pytest.raises(kind):
+            with_own_errors(function, value)
+    with pytest.raises(dk.InputError, match="a number is too large"):
+        with_own_errors(float, 10**400)
+    assert with_own_errors(int, "7") == 7
+
+
+def test_the_first_column_of_another_sample_is_named():
+    gram = dk.ArrayGram(np.eye(3), row_ids=list("abc"), col_ids=list("axc"))
+    with pytest.raises(dk.InputError, match="number 1 is 'x', not 'b'"):
+        refuse_other_columns(list("abc"), gram)
+    refuse_other_columns(list("axc"), gram)
+
+
+def test_targets_may_be_written_as_text_and_lose_no_digit():
+    found, _, _ = targets_and_weights(np.array(["1.5", "2"]), None, 2)
+    np.testing.assert_array_equal(found, [1.5, 2.0])
+    found, _, _ = targets_and_weights(np.array([1, 2**53]), None, 2)
+    np.testing.assert_array_equal(found, [1.0, 2.0**53])
+    with pytest.raises(dk.InputError, match="9007199254740993"):
+        targets_and_weights(np.array([1, 2**53 + 1]), None, 2)
+    with pytest.raises(dk.InputError, match="the target of sample 1 is missing"):
+        targets_and_weights(np.array([1.0, None], dtype=object), None, 2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from distkern import CorruptTileError, Kendall, StoreError, compute_gram, open_gram
+from distkern.store.arrays import _is_empty
 from distkern.store.layout import PACKING
 
 RNG = np.random.default_rng(0)
@@ -45,3 +46,18 @@ def test_no_more_bytes_of_a_long_file_are_read_than_the_array_has(store):
     os.truncate(store / "zarr.json", 2**40)
     with pytest.raises(StoreError, match=r"'zarr.json' of .* would take"):
         open_gram(store)
+
+
+@pytest.mark.parametrize(
+    ("values", "empty"),
+    [
+        (np.zeros(3), True),
+        (np.full(3, np.nan), True),
+        (np.zeros(3, dtype=np.uint8), True),
+        (np.array([np.nan, 0.0]), False),
+        (np.array([0.0, 1.0]), False),
+        (np.array([0, 1]), False),
+    ],
+)
+def test_an_array_of_the_fill_value_is_empty(values, empty):
+    assert _is_empty(values) == empty
