@@ -8,6 +8,7 @@ import pytest
 
 from distkern import CorruptTileError, Kendall, StoreError, compute_gram, open_gram
 from distkern.store.arrays import _is_empty
+from distkern.store.checksums import merge_newer
 from distkern.store.layout import PACKING
 
 RNG = np.random.default_rng(0)
@@ -61,3 +62,10 @@ def test_no_more_bytes_of_a_long_file_are_read_than_the_array_has(store):
 )
 def test_an_array_of_the_fill_value_is_empty(values, empty):
     assert _is_empty(values) == empty
+
+
+def test_checksums_of_a_newer_cohort_replace_older_ones_only():
+    known = np.array([1 << 32 | 5, 2 << 32 | 6, 3 << 32 | 7, 0], dtype=np.uint64)
+    found = np.array([2 << 32 | 8, 2 << 32 | 9, 1 << 32 | 9, 1 << 32 | 4], dtype=np.uint64)
+    merge_newer(known, found)
+    assert known.tolist() == [2 << 32 | 8, 2 << 32 | 6, 3 << 32 | 7, 1 << 32 | 4]

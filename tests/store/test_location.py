@@ -390,3 +390,43 @@ def test_who_comes_second_leaves_the_folder_of_the_first(tmp_path):
     location.create({"a": b"2"}, None)
     assert location.get("a") == b"1"
     assert [path.name for path in tmp_path.iterdir()] == ["k.zarr"]
+
+
+def test_sweeping_finishes_the_root_of_a_client_that_was_killed(tmp_path):
+    place = location_of(str(tmp_path))
+    old, new = b'{"attributes": {"old": 1}}', b'{"attributes": {"new": 2}}'
+    place.put("zarr.json", old)
+    assert place.replace_root(old, new)
+    place.put("zarr.json", old)  # as if the client had been killed before it wrote the root
+    assert place.root() == new
+    place.sweep("")
+    assert (tmp_path / "zarr.json").read_bytes() == new
+
+
+def test_temporary_arrays_of_a_day_are_kept_and_those_of_eight_days_are_deleted(tmp_path):
+    (tmp_path / "zarr.json").write_bytes(b"{}")
+    for days in (1, 8):
+        folder = tmp_path / "scratch" / f"{days}"
+        folder.mkdir(parents=True)
+        os.utime(folder, (time.time() - 86_400 * days,) * 2)
+    location_of(str(tmp_path)).sweep("")
+    assert [folder.name for folder in (tmp_path / "scratch").iterdir()] == ["1"]
+
+
+def test_sweeping_deletes_old_unfinished_stores_on_object_storage(s3, monkeypatch):
+    place, other = location_of(s3.url), "0123456789abcdef" * 2
+    for key in (f"{other}/rows/zarr.json", "notes.txt"):
+        obstore.put(s3.objects, f"study/k.zarr/{key}", b"{}")
+    place.sweep("")
+    assert f"study/k.zarr/{other}/rows/zarr.json" in s3.files()  # an hour has not passed
+    monkeypatch.setattr(places, "STALE_SECONDS", -10)
+    place.sweep("")
+    assert list(s3.files()) == ["study/k.zarr/notes.txt"]
+
+
+def test_of_two_clients_that_replace_a_root_one_succeeds(tmp_path):
+    place = location_of(str(tmp_path))
+    place.put("zarr.json", b"{}")
+    assert place.replace_root(b"{}", b'{"first": 1}')
+    assert not place.replace_root(b"{}", b'{"second": 2}')
+    assert place.root() == place.get("zarr.json") == b'{"first": 1}'
