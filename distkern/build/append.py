@@ -168,12 +168,12 @@ def append_gram(
 
 def _compared(store: GramStore, before: CohortVersion, kernel: Kernel, source: Source) -> Added:
     """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
-    first, samples = before.shape[0], before.samples[0]
+    first, samples, kind = before.shape[0], before.samples[0], store.manifest.digest_kind
     names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
-    digests, filled = validated_digests(from_spec(store.manifest.kernel), source, names)
+    digests, filled = validated_digests(from_spec(store.manifest.kernel), source, names, kind)
     for other in {repr(one): one for one in (kernel, asked_kernel(store))}.values():
         if other.spec() != store.manifest.kernel:
-            validated_digests(other, source, names)  # the samples must be ones that all are defined for
+            validated_digests(other, source, names, kind)  # the samples must be ones that all are defined for
     _refuse_fuller(store, filled, names)
     whole = (*store.rows.ids[:samples], *names)
     if store.rows.index is None:

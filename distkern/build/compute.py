@@ -23,9 +23,10 @@ from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
 from distkern.gram.open import handle_of
+from distkern.io.digests import DIGEST_KINDS
 from distkern.kernels.base import Kernel
 from distkern.store.location import absolute_path, exists
-from distkern.store.manifest import GramPlan
+from distkern.store.manifest import FORMAT, GramPlan
 from distkern.store.tiles import GramStore
 from distkern.store.view import record_asked
 
@@ -148,7 +149,8 @@ def compute_gram(
     collapsed = {axis: opened.samples(axis).index is not None for axis in opened.axes} if opened else None
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     to_choose = share_of(limit, 1) if opened is None else None
-    job = validate(kernel, X, Y, ids, missing, collapsed)
+    kind = DIGEST_KINDS[FORMAT] if opened is None else opened.manifest.digest_kind
+    job = validate(kernel, X, Y, ids, missing, collapsed, kind)
     job = landmark_job(job, landmarks, landmark_choice, landmark_seed, to_choose)
     await_workers(pool, listener)
     prepared = opened is not None and not any(opened.samples(axis).missing() for axis in opened.axes)

@@ -22,8 +22,7 @@ from distkern.gram.prepared import (
     read_block,
     valid_block,
 )
-from distkern.io.digests import sample_digests
-from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.kernels.base import Kernel, Prepared
 from distkern.store.layout import DIAGONAL
 from distkern.store.runs import Receipt, this_process
 from distkern.store.samples import StoredSamples
@@ -123,7 +122,7 @@ def _prepared(task: PrepareTask) -> tuple[tuple[int, ...], WarmUp]:
     start = max(block, task.first)
     read = task.source.read_sparse if store.manifest.sparse else task.source.read
     values = read(slice(start - task.first, stop - task.first))
-    if not np.array_equal(_digests(values), samples.digests(start, stop)):
+    if not np.array_equal(store.manifest.digest_kind.of(values), samples.digests(start, stop)):
         raise StoreMismatchError(
             f"samples {start}–{stop - 1} of the {task.axis} are not the samples that were checked when the run "
             "started: the data have changed, or the same path holds other data on a worker"
@@ -183,12 +182,6 @@ def _completed(kernel: Kernel, A: Prepared, B: Prepared, known: Array) -> Floats
     elif rows < len(A):
         values[rows:] = kernel.tile(A.part(rows, len(A)), B)
     return values
-
-
-def _digests(values: Any) -> Array:
-    if isinstance(values, np.ndarray):
-        return sample_digests(values)
-    return np.concatenate([sample_digests(values[rows].toarray()) for rows in strips(*values.shape)])
 
 
 def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask, same: bool) -> None:

@@ -13,14 +13,14 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
 from distkern.core.validation import refuse_other_features
-from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
+from distkern.io.digests import DIGEST_KINDS, DigestKind, fingerprint
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import SPARSE, Kernel, Prepared, refuse_bags, strips
 from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
 from distkern.store.layout import AxisSamples
-from distkern.store.manifest import LandmarkColumns
+from distkern.store.manifest import FORMAT, LandmarkColumns
 
 MISSING = ("error", "drop-features", "interleaving")
 """Treatments of NaN in samples."""
@@ -145,7 +145,13 @@ class Job:
 
 
 def validate(
-    kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: Mapping[str, bool] | None = None
+    kernel: Kernel,
+    X: Any,
+    Y: Any,
+    ids: Any,
+    missing: str,
+    collapsed: Mapping[str, bool] | None = None,
+    kind: DigestKind = DIGEST_KINDS[FORMAT],
 ) -> Job:
     """Validate all samples, hash their values, and fix data-dependent kernel parameters.
 
@@ -156,6 +162,8 @@ def validate(
         ``"interleaving"``: NaN is a feature of unknown rank.
     collapsed
         For each axis, whether equal samples are computed once; None to decide it.
+    kind
+        How the samples are digested.
 
     Raises
     ------
@@ -184,7 +192,7 @@ def validate(
         rows, cols = sources["rows"], sources.get("cols", sources["rows"])
     resolved = kernel.resolve(cols)
     decided = collapsed or {}
-    axes = {axis: _scanned(resolved, source, decided.get(axis)) for axis, source in sources.items()}
+    axes = {axis: _scanned(resolved, source, decided.get(axis), kind) for axis, source in sources.items()}
     stored = resolved.stored()
     sparse = stored.takes_sparse and all(map(_is_sparse, axes.values()))
     values = _fullest(axes.values()) if sparse else rows.read(slice(0, MEASURED))
@@ -216,10 +224,10 @@ def _is_sparse(samples: ValidatedSamples) -> bool:
     return samples.source.sparse and samples.nonzeros <= SPARSE * m * n
 
 
-def _scanned(kernel: Kernel, source: Source, collapsed: bool | None) -> ValidatedSamples:
+def _scanned(kernel: Kernel, source: Source, collapsed: bool | None, kind: DigestKind) -> ValidatedSamples:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    digests, filled = validated_digests(kernel, source, ids)
+    digests, filled = validated_digests(kernel, source, ids, kind)
     whole = fingerprint(digests, n)
     index, named = None, source.ids is not None
     description = source.describe()
@@ -233,7 +241,7 @@ def _scanned(kernel: Kernel, source: Source, collapsed: bool | None) -> Validate
     )
 
 
-def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Indices]:
+def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str], kind: DigestKind) -> tuple[Array, Indices]:
     """Validate all samples; return the digest of each, and its number of values that are not zero.
 
     Raises
@@ -243,11 +251,11 @@ def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str]) -> tup
     """
     refuse_bags(kernel, source)
     m, n = source.shape
-    digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
+    digests, filled = np.empty((m, kind.size), dtype=np.uint8), np.zeros(m, dtype=np.intp)
     for part in strips(m, n):
         values = source.read(part)
         kernel.check(values, ids[part], source.features)
-        digests[part] = sample_digests(values)
+        digests[part] = kind.of(values)
         filled[part] = np.count_nonzero(values, axis=1)
         del values  # before the next ones are read
     return digests, filled
