@@ -14,7 +14,7 @@ import numpy as np
 from distkern.core.errors import StoreMismatchError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import refuse_not_finite
-from distkern.engine.memory import Watched, resident_bytes
+from distkern.engine.memory import Watched, bytes_at_rest
 from distkern.gram.prepared import (
     keep_block,
     kept_block,
@@ -34,12 +34,6 @@ FEW = 2
 _warming = threading.Lock()
 _warm: set[tuple[str, str]] = set()
 """Kinds of tasks whose routines this process has loaded for a store."""
-
-_rest_bytes: dict[tuple[str, str], int] = {}
-"""Memory of this process before its first task of a run, by the kind of task and the run; of the last runs."""
-
-RUNS = 16
-"""Runs whose memory at rest is remembered."""
 
 
 @dataclass(frozen=True)
@@ -220,11 +214,7 @@ def _warm_up(what: str, task: PrepareTask | TileTask, work: Callable[[], Any], r
         if (what, task.store_id) not in _warm:
             work()
             _warm.add((what, task.store_id))
-        rest = _rest_bytes.get((what, task.run))
-        if rest is None:
-            while len(_rest_bytes) >= RUNS:
-                del _rest_bytes[next(iter(_rest_bytes))]
-            rest = _rest_bytes[what, task.run] = resident_bytes() - read_bytes
+        rest = bytes_at_rest(what, task.run, read_bytes)
     return WarmUp(time.perf_counter() - began, rest)
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from distkern.build.look import Looking, empty_features, look, resolved
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
 from distkern.core.validation import refuse_other_features
-from distkern.io.digests import DIGEST_KINDS, DigestKind, fingerprint
+from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import SPARSE, Kernel, Prepared, refuse_bags, strips
+from distkern.kernels.base import SPARSE, Kernel, Prepared
 from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
 from distkern.store.layout import AxisSamples
-from distkern.store.manifest import FORMAT, LandmarkColumns
+from distkern.store.manifest import LandmarkColumns
+from distkern.store.runs import Receipt
 
 MISSING = ("error", "drop-features", "interleaving")
 """Treatments of NaN in samples."""
@@ -55,6 +57,8 @@ class ValidatedSamples:
         Description of their container, for people.
     nonzeros, fullest
         Number of values that are not zero, and the computed sample with most of them.
+    receipts
+        Time and memory of looking at them.
     """
 
     source: Source
@@ -66,6 +70,7 @@ class ValidatedSamples:
     description: str
     nonzeros: int
     fullest: int
+    receipts: list[Receipt]
 
     def computed(self, positions: Indices) -> Indices:
         """Positions of samples among the computed samples, which may stand for many equal ones."""
@@ -150,20 +155,22 @@ def validate(
     Y: Any,
     ids: Any,
     missing: str,
+    looking: Looking | None = None,
     collapsed: Mapping[str, bool] | None = None,
-    kind: DigestKind = DIGEST_KINDS[FORMAT],
 ) -> Job:
     """Validate all samples, hash their values, and fix data-dependent kernel parameters.
+
+    This process reads a few samples; all are read by tasks.
 
     Parameters
     ----------
     missing
         ``"error"``: the kernel decides about NaN. ``"drop-features"``: features with a NaN in any sample are left out.
         ``"interleaving"``: NaN is a feature of unknown rank.
+    looking
+        How the samples are looked at; by default in this thread, for a new store.
     collapsed
         For each axis, whether equal samples are computed once; None to decide it.
-    kind
-        How the samples are digested.
 
     Raises
     ------
@@ -186,21 +193,24 @@ def validate(
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
     if missing == "interleaving":
         kernel = interleaved(kernel)
-    dropped = _incomplete(sources.values()) if missing == "drop-features" else np.empty(0, dtype=np.intp)
+    looking = Looking() if looking is None else looking
+    dropped = empty_features([*sources.values()], looking) if missing == "drop-features" else np.empty(0, dtype=np.intp)
+    if len(dropped) == width:
+        raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
     if len(dropped):
         sources = {axis: source.without_features(dropped) for axis, source in sources.items()}
         rows, cols = sources["rows"], sources.get("cols", sources["rows"])
-    resolved = kernel.resolve(cols)
+    kernel = resolved(kernel, cols, looking)
     decided = collapsed or {}
-    axes = {axis: _scanned(resolved, source, decided.get(axis), kind) for axis, source in sources.items()}
-    stored = resolved.stored()
+    axes = {axis: _looked_at(kernel, source, looking, decided.get(axis)) for axis, source in sources.items()}
+    stored = kernel.stored()
     sparse = stored.takes_sparse and all(map(_is_sparse, axes.values()))
     values = _fullest(axes.values()) if sparse else rows.read(slice(0, MEASURED))
     first = stored.prepare(values[:1])  # compiles outside the timing
     few = max(1, MEASURED_BYTES // max(1, first.nbytes))
     began = time.perf_counter()
     sample = stored.prepare(values[:few])
-    return Job(resolved, axes, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
+    return Job(kernel, axes, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
 
 
 def _fullest(axes: Iterable[ValidatedSamples]) -> Any:
@@ -209,25 +219,15 @@ def _fullest(axes: Iterable[ValidatedSamples]) -> Any:
     return fullest.source.read_sparse([fullest.fullest, *range(min(MEASURED, len(fullest.source)) - 1)])
 
 
-def _incomplete(sources: Iterable[Source]) -> Indices:
-    """Features that have no value in some sample."""
-    lacking = [np.isnan(source.read(part)).any(axis=0) for source in sources for part in strips(*source.shape)]
-    somewhere: Array = np.logical_or.reduce(lacking)
-    dropped = np.flatnonzero(somewhere)
-    if len(dropped) == len(somewhere):
-        raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
-    return dropped
-
-
 def _is_sparse(samples: ValidatedSamples) -> bool:
     m, n = len(samples.ids), samples.source.shape[1]
     return samples.source.sparse and samples.nonzeros <= SPARSE * m * n
 
 
-def _scanned(kernel: Kernel, source: Source, collapsed: bool | None, kind: DigestKind) -> ValidatedSamples:
+def _looked_at(kernel: Kernel, source: Source, looking: Looking, collapsed: bool | None) -> ValidatedSamples:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    digests, filled = validated_digests(kernel, source, ids, kind)
+    digests, filled, receipts = look([kernel], source, ids, looking)
     whole = fingerprint(digests, n)
     index, named = None, source.ids is not None
     description = source.describe()
@@ -236,29 +236,8 @@ def _scanned(kernel: Kernel, source: Source, collapsed: bool | None, kind: Diges
         if collapsed or len(firsts) <= COLLAPSE * m:
             source, digests, filled, index = source.part(firsts), digests[firsts], filled[firsts], which
             description += f", {len(firsts):,} distinct"
-    return ValidatedSamples(
-        source, ids, named, digests, index, whole, description, int(filled.sum()), int(filled.argmax())
-    )
-
-
-def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str], kind: DigestKind) -> tuple[Array, Indices]:
-    """Validate all samples; return the digest of each, and its number of values that are not zero.
-
-    Raises
-    ------
-    SampleError
-        Names the first sample for which the kernel is not defined.
-    """
-    refuse_bags(kernel, source)
-    m, n = source.shape
-    digests, filled = np.empty((m, kind.size), dtype=np.uint8), np.zeros(m, dtype=np.intp)
-    for part in strips(m, n):
-        values = source.read(part)
-        kernel.check(values, ids[part], source.features)
-        digests[part] = kind.of(values)
-        filled[part] = np.count_nonzero(values, axis=1)
-        del values  # before the next ones are read
-    return digests, filled
+    counts = int(filled.sum()), int(filled.argmax())
+    return ValidatedSamples(source, ids, named, digests, index, whole, description, *counts, receipts)
 
 
 def distinct(digests: Array) -> tuple[Indices, Indices]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from hashlib import blake2b, sha256
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +19,16 @@ COPIED_BYTES = 2**20
 """Bytes of dense samples that are copied at a time."""
 
 
+VALUE = np.dtype([("feature", "<i4"), ("value", "<f8")])
+"""A value that is not zero, as it is hashed: 12 bytes."""
+
+
 def sample_digests(samples: Any) -> NDArray[np.uint8]:
     """Return a digest of the values of each sample, independent of the container and the number type.
 
-    The digest is SHA-256 of the number of features, the positions of the values that are not zero as int32, and these
-    values as float64; or of the number of features and all values, where two thirds or more are not zero. Numbers are
-    little-endian, −0 is 0, and every NaN is the same NaN.
+    The digest is SHA-256 of the number of features as eight bytes, and of the values that are not zero, each as its
+    feature (int32) and itself (float64); or of the number of features and all values (float64), where two thirds or
+    more are not zero. Numbers are little-endian, −0 is 0, and every NaN is the same NaN.
 
     Parameters
     ----------
@@ -40,49 +45,49 @@ def sample_digests(samples: Any) -> NDArray[np.uint8]:
     >>> integers.shape, bool((integers == floats).all())
     ((1, 32), True)
     """
-    if not hasattr(samples, "indptr"):
-        samples = np.atleast_2d(samples)
-    out = np.empty((samples.shape[0], 32), dtype=np.uint8)
-    prefix = sha256(int(samples.shape[1]).to_bytes(8, "little"))
-    rows = _sparse_rows(samples) if hasattr(samples, "indptr") else _dense_rows(samples)
-    for digest, parts in zip(out, rows, strict=True):
-        hashed = prefix.copy()
-        for part in parts:
-            hashed.update(part)
-        digest[:] = np.frombuffer(hashed.digest(), dtype=np.uint8)
-    return out
+    sparse = hasattr(samples, "indptr")
+    samples = samples if sparse else np.atleast_2d(samples)
+    prefix, found = sha256(int(samples.shape[1]).to_bytes(8, "little")), []
+    for hashed in _sparse_rows(samples) if sparse else _dense_rows(samples):
+        digest = prefix.copy()
+        digest.update(hashed)
+        found.append(digest.digest())
+    return _stacked(found, 32)
 
 
 def _are_few(nonzeros: int, n: int) -> bool:
-    """Whether values that are not zero take fewer bytes, with their places, than all values."""
+    """Whether values that are not zero take fewer bytes, with their features, than all values."""
     return 3 * nonzeros < 2 * n
 
 
-def _sparse_rows(samples: Any) -> Iterator[tuple[Array, ...]]:
+def _sparse_rows(samples: Any) -> Iterator[memoryview]:
     """What is hashed of each sample, of sparse samples."""
     n, borders = samples.shape[1], samples.indptr.tolist()
-    values = samples.data.astype("<f8")
-    values[np.isnan(values)] = np.nan
-    places = samples.indices.astype("<i4", copy=False)
-    for first, stop in zip(borders, borders[1:]):
+    stored = np.empty(len(samples.data), dtype=VALUE)
+    stored["feature"], stored["value"] = samples.indices, samples.data
+    stored["value"][np.isnan(samples.data)] = np.nan
+    raw = stored.view(np.uint8).data
+    for first, stop in pairwise(borders):
         if _are_few(stop - first, n):
-            yield places[first:stop], values[first:stop]
+            yield raw[VALUE.itemsize * first : VALUE.itemsize * stop]
         else:
             whole = np.zeros(n, dtype="<f8")
-            whole[places[first:stop]] = values[first:stop]
-            yield (whole,)
+            whole[stored["feature"][first:stop]] = stored["value"][first:stop]
+            yield whole.data
 
 
-def _dense_rows(samples: Array) -> Iterator[tuple[Array, ...]]:
+def _dense_rows(samples: Array) -> Iterator[memoryview]:
     """What is hashed of each sample, of dense samples."""
     for values in _plain_parts(samples):
         filled = values != 0
         for row, some, count in zip(values, filled, np.count_nonzero(filled, axis=1).tolist(), strict=True):
             if _are_few(count, len(row)):
-                places = np.flatnonzero(some)
-                yield places.astype("<i4"), row[places]
+                stored = np.empty(count, dtype=VALUE)
+                stored["feature"] = places = np.flatnonzero(some)
+                stored["value"] = row[places]
+                yield stored.view(np.uint8).data
             else:
-                yield (row,)
+                yield row.data
 
 
 def dense_digests(samples: Any) -> NDArray[np.uint8]:
@@ -105,8 +110,11 @@ def dense_digests(samples: Any) -> NDArray[np.uint8]:
     (1, 16)
     """
     rows = (row for values in _plain_parts(samples) for row in values)
-    found = [blake2b(row.data, digest_size=16).digest() for row in rows]
-    return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, 16).copy()
+    return _stacked([blake2b(row.data, digest_size=16).digest() for row in rows], 16)
+
+
+def _stacked(digests: list[bytes], size: int) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray().join(digests), dtype=np.uint8).reshape(-1, size)
 
 
 def _plain_parts(samples: Any) -> Iterator[Floats]:

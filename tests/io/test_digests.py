@@ -24,12 +24,11 @@ def naive_digest(row):
     """As docs/format.md says it."""
     values = [float("nan") if x != x else float(x) + 0.0 for x in row.tolist()]
     filled = [place for place, x in enumerate(values) if x != 0]
-    if 3 * len(filled) >= 2 * len(values):
-        filled, places = range(len(values)), b""
+    if 3 * len(filled) < 2 * len(values):
+        hashed = b"".join(struct.pack("<id", place, values[place]) for place in filled)
     else:
-        places = struct.pack(f"<{len(filled)}i", *filled)
-    some = struct.pack(f"<{len(filled)}d", *[values[place] for place in filled])
-    return sha256(struct.pack("<Q", len(values)) + places + some).digest()
+        hashed = struct.pack(f"<{len(values)}d", *values)
+    return sha256(struct.pack("<Q", len(values)) + hashed).digest()
 
 
 def naive_dense_digest(row):

@@ -421,3 +421,23 @@ def test_tables_of_polars_and_xarray_keep_their_names(library):
         source = as_source(xarray.DataArray(X, dims=("sample", "gene"), coords=coords))
     assert (source.ids, source.features) == (ids, ("a", "b", "c"))
     np.testing.assert_array_equal(source.read(slice(0, 2)), X)
+
+
+def test_reading_without_zeros_leaves_the_container_as_it_is(tmp_path):
+    entries = (np.array([2.0, 0.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4]))
+    X = sparse.csr_matrix(entries, shape=(2, 3))  # unsorted, a zero, and two entries of one place
+    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    for rows in (slice(None), slice(0, 1), np.array([1, 0, 1])):
+        read = as_source(X).read_sparse(rows)
+        assert read.has_canonical_format
+        assert read.data.all()
+        np.testing.assert_array_equal(read.toarray(), np.array([[0.0, 0, 2], [0, 7, 0]])[rows])
+    for array, old in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_rows_of_a_sparse_file_are_read_in_any_order_and_repeated(tmp_path):
+    X = sparse.random_array((30, 3), density=0.3, format="csr", rng=np.random.default_rng(0))
+    source = as_source(path_of(saved(tmp_path, X, names=[*map(str, range(30))]).file.close(), tmp_path, "cohort.h5ad"))
+    for rows in ([3, 4, 5, 29, 0], [7, 7, 1], [0], [], [28, 29], [5, 3, 4, 5]):
+        np.testing.assert_array_equal(source.read_sparse(rows).toarray(), X.toarray()[rows])

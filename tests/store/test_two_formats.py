@@ -1,4 +1,4 @@
-"""Stores of format 1 and of format 2 side by side: they differ in the digests of their samples, which each one keeps."""
+"""Stores of format 1 and of format 2 side by side: each one keeps the digests that it has."""
 
 import zipfile
 from pathlib import Path
