@@ -11,7 +11,7 @@ import numpy as np
 
 from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
 from distkern.build.look import Looking, look
-from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, refuse_full_disk
+from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, bytes_read_of, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import distinct
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
@@ -251,7 +251,7 @@ def _grown(store: GramStore, added: Added) -> Manifest:
         CohortVersion((rows, cols), samples),
         fingerprint=manifest.fingerprint | {"rows": fingerprint(every, n)},
         bytes_stored=bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
-        bytes_per_task=bytes_of_task(from_spec(manifest.stored), larger, n, prepared, item),
+        bytes_per_task=bytes_of_task(from_spec(manifest.stored), larger, n, prepared, bytes_read_of(manifest), item),
     )
 
 
@@ -312,7 +312,7 @@ def _refuse_what_cannot_fit(
     side, prepared = min(grown.tile, grown.shape[0]), grown.sample_bytes
     works = [("a task", grown.bytes_per_task, pool.memory_per_task(limit))]
     if pool.remote and not source.portable:
-        needed = bytes_of_preparing(side, grown.n_features, prepared)
+        needed = bytes_of_preparing(side, prepared, bytes_read_of(grown))
         works.append(("preparing samples that lie in the memory of this process", needed, free_within(limit)))
     for work, needed, allowed in works:
         if needed > allowed:

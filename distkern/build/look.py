@@ -37,6 +37,10 @@ STRIP_SHARE = 8
 """Memory of a task over that of the samples that it reads at a time, since the check of a kernel may prepare them."""
 
 
+LOOK_COPIES = 3
+"""Memory of a look over that of the samples that it reads at a time, at most."""
+
+
 @dataclass(frozen=True)
 class Looking:
     """How a call looks at samples.
@@ -72,12 +76,22 @@ class Looking:
         """Share the samples among the workers; each task reads some of them at a time."""
         m, n = source.shape
         pool = self.reader(source)
-        strip = min(STRIP_BYTES, max(1, pool.memory_per_task(self.limit) // STRIP_SHARE))
+        strip = strip_bytes(pool.memory_per_task(self.limit))
         least, most = (max(1, size // (8 * n)) for size in (strip, LOOK_BYTES))
         height = max(least, min(most, -(-m // (TASKS_PER_WORKER * pool.workers))))
         bare = source.nameless()
         spans = [slice(start, min(start + height, m)) for start in range(0, m, height)]
         return [LookTask(kernels, bare, span, strip, self.format, self.run) for span in spans]
+
+
+def strip_bytes(memory_per_task: int) -> int:
+    """Most bytes of samples that a task reads at a time."""
+    return min(STRIP_BYTES, max(1, memory_per_task // STRIP_SHARE))
+
+
+def bytes_of_look(m: int, n: int, memory_per_task: int) -> int:
+    """Most bytes that looking at samples takes in a task: what is read at a time, and what a check makes of it."""
+    return LOOK_COPIES * max(8 * n, min(strip_bytes(memory_per_task), 8 * m * n))
 
 
 class Look(NamedTuple):

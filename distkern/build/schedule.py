@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from distkern.build.look import reading_pool
-from distkern.build.plan import bytes_of_preparing
+from distkern.build.plan import bytes_of_preparing, bytes_read_of
 from distkern.build.tasks import PrepareTask, TileTask, compute_tile, prepare_block
 from distkern.core.events import Listener
 from distkern.core.typing import Array
@@ -88,9 +88,8 @@ def prepare_axis(
         start, stop = samples.span(task.block)
         return f"preparing samples {start}–{stop - 1} of the {axis}"
 
-    taken = bytes_of_preparing(
-        min(samples.block, samples.count), store.manifest.n_features, store.manifest.sample_bytes
-    )
+    block = min(samples.block, samples.count)
+    taken = bytes_of_preparing(block, store.manifest.sample_bytes, bytes_read_of(store.manifest))
     already = len(checksums) - len(tasks)
     if tasks:
         run(

@@ -33,6 +33,10 @@ MEASURED = 16
 MEASURED_BYTES = 2**28
 """Bytes that these may take once prepared, beyond one sample."""
 
+READ_BYTES, SPARSE_READ_BYTES = 24, 36
+"""Bytes that a value takes as it is read: in the container, as float64, and as it is digested or prepared; and those of
+a value and its feature, where zeros are left out."""
+
 COLLAPSE = 0.5
 """Equal samples are computed once where at most this fraction of all is distinct."""
 
@@ -124,6 +128,17 @@ class Job:
     def n_features(self) -> int:
         """Number of features."""
         return self.axes["rows"].source.shape[1]
+
+    @property
+    def bytes_read(self) -> int:
+        """Most bytes that a sample takes as it is read."""
+        shapes = {name: array.shape[1:] for name, array in self.sample.arrays.items()}
+        return bytes_as_read(self.n_features, shapes, self.sparse)
+
+    @property
+    def bytes_to_choose(self) -> int:
+        """Most bytes that choosing the columns takes, in this process."""
+        return 0
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -238,6 +253,24 @@ def _looked_at(kernel: Kernel, source: Source, looking: Looking, collapsed: bool
             description += f", {len(firsts):,} distinct"
     counts = int(filled.sum()), int(filled.argmax())
     return ValidatedSamples(source, ids, named, digests, index, whole, description, *counts, receipts)
+
+
+def bytes_as_read(n: int, shapes: Mapping[str, tuple[int, ...]], sparse: bool) -> int:
+    """Most bytes that a sample takes as it is read, converted and digested.
+
+    Parameters
+    ----------
+    n
+        Number of features.
+    shapes
+        Shapes of the prepared arrays of a sample. Those of sparse samples are as wide as the fullest one.
+    sparse
+        Whether samples are read without their zeros.
+    """
+    if not sparse:
+        return READ_BYTES * n
+    width = max((shape[0] for name, shape in shapes.items() if name.endswith("places")), default=n)
+    return SPARSE_READ_BYTES * width
 
 
 def distinct(digests: Array) -> tuple[Indices, Indices]:

@@ -192,6 +192,8 @@ class GramPlan:
         Description of the container of the samples, for people.
     landmarks
         Where the columns are landmark samples: their number and how they are chosen.
+    bytes_to_choose
+        Most memory that this choice takes in the process of the client, which reads and prepares candidates for it.
     """
 
     kernel: Spec
@@ -211,6 +213,7 @@ class GramPlan:
     dropped: list[int]
     source: str
     landmarks: Spec | None = None
+    bytes_to_choose: int = 0
 
     def to_dict(self) -> Spec:
         """All fields as JSON-ready values."""
@@ -253,12 +256,14 @@ class GramPlan:
     def __str__(self) -> str:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
+        tiles = f"{self.tiles:,} tiles of side {self.tile}{half}"
         left_out = f" ({len(self.dropped):,} left out)" if self.dropped else ""
         where = "" if self.landmarks is None else f" at landmarks ({landmark_words(self.landmarks)})"
         what = f"{rows:,} × {cols:,} Gram matrix{where} of {self.n_features:,} features{left_out}"
         disk, memory = readable_bytes(self.bytes_stored), readable_bytes(self.bytes_per_task)
+        choice = f", {readable_bytes(self.bytes_to_choose)} to choose the landmarks" if self.bytes_to_choose else ""
         return (
-            f"{what}: {self.tiles:,} tiles of side {self.tile}{half}, {disk} on disk, {memory} of memory a task, "
+            f"{what}: {tiles}, {disk} on disk, {memory} of memory a task{choice}, "
             f"about {readable_seconds(self.elapsed)} on {self.workers:,} worker{'s' if self.workers > 1 else ''}"
         )
 
@@ -488,6 +493,7 @@ class Manifest(GramPlan):
             found,
             earlier_versions=tuple(CohortVersion(tuple(one["shape"]), tuple(one["samples"])) for one in earlier),
             landmarks=entries.get("landmarks"),
+            bytes_to_choose=_bytes_to_choose(document),
             landmark_columns=_landmark_columns(document),
         )
         tiles = document.entry("tiles", is_whole(1, LARGEST**2))
@@ -579,6 +585,11 @@ _ENTRIES: tuple[tuple[str, Check, Any], ...] = (
     ("source", is_text, str),
 )
 """Entries that are fields under the same name: the check of the JSON value, and its conversion."""
+
+
+def _bytes_to_choose(document: Document) -> int:
+    """Memory of the choice of the landmarks, which manifests did not tell at first."""
+    return int(document.entry("bytes_to_choose", is_whole())) if "bytes_to_choose" in document.entries else 0
 
 
 def _landmark_columns(document: Document) -> LandmarkColumns | None:
