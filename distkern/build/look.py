@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from distkern.core.errors import InputError
+from distkern.core.errors import DistkernError, InputError
 from distkern.core.events import Listener, silent
 from distkern.core.typing import Array, Indices
 from distkern.engine.base import Executor, Failure
@@ -222,8 +222,10 @@ def look(kernels: Sequence[Kernel], source: Source, ids: Sequence[str], looking:
             on_failure=failures.append,
             named=lambda task: f"checking samples {task.rows.start}–{task.rows.stop - 1}",
         )
-    except InputError:
-        _refuse_by_name(min(failures, key=lambda failure: failure.task.rows.start), source, ids)
+    except DistkernError:
+        wrong = [failure for failure in failures if isinstance(failure.error, InputError)]
+        if wrong:
+            _refuse_by_name(min(wrong, key=lambda failure: failure.task.rows.start), source, ids)
         raise
     return seen
 
@@ -268,7 +270,7 @@ def find_empty(task: LookTask) -> Array:
 
 def resolved(kernel: Kernel, source: Source, looking: Looking) -> Kernel:
     """The kernel with every data-dependent parameter as a number; on a worker where that reads the samples by path."""
-    if not (looking.pool.remote and source.portable):
+    if type(kernel).resolve is Kernel.resolve or not (looking.pool.remote and source.portable):
         return kernel.resolve(source)
     found: list[Kernel] = []
     try:
