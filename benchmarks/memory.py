@@ -1,6 +1,7 @@
-"""A Gram matrix larger than the memory of a worker: peak memory of computing it and multiplying it by vectors.
+"""Memory that was promised and memory that was taken, of all kinds of cohorts, and of a matrix larger than a worker.
 
 ``python benchmarks/memory.py``: 40,000 x 40,000 from 100 features, two workers of 1 GiB each.
+``python benchmarks/memory.py --promises``: cohorts of all kinds, growth, landmarks and learners, in this process.
 ``python benchmarks/memory.py --small``: a few seconds, nothing written.
 ``python benchmarks/memory.py --json --samples 4000 --allowance 10MB``: another size; prints the measurements.
 """
@@ -12,22 +13,28 @@ import gc
 import json
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measure import report
+from scipy import sparse
 
-from distkern import Kendall, compute_gram
+from distkern import Bags, Gaussian, Kendall, KernelKMeans, KernelSVC, MeanMap, append_gram, compute_gram
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.dask.cluster import local_client
 from distkern.gram import map_reduce
+from distkern.gram.base import StoredGram
 from distkern.gram.tile_groups import task_bytes
 from distkern.store.grid import Grid
 
 FEATURES = 100
 VECTORS = 16
 WORKERS = 2
+
+LIMIT = 128 * 2**20
+"""Bytes that a learner may take."""
 
 
 def status(field: str) -> int:
@@ -94,6 +101,55 @@ def measured(samples: int, limit: int, allowance: int | None) -> dict[str, Any]:
         return {**size, **whole, "computed": computed, "multiplied": multiplied}
 
 
+def promises(samples: int) -> Iterator[tuple[str, int, int]]:
+    """What is done to how many samples, the bytes that it promises to take above rest, and those that it takes."""
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(samples, 500))
+    depth = rng.uniform(0.02, 0.15, size=(samples, 1))
+    counts = sparse.csr_array((rng.random((samples, 4_000)) < depth) * rng.poisson(3, size=(samples, 4_000)))
+    bags = Bags.from_arrays([rng.normal(size=(size, 3)) for size in rng.integers(10, 40, size=samples // 8)])
+    ids = [f"new {row}" for row in range(samples // 4)]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def stored(name: str, kernel: Any, X: Any, **options: Any) -> StoredGram:
+            few = options | {"landmarks": 5} if options else options
+            compute_gram(kernel, X[:40], store=f"{folder}/{name}-warm", executor="serial", **few)
+            return compute_gram(kernel, X, store=f"{folder}/{name}", executor="serial", **options)
+
+        for name, kernel, X, options in (
+            ("sparse", Kendall(), counts, {}),
+            ("ragged: sets of points", MeanMap(Gaussian(1.0)), bags, {}),
+            ("landmarks at random", Kendall(), counts, {"landmarks": 50}),
+            ("landmarks by k-means++", Kendall(), counts, {"landmarks": 50, "landmark_choice": "kmeans++"}),
+            ("landmarks by leverage", Kendall(), counts, {"landmarks": 50, "landmark_choice": "leverage"}),
+            ("dense", Gaussian(30.0), dense, {}),
+        ):
+            gram = stored(name, kernel, X, **options)
+            yield name, *of_last_run(gram)
+        gram = append_gram(gram, dense[: samples // 4] + 1, ids=ids, executor="serial")
+        yield "append", *of_last_run(gram)
+        y = np.arange(len(gram)) % 2
+        for name, model, targets in (("kernel k-means", KernelKMeans, ()), ("SVM", KernelSVC, (y,))):
+            model(memory_limit=LIMIT).fit(gram[:100, :100], *(given[:100] for given in targets))
+            rest = resting()
+            model(memory_limit=LIMIT).fit(gram, *targets)
+            yield name, LIMIT, peak() - rest
+
+
+def of_last_run(gram: StoredGram) -> tuple[int, int]:
+    """Bytes above rest that the last run of a store promised to take, and those that it took."""
+    info = gram.info()
+    return max(info["bytes_per_task"], info["bytes_to_choose"]), info["runs"][-1]["above_rest_bytes"]
+
+
+def promised_and_taken(samples: int) -> list[tuple[str, str]]:
+    """Format what was promised and taken as rows of a table."""
+    return [
+        (f"{name}: promised, taken", f"{readable_bytes(promised)}, {readable_bytes(taken)}")
+        for name, promised, taken in promises(samples)
+    ]
+
+
 def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Format the measurements as rows of a table."""
     rows = [
@@ -118,11 +174,16 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="a small matrix, nothing written")
+    parser.add_argument("--promises", action="store_true", help="cohorts of all kinds, in this process")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON, nothing written")
     parser.add_argument("--samples", type=int, default=40_000)
     parser.add_argument("--limit", default="1GiB", help="memory limit of a worker")
     parser.add_argument("--allowance", help="memory limit of a task; by default a share of that of the worker")
     arguments = parser.parse_args()
+    if arguments.promises:
+        rows = promised_and_taken(400 if arguments.small else 2_000)
+        report("promises", rows, ("distkern", "numpy", "scipy", "zarr"), write=not arguments.small)
+        return
     if arguments.small:
         arguments.samples, arguments.allowance = 1_000, "4MB"
     allowance = None if arguments.allowance is None else parse_bytes(arguments.allowance)

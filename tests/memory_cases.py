@@ -107,6 +107,11 @@ CASES = {
         filling(dk.Gaussian(40.0), 600, suffix=".npy", landmark_choice="kmeans++", landmarks=20),
         3000,
     ),
+    "landmarks random sparse": (filling(dk.Kendall(), 20_000, suffix="sparse", landmarks=20), 600),
+    "landmarks k-means++ sparse": (
+        filling(dk.Kendall(), 3000, suffix="sparse", landmark_choice="kmeans++", landmarks=20),
+        2000,
+    ),
     "append": (appending, 3000),
     "tau": (tau(), 1500),
     "tau with p-values": (tau(pvalue=True), 1500),

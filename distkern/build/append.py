@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
-from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, refuse_full_disk
+from distkern.build.look import Looking, look
+from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, bytes_read_of, refuse_full_disk
 from distkern.build.schedule import fill
-from distkern.build.validate import distinct, validated_digests
+from distkern.build.validate import distinct
 from distkern.core.errors import InputError, MemoryLimitError, StoreError, StoreMismatchError
 from distkern.core.sentences import Argument, Call, OptionalPart, SameCall
 from distkern.core.typing import Array, Indices
@@ -34,6 +35,7 @@ from distkern.operators.array import name_samples
 from distkern.store.grid import Grid
 from distkern.store.layout import AxisSamples
 from distkern.store.manifest import CohortVersion, Manifest, TrueEntries
+from distkern.store.runs import Receipt
 from distkern.store.tiles import GramStore
 from distkern.store.view import asked_kernel
 
@@ -54,6 +56,8 @@ class Added:
         The computed sample that each added sample equals; None where each is computed.
     all_digests
         Digests of all added samples.
+    receipts
+        Time and memory of looking at them.
     """
 
     source: Source
@@ -61,6 +65,7 @@ class Added:
     digests: Array
     index: Indices | None
     all_digests: Array
+    receipts: list[Receipt]
 
 
 def append_gram(
@@ -136,7 +141,7 @@ def append_gram(
     complete = np.count_nonzero(store.checksums(refresh=True)) == store.grid.count
     versions = store.manifest.versions
     before = versions[-1 if complete or len(versions) == 1 else -2]
-    added = _compared(store, before, kernel, source)
+    added = _compared(store, before, kernel, source, Looking(pool, listener, limit, store.manifest.format))
     if complete and _are_the_last(store, source, added):
         return handle_of(store, kernel, None if executor is None else pool)
     if complete:
@@ -162,25 +167,23 @@ def append_gram(
         _refuse_what_cannot_fit(store, store.manifest, pool, added.source, limit)
     store.sweep()
     if len(added.digests):
-        fill(store, kernel.stored(), {"rows": added.source}, pool, listener, before.shape[0], limit)
+        fill(store, kernel.stored(), {"rows": added.source}, pool, listener, before.shape[0], limit, added.receipts)
     return handle_of(store, kernel, None if executor is None else pool)
 
 
-def _compared(store: GramStore, before: CohortVersion, kernel: Kernel, source: Source) -> Added:
+def _compared(store: GramStore, before: CohortVersion, kernel: Kernel, source: Source, looking: Looking) -> Added:
     """Check the new samples, and find which of them equal earlier ones where equal samples are computed once."""
     first, samples = before.shape[0], before.samples[0]
     names = name_samples(samples + source.shape[0])[samples:] if source.ids is None else source.ids
-    digests, filled = validated_digests(from_spec(store.manifest.kernel), source, names)
-    for other in {repr(one): one for one in (kernel, asked_kernel(store))}.values():
-        if other.spec() != store.manifest.kernel:
-            validated_digests(other, source, names)  # the samples must be ones that all are defined for
+    kernels = {repr(one): one for one in (from_spec(store.manifest.kernel), kernel, asked_kernel(store))}
+    digests, filled, receipts = look([*kernels.values()], source, names, looking)
     _refuse_fuller(store, filled, names)
     whole = (*store.rows.ids[:samples], *names)
     if store.rows.index is None:
-        return Added(source, whole, digests, None, digests)
+        return Added(source, whole, digests, None, digests, receipts)
     firsts, which = distinct(np.concatenate([store.rows.digests(0, first), digests]))
     new = firsts[first:] - first  # the earlier ones are distinct and come first
-    return Added(source.part(new), whole, digests[new], which[first:], digests)
+    return Added(source.part(new), whole, digests[new], which[first:], digests, receipts)
 
 
 def _are_the_last(store: GramStore, source: Source, added: Added) -> bool:
@@ -248,7 +251,7 @@ def _grown(store: GramStore, added: Added) -> Manifest:
         CohortVersion((rows, cols), samples),
         fingerprint=manifest.fingerprint | {"rows": fingerprint(every, n)},
         bytes_stored=bytes_in_store(larger, rows + (0 if grid.symmetric else cols), prepared, item),
-        bytes_per_task=bytes_of_task(from_spec(manifest.stored), larger, n, prepared, item),
+        bytes_per_task=bytes_of_task(from_spec(manifest.stored), larger, n, prepared, bytes_read_of(manifest), item),
     )
 
 
@@ -309,7 +312,7 @@ def _refuse_what_cannot_fit(
     side, prepared = min(grown.tile, grown.shape[0]), grown.sample_bytes
     works = [("a task", grown.bytes_per_task, pool.memory_per_task(limit))]
     if pool.remote and not source.portable:
-        needed = bytes_of_preparing(side, grown.n_features, prepared)
+        needed = bytes_of_preparing(side, prepared, bytes_read_of(grown))
         works.append(("preparing samples that lie in the memory of this process", needed, free_within(limit)))
     for work, needed, allowed in works:
         if needed > allowed:

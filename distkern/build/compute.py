@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from distkern.build.landmarks import landmark_job
+from distkern.build.look import Looking
 from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import Job, validate
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
+from distkern.core.events import silent
 from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
-from distkern.engine.memory import free_within, share_of
+from distkern.engine.memory import Watched, free_within, resident_bytes, share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
@@ -26,6 +30,7 @@ from distkern.gram.open import handle_of
 from distkern.kernels.base import Kernel
 from distkern.store.location import absolute_path, exists
 from distkern.store.manifest import GramPlan
+from distkern.store.runs import Receipt, this_process
 from distkern.store.tiles import GramStore
 from distkern.store.view import record_asked
 
@@ -145,24 +150,29 @@ def compute_gram(
             overwrite=Argument("overwrite", True),
         )
     opened = GramStore.opened(path) if there and not overwrite else None
-    collapsed = {axis: opened.samples(axis).index is not None for axis in opened.axes} if opened else None
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     to_choose = share_of(limit, 1) if opened is None else None
-    job = validate(kernel, X, Y, ids, missing, collapsed)
-    job = landmark_job(job, landmarks, landmark_choice, landmark_seed, to_choose)
     await_workers(pool, listener)
+    looking, collapsed = Looking(pool, listener, limit), None
+    if opened is not None:
+        looking = replace(looking, format=opened.manifest.format)
+        collapsed = {axis: opened.samples(axis).index is not None for axis in opened.axes}
+    job = validate(kernel, X, Y, ids, missing, looking, collapsed)
+    job = landmark_job(job, landmarks, landmark_choice, landmark_seed, to_choose)
     prepared = opened is not None and not any(opened.samples(axis).missing() for axis in opened.axes)
     given_tile = tile if opened is None else opened.manifest.tile
     plan = _plan(job, pool, limit, dtype, given_tile, prepared=prepared)
+    before = [receipt for samples in job.axes.values() for receipt in samples.receipts]
     if opened is None:
         refuse_full_disk(plan.bytes_stored, path)
-        opened = _created(path, plan, job, overwrite)
+        opened, receipt = _created(path, plan, job, overwrite)
+        before.append(receipt)
     _refuse_mismatch(opened, plan, job)
     job = job.with_columns(opened.manifest.landmark_columns)
     _record(opened, job.kernel)
     opened.sweep()
     sources = {axis: samples.source for axis, samples in job.axes.items()}
-    fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit)
+    fill(opened, job.kernel.stored(), sources, pool, listener, limit=limit, before=before)
     return handle_of(opened, job.kernel, None if executor is None else pool)
 
 
@@ -186,12 +196,16 @@ def _record(store: GramStore, kernel: Kernel) -> None:
         )
 
 
-def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> GramStore:
-    """Choose the columns where they are to be chosen, and lay out the store."""
-    columns = job.choose_columns()
+def _created(path: str, plan: GramPlan, job: Job, overwrite: bool) -> tuple[GramStore, Receipt]:
+    """Choose the columns where they are to be chosen, and lay out the store; tell the time and memory of the choice."""
+    began, rest = time.perf_counter(), resident_bytes()
+    with Watched() as memory:
+        columns = job.choose_columns()
+        receipt = Receipt(0, 0, (), time.perf_counter() - began, 0.0, memory.most, rest, this_process())
     axes = {axis: samples.stored() for axis, samples in job.with_columns(columns).axes.items()}
     features, prepared = job.axes["rows"].source.features, job.sample.arrays
-    return GramStore.create(path, plan, axes, features, prepared, landmark_columns=columns, overwrite=overwrite)
+    store = GramStore.create(path, plan, axes, features, prepared, landmark_columns=columns, overwrite=overwrite)
+    return store, receipt
 
 
 def plan_gram(
@@ -232,9 +246,11 @@ def plan_gram(
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number of 1 or more, not {workers!r}")
     limit = None if memory_limit is None else parse_bytes(memory_limit)
-    job = validate(kernel, X, Y, None, missing)
+    pool = resolve_executor(executor)
+    await_workers(pool, silent)
+    job = validate(kernel, X, Y, None, missing, Looking(pool, silent, limit))
     job = landmark_job(job, landmarks, landmark_choice, landmark_seed, share_of(limit, 1))
-    return _plan(job, resolve_executor(executor), limit, dtype, tile, workers)
+    return _plan(job, pool, limit, dtype, tile, workers)
 
 
 def _plan(

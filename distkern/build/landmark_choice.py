@@ -46,11 +46,17 @@ def pool_size(landmarks: int, distinct: int) -> int:
     return min(distinct, max(FEWEST, CANDIDATES * landmarks))
 
 
-def pool_bytes(choice: str, kernel: Kernel, prepared: int, landmarks: int, distinct: int, n: int) -> int:
-    """Bytes that a choice by kernel values takes, of samples of n features that take ``prepared`` bytes each."""
+def pool_bytes(choice: str, kernel: Kernel, prepared: int, read: int, landmarks: int, distinct: int, n: int) -> int:
+    """Bytes that a choice by kernel values takes, of samples of n features.
+
+    Parameters
+    ----------
+    prepared, read
+        Bytes of a prepared sample, and of a sample as it is read.
+    """
     size, chosen = pool_size(landmarks, distinct), min(landmarks, BATCH) if choice == "kmeans++" else landmarks
-    preparing = min(size, BLOCK) * (24 * n + prepared)  # a block as it is read, and once more as it is prepared
-    choosing = 32 * size * chosen + chosen * (24 * n + 2 * prepared)  # columns, and copies of them; the chosen samples
+    preparing = min(size, BLOCK) * (read + prepared)  # a block as it is read, and once more as it is prepared
+    choosing = 32 * size * chosen + chosen * (read + 2 * prepared)  # columns, and copies of them; the chosen samples
     tiles = usable_cores() * bytes_per_tile(kernel, BLOCK, chosen, n)
     return size * (prepared + 64) + max(preparing, choosing + tiles)
 

@@ -86,6 +86,13 @@ class LandmarkJob(Job):
         rows = len(self.axes["rows"].digests)
         return 2 * pool_size(self.request.count, rows) / rows if self.request.choice in BY_KERNEL else 0.0
 
+    @property
+    def bytes_to_choose(self) -> int:
+        """Most bytes that choosing the landmarks takes, in this process."""
+        if self.request.choice not in BY_KERNEL:
+            return 0
+        return _bytes_to_choose(self, self.request)
+
     def choose_columns(self) -> LandmarkColumns:
         """Choose the landmarks, and compute the true entries."""
         positions = choose(self, self.request)
@@ -209,11 +216,8 @@ def _with_columns(job: Job, positions: Indices) -> dict[str, ValidatedSamples]:
 
 def _refuse_large_pool(job: Job, request: LandmarkRequest, memory: int) -> None:
     """Refuse a choice among more candidates than fit in memory."""
-    samples = len(job.axes["rows"].digests)
-    pool = pool_size(request.count, samples)
-    needed = pool_bytes(
-        request.choice, job.kernel, job.sample.nbytes // len(job.sample), request.count, samples, job.n_features
-    )
+    pool = pool_size(request.count, len(job.axes["rows"].digests))
+    needed = _bytes_to_choose(job, request)
     if needed > memory:
         raise MemoryLimitError(
             "choosing {count:,} landmarks by {choice} among {pool:,} samples takes {needed} and may take "
@@ -226,6 +230,13 @@ def _refuse_large_pool(job: Job, request: LandmarkRequest, memory: int) -> None:
             random=Argument("landmark_choice", "random"),
             memory_limit=Argument("memory_limit"),
         )
+
+
+def _bytes_to_choose(job: Job, request: LandmarkRequest) -> int:
+    """Bytes that a choice by kernel values takes."""
+    prepared, samples = job.sample.nbytes // len(job.sample), len(job.axes["rows"].digests)
+    sizes = request.count, samples, job.n_features
+    return pool_bytes(request.choice, job.kernel, prepared, job.bytes_read, *sizes)
 
 
 def choose(job: Job, request: LandmarkRequest) -> Indices:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from distkern.build.validate import Job
+from distkern.build.look import bytes_of_look
+from distkern.build.validate import Job, bytes_as_read
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.units import readable_bytes
@@ -21,7 +22,7 @@ from distkern.kernels.planning import bytes_per_tile, stored_dtype
 from distkern.kernels.timing import TileSeconds, measure
 from distkern.store.grid import Grid
 from distkern.store.location import absolute_path, location_of
-from distkern.store.manifest import GramPlan
+from distkern.store.manifest import GramPlan, Manifest
 
 TASK_SECONDS = 4.0
 """Work in a tile, where the matrix is large enough: the scheduler's own time per task is a thousandth of it."""
@@ -66,15 +67,16 @@ def make_plan(
     timing = measure(stored, job.sample, min(workers, usable_cores()), memory_per_task)
 
     def task_bytes(side: int) -> int:
-        return bytes_of_task(stored, Grid(*shape, side, symmetric), job.n_features, prepared, item)
+        return bytes_of_task(stored, Grid(*shape, side, symmetric), job.n_features, prepared, job.bytes_read, item)
 
     limits = [Limit("a task", task_bytes, memory_per_task)]
     if memory_here is not None:
-        preparing = partial(bytes_of_preparing, n=job.n_features, prepared=prepared)
+        preparing = partial(bytes_of_preparing, prepared=prepared, read=job.bytes_read)
         limits.append(Limit("preparing samples that lie in the memory of this process", preparing, memory_here))
     side = _fitting_side(_whole(tile, max(shape)), choose_side(timing, shape, symmetric, workers), limits)
     grid = Grid(*shape, side=side, symmetric=symmetric)
     computed = sum(len(one.digests) for one in job.axes.values())
+    largest_cohort = max(one.source.shape for one in job.axes.values())
     return GramPlan(
         kernel=job.kernel.spec(),
         stored=stored.spec(),
@@ -87,7 +89,8 @@ def make_plan(
         dtype=dtype,
         sparse=job.sparse,
         bytes_stored=bytes_in_store(grid, computed, prepared, item),
-        bytes_per_task=task_bytes(grid.side),
+        bytes_per_task=max(task_bytes(grid.side), bytes_of_look(*largest_cohort, memory_per_task)),
+        bytes_to_choose=job.bytes_to_choose,
         workers=workers,
         seconds=(1 + job.extra_work) * (_seconds(grid, timing) + job.prepare_seconds * computed),
         dropped=job.dropped.tolist(),
@@ -101,7 +104,7 @@ def bytes_in_store(grid: Grid, samples: int, prepared: int, item: int) -> int:
     return grid.count * (grid.side * min(grid.side, grid.cols) * item + 8) + samples * (prepared + 24)
 
 
-def bytes_of_task(stored: Kernel, grid: Grid, n: int, prepared: int, item: int) -> int:
+def bytes_of_task(stored: Kernel, grid: Grid, n: int, prepared: int, read: int, item: int) -> int:
     """Most bytes that preparing a block, or computing and writing a tile, takes.
 
     Parameters
@@ -110,24 +113,30 @@ def bytes_of_task(stored: Kernel, grid: Grid, n: int, prepared: int, item: int) 
         Kernel whose values are stored, and number of features.
     grid
         The tiles. They are written whole, however few samples there are.
-    prepared, item
-        Bytes of a prepared sample and of a stored value.
+    prepared, read, item
+        Bytes of a prepared sample, of a sample as it is read, and of a stored value.
     """
     a, b = min(grid.side, grid.rows), min(grid.side, grid.cols)
     written = grid.side * (grid.side if grid.symmetric else b)
     computing = (a + b + max(a, b)) * prepared + bytes_per_tile(stored, a, b, n) + item * (a * b + 2 * written)
-    return max(computing, bytes_of_preparing(max(a, b), n, prepared))
+    return max(computing, bytes_of_preparing(max(a, b), prepared, read))
 
 
-def bytes_of_preparing(samples: int, n: int, prepared: int) -> int:
+def bytes_of_preparing(samples: int, prepared: int, read: int) -> int:
     """Most bytes that preparing some samples takes: as they are read, and as they are written.
 
     Parameters
     ----------
-    n, prepared
-        Number of features, and bytes of a prepared sample.
+    prepared, read
+        Bytes of a prepared sample, and of a sample as it is read.
     """
-    return samples * (2 * prepared + 24 * n)
+    return samples * (2 * prepared + read)
+
+
+def bytes_read_of(manifest: Manifest) -> int:
+    """Most bytes that a sample of a store takes as it is read."""
+    shapes = {name: array.shape for name, array in manifest.prepared.items()}
+    return bytes_as_read(manifest.n_features, shapes, manifest.sparse)
 
 
 @dataclass(frozen=True)

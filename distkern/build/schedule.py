@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from distkern.build.plan import bytes_of_preparing
+from distkern.build.look import reading_pool
+from distkern.build.plan import bytes_of_preparing, bytes_read_of
 from distkern.build.tasks import PrepareTask, TileTask, compute_tile, prepare_block
 from distkern.core.events import Listener
 from distkern.core.typing import Array
 from distkern.engine.base import Executor
-from distkern.engine.executors import Threads, usable_cores
-from distkern.engine.memory import free_within
 from distkern.engine.run import run
 from distkern.gram.prepared import drop_kept_block
 from distkern.io.source import Source
@@ -27,6 +26,7 @@ def fill(
     listener: Listener,
     first: int = 0,
     limit: int | None = None,
+    before: Sequence[Receipt] = (),
 ) -> None:
     """Compute all that is missing, and log the run, also when it is interrupted.
 
@@ -40,8 +40,12 @@ def fill(
         Number in the cohort of the first sample of the rows' source.
     limit
         Bytes that this process may take to prepare samples from its own memory; by default a share of the free memory.
+    before
+        Time and memory of the work before: looking at samples, and choosing landmarks.
     """
     with RunLog(store, pool, listener) as log:
+        for receipt in before:
+            log.count(receipt)
         prepared = {axis: store.samples(axis).checksums() for axis in store.axes}
         for axis, source in sources.items():
             prepared[axis] = prepare_axis(store, kernel, axis, source, pool, log, first, limit)
@@ -84,15 +88,12 @@ def prepare_axis(
         start, stop = samples.span(task.block)
         return f"preparing samples {start}–{stop - 1} of the {axis}"
 
-    taken = bytes_of_preparing(
-        min(samples.block, samples.count), store.manifest.n_features, store.manifest.sample_bytes
-    )
-    here = max(1, min(usable_cores(), free_within(limit) // taken))
-    runner = pool if source.portable or not pool.remote else Threads(here)
+    block = min(samples.block, samples.count)
+    taken = bytes_of_preparing(block, store.manifest.sample_bytes, bytes_read_of(store.manifest))
     already = len(checksums) - len(tasks)
     if tasks:
         run(
-            runner,
+            reading_pool(pool, source, taken, limit),
             prepare_block,
             tasks,
             done,

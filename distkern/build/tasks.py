@@ -14,7 +14,7 @@ import numpy as np
 from distkern.core.errors import StoreMismatchError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import refuse_not_finite
-from distkern.engine.memory import Watched, resident_bytes
+from distkern.engine.memory import Watched, bytes_at_rest
 from distkern.gram.prepared import (
     keep_block,
     kept_block,
@@ -22,8 +22,7 @@ from distkern.gram.prepared import (
     read_block,
     valid_block,
 )
-from distkern.io.digests import sample_digests
-from distkern.kernels.base import Kernel, Prepared, strips
+from distkern.kernels.base import Kernel, Prepared
 from distkern.store.layout import DIAGONAL
 from distkern.store.runs import Receipt, this_process
 from distkern.store.samples import StoredSamples
@@ -35,12 +34,6 @@ FEW = 2
 _warming = threading.Lock()
 _warm: set[tuple[str, str]] = set()
 """Kinds of tasks whose routines this process has loaded for a store."""
-
-_rest_bytes: dict[tuple[str, str], int] = {}
-"""Memory of this process before its first task of a run, by the kind of task and the run; of the last runs."""
-
-RUNS = 16
-"""Runs whose memory at rest is remembered."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ def _prepared(task: PrepareTask) -> tuple[tuple[int, ...], WarmUp]:
     start = max(block, task.first)
     read = task.source.read_sparse if store.manifest.sparse else task.source.read
     values = read(slice(start - task.first, stop - task.first))
-    if not np.array_equal(_digests(values), samples.digests(start, stop)):
+    if not np.array_equal(store.manifest.digest_kind.of(values), samples.digests(start, stop)):
         raise StoreMismatchError(
             f"samples {start}–{stop - 1} of the {task.axis} are not the samples that were checked when the run "
             "started: the data have changed, or the same path holds other data on a worker"
@@ -185,12 +178,6 @@ def _completed(kernel: Kernel, A: Prepared, B: Prepared, known: Array) -> Floats
     return values
 
 
-def _digests(values: Any) -> Array:
-    if isinstance(values, np.ndarray):
-        return sample_digests(values)
-    return np.concatenate([sample_digests(values[rows].toarray()) for rows in strips(*values.shape)])
-
-
 def _refuse_not_finite(values: Floats, store: GramStore, task: TileTask, same: bool) -> None:
     dtype = store.manifest.dtype
     with np.errstate(over="ignore"):
@@ -227,11 +214,7 @@ def _warm_up(what: str, task: PrepareTask | TileTask, work: Callable[[], Any], r
         if (what, task.store_id) not in _warm:
             work()
             _warm.add((what, task.store_id))
-        rest = _rest_bytes.get((what, task.run))
-        if rest is None:
-            while len(_rest_bytes) >= RUNS:
-                del _rest_bytes[next(iter(_rest_bytes))]
-            rest = _rest_bytes[what, task.run] = resident_bytes() - read_bytes
+        rest = bytes_at_rest(what, task.run, read_bytes)
     return WarmUp(time.perf_counter() - began, rest)
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from distkern.build.look import Looking, empty_features, look, resolved
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
 from distkern.core.validation import refuse_other_features
-from distkern.io.digests import DIGEST_BYTES, fingerprint, sample_digests
+from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
-from distkern.kernels.base import SPARSE, Kernel, Prepared, refuse_bags, strips
+from distkern.kernels.base import SPARSE, Kernel, Prepared
 from distkern.kernels.partial import interleaved
 from distkern.kernels.registry import from_spec
 from distkern.operators.array import name_samples
 from distkern.store.layout import AxisSamples
 from distkern.store.manifest import LandmarkColumns
+from distkern.store.runs import Receipt
 
 MISSING = ("error", "drop-features", "interleaving")
 """Treatments of NaN in samples."""
@@ -30,6 +32,10 @@ MEASURED = 16
 
 MEASURED_BYTES = 2**28
 """Bytes that these may take once prepared, beyond one sample."""
+
+READ_BYTES, SPARSE_READ_BYTES = 24, 36
+"""Bytes that a value takes as it is read: in the container, as float64, and as it is digested or prepared; and those of
+a value and its feature, where zeros are left out."""
 
 COLLAPSE = 0.5
 """Equal samples are computed once where at most this fraction of all is distinct."""
@@ -55,6 +61,8 @@ class ValidatedSamples:
         Description of their container, for people.
     nonzeros, fullest
         Number of values that are not zero, and the computed sample with most of them.
+    receipts
+        Time and memory of looking at them.
     """
 
     source: Source
@@ -66,6 +74,7 @@ class ValidatedSamples:
     description: str
     nonzeros: int
     fullest: int
+    receipts: list[Receipt]
 
     def computed(self, positions: Indices) -> Indices:
         """Positions of samples among the computed samples, which may stand for many equal ones."""
@@ -121,6 +130,17 @@ class Job:
         return self.axes["rows"].source.shape[1]
 
     @property
+    def bytes_read(self) -> int:
+        """Most bytes that a sample takes as it is read."""
+        shapes = {name: array.shape[1:] for name, array in self.sample.arrays.items()}
+        return bytes_as_read(self.n_features, shapes, self.sparse)
+
+    @property
+    def bytes_to_choose(self) -> int:
+        """Most bytes that choosing the columns takes, in this process."""
+        return 0
+
+    @property
     def fingerprint(self) -> dict[str, str]:
         """Digests of all samples of each axis that has samples of its own."""
         return {axis: one.fingerprint for axis, one in self.axes.items() if one.fingerprint is not None}
@@ -145,15 +165,25 @@ class Job:
 
 
 def validate(
-    kernel: Kernel, X: Any, Y: Any, ids: Any, missing: str, collapsed: Mapping[str, bool] | None = None
+    kernel: Kernel,
+    X: Any,
+    Y: Any,
+    ids: Any,
+    missing: str,
+    looking: Looking | None = None,
+    collapsed: Mapping[str, bool] | None = None,
 ) -> Job:
     """Validate all samples, hash their values, and fix data-dependent kernel parameters.
+
+    This process reads a few samples; all are read by tasks.
 
     Parameters
     ----------
     missing
         ``"error"``: the kernel decides about NaN. ``"drop-features"``: features with a NaN in any sample are left out.
         ``"interleaving"``: NaN is a feature of unknown rank.
+    looking
+        How the samples are looked at; by default in this thread, for a new store.
     collapsed
         For each axis, whether equal samples are computed once; None to decide it.
 
@@ -178,21 +208,24 @@ def validate(
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
     if missing == "interleaving":
         kernel = interleaved(kernel)
-    dropped = _incomplete(sources.values()) if missing == "drop-features" else np.empty(0, dtype=np.intp)
+    looking = Looking() if looking is None else looking
+    dropped = empty_features([*sources.values()], looking) if missing == "drop-features" else np.empty(0, dtype=np.intp)
+    if len(dropped) == width:
+        raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
     if len(dropped):
         sources = {axis: source.without_features(dropped) for axis, source in sources.items()}
         rows, cols = sources["rows"], sources.get("cols", sources["rows"])
-    resolved = kernel.resolve(cols)
+    kernel = resolved(kernel, cols, looking)
     decided = collapsed or {}
-    axes = {axis: _scanned(resolved, source, decided.get(axis)) for axis, source in sources.items()}
-    stored = resolved.stored()
+    axes = {axis: _looked_at(kernel, source, looking, decided.get(axis)) for axis, source in sources.items()}
+    stored = kernel.stored()
     sparse = stored.takes_sparse and all(map(_is_sparse, axes.values()))
     values = _fullest(axes.values()) if sparse else rows.read(slice(0, MEASURED))
     first = stored.prepare(values[:1])  # compiles outside the timing
     few = max(1, MEASURED_BYTES // max(1, first.nbytes))
     began = time.perf_counter()
     sample = stored.prepare(values[:few])
-    return Job(resolved, axes, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
+    return Job(kernel, axes, sample, (time.perf_counter() - began) / len(sample), sparse, dropped)
 
 
 def _fullest(axes: Iterable[ValidatedSamples]) -> Any:
@@ -201,25 +234,15 @@ def _fullest(axes: Iterable[ValidatedSamples]) -> Any:
     return fullest.source.read_sparse([fullest.fullest, *range(min(MEASURED, len(fullest.source)) - 1)])
 
 
-def _incomplete(sources: Iterable[Source]) -> Indices:
-    """Features that have no value in some sample."""
-    lacking = [np.isnan(source.read(part)).any(axis=0) for source in sources for part in strips(*source.shape)]
-    somewhere: Array = np.logical_or.reduce(lacking)
-    dropped = np.flatnonzero(somewhere)
-    if len(dropped) == len(somewhere):
-        raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
-    return dropped
-
-
 def _is_sparse(samples: ValidatedSamples) -> bool:
     m, n = len(samples.ids), samples.source.shape[1]
     return samples.source.sparse and samples.nonzeros <= SPARSE * m * n
 
 
-def _scanned(kernel: Kernel, source: Source, collapsed: bool | None) -> ValidatedSamples:
+def _looked_at(kernel: Kernel, source: Source, looking: Looking, collapsed: bool | None) -> ValidatedSamples:
     m, n = source.shape
     ids = name_samples(m) if source.ids is None else source.ids
-    digests, filled = validated_digests(kernel, source, ids)
+    digests, filled, receipts = look([kernel], source, ids, looking)
     whole = fingerprint(digests, n)
     index, named = None, source.ids is not None
     description = source.describe()
@@ -228,33 +251,31 @@ def _scanned(kernel: Kernel, source: Source, collapsed: bool | None) -> Validate
         if collapsed or len(firsts) <= COLLAPSE * m:
             source, digests, filled, index = source.part(firsts), digests[firsts], filled[firsts], which
             description += f", {len(firsts):,} distinct"
-    return ValidatedSamples(
-        source, ids, named, digests, index, whole, description, int(filled.sum()), int(filled.argmax())
-    )
+    counts = int(filled.sum()), int(filled.argmax())
+    return ValidatedSamples(source, ids, named, digests, index, whole, description, *counts, receipts)
 
 
-def validated_digests(kernel: Kernel, source: Source, ids: Sequence[str]) -> tuple[Array, Indices]:
-    """Validate all samples; return the digest of each, and its number of values that are not zero.
+def bytes_as_read(n: int, shapes: Mapping[str, tuple[int, ...]], sparse: bool) -> int:
+    """Most bytes that a sample takes as it is read, converted and digested.
 
-    Raises
-    ------
-    SampleError
-        Names the first sample for which the kernel is not defined.
+    Parameters
+    ----------
+    n
+        Number of features.
+    shapes
+        Shapes of the prepared arrays of a sample. Those of sparse samples are as wide as the fullest one.
+    sparse
+        Whether samples are read without their zeros.
     """
-    refuse_bags(kernel, source)
-    m, n = source.shape
-    digests, filled = np.empty((m, DIGEST_BYTES), dtype=np.uint8), np.zeros(m, dtype=np.intp)
-    for part in strips(m, n):
-        values = source.read(part)
-        kernel.check(values, ids[part], source.features)
-        digests[part] = sample_digests(values)
-        filled[part] = np.count_nonzero(values, axis=1)
-        del values  # before the next ones are read
-    return digests, filled
+    if not sparse:
+        return READ_BYTES * n
+    width = max((shape[0] for name, shape in shapes.items() if name.endswith("places")), default=n)
+    return SPARSE_READ_BYTES * width
 
 
 def distinct(digests: Array) -> tuple[Indices, Indices]:
     """Find distinct samples: the first position of each, ascending, and the one that each sample equals."""
-    _, firsts, which = np.unique(digests, axis=0, return_index=True, return_inverse=True)
+    whole = np.ascontiguousarray(digests).view(f"V{digests.shape[1]}").ravel()  # compared as a whole, which is fast
+    _, firsts, which = np.unique(whole, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
-    return firsts[order], np.argsort(order)[which.ravel()]
+    return firsts[order], np.argsort(order)[which]

@@ -248,6 +248,11 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
             f"{readable_bytes(plan.bytes_per_task)} per task, {plan.workers:,} tasks at a time; "
             f"{readable_bytes(plan.bytes_per_worker)} per worker of one thread",
         ),
+        *(
+            [("", f"{readable_bytes(plan.bytes_to_choose)} here to choose the landmarks")]
+            if plan.bytes_to_choose
+            else []
+        ),
         ("work", f"about {readable_seconds(plan.seconds * left)} of one core"),
         ("time", f"about {readable_seconds(plan.elapsed * left)}: {plan.worker_hours * left:.3g} worker-hours"),
         ("runs on", runs_on),

@@ -35,7 +35,7 @@ def sample_keys(seed: int, digests: Array) -> NDArray[np.uint32]:
     seed
         Any integer with absolute value below 2¹²⁷.
     digests
-        Digests of the samples' values, from `distkern.io.digests.sample_digests`.
+        Digests of the samples' values, from `distkern.io.digests.dense_digests`.
 
     Examples
     --------

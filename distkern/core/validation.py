@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,10 @@ def name_of(position: int, names: Names) -> str:
     return f"number {position}" if names is None else repr(names[position])
 
 
-def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
-    """Raise SampleError at the first NaN."""
-    where = np.isnan(X)
-    if where.any():
-        row, col = (int(position) for position in np.argwhere(where)[0])
+def refuse_nan(X: Any, ids: Names = None, features: Names = None) -> None:
+    """Raise SampleError at the first NaN, of samples in an array or in a canonical SciPy CSR array."""
+    if wrong := _first(X, np.isnan):
+        row, col = wrong
         raise SampleError(
             "sample {sample} has no value (NaN) for feature {feature}: leave the feature or the sample out, or fill "
             "the value in, before computing this kernel",
@@ -33,11 +33,10 @@ def refuse_nan(X: Array, ids: Names = None, features: Names = None) -> None:
         )
 
 
-def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None:
+def refuse_infinite(X: Any, ids: Names = None, features: Names = None) -> None:
     """Raise SampleError at the first infinite value, because inner products with it are not finite."""
-    where = np.isinf(X)
-    if where.any():
-        row, col = (int(position) for position in np.argwhere(where)[0])
+    if wrong := _first(X, np.isinf):
+        row, col = wrong
         raise SampleError(
             "sample {sample} has an infinite value for feature {feature}: this kernel needs finite values (kernels on "
             "orderings accept infinite ones)",
@@ -45,6 +44,17 @@ def refuse_infinite(X: Array, ids: Names = None, features: Names = None) -> None
             sample=name_of(row, ids),
             feature=name_of(col, features),
         )
+
+
+def _first(X: Any, is_wrong: Callable[[Array], Array]) -> tuple[int, int] | None:
+    """First sample and feature with a wrong value; a zero is none, so that a sparse array is not made dense."""
+    if not hasattr(X, "indptr"):
+        where = is_wrong(X)
+        row, col = np.argwhere(where)[0].tolist() if where.any() else (-1, -1)
+    else:
+        wrong = np.flatnonzero(is_wrong(X.data))[:1]
+        row, col = int(np.searchsorted(X.indptr, wrong, "right").sum()) - 1, int(X.indices[wrong].sum())
+    return None if row < 0 else (row, col)
 
 
 def refuse_not_finite(
@@ -84,11 +94,23 @@ def refuse_not_finite(
     )
 
 
-def refuse_constant(X: Array, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:
+def refuse_constant(X: Any, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:
     """Raise SampleError at the first sample whose features are all tied, because it orders no pair."""
-    constant = X.min(axis=1) == X.max(axis=1)
+    constant = _are_constant(X)
     if constant.any():
         raise constant_sample(int(np.flatnonzero(constant)[0]), ids, remedy)
+
+
+def _are_constant(X: Any) -> Array:
+    """Whether all values of each sample are equal."""
+    if not hasattr(X, "indptr"):
+        return X.min(axis=1) == X.max(axis=1)
+    filled, n = np.diff(X.indptr), X.shape[1]
+    constant = filled == 0
+    for row in np.flatnonzero(filled == n).tolist():
+        values = X.data[X.indptr[row] : X.indptr[row + 1]]
+        constant[row] = values.min() == values.max()
+    return constant
 
 
 def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError:
@@ -101,7 +123,7 @@ def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError
     )
 
 
-def refuse_single_feature(X: Array) -> None:
+def refuse_single_feature(X: Any) -> None:
     """Raise InputError if there are fewer than two features."""
     if X.shape[1] < 2:
         raise InputError(f"kernels on orderings compare pairs of features; the samples have {X.shape[1]}")

@@ -146,6 +146,30 @@ def resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+_rest: dict[tuple[str, str], int] = {}
+"""Memory of this process before its first task of a run, by the kind of task and the run; of the last runs."""
+
+RUNS = 16
+"""Runs whose memory at rest is remembered."""
+
+
+def bytes_at_rest(what: str, run: str, held: int = 0) -> int:
+    """Return the resident memory of this process before its first task of a kind, in a run.
+
+    Parameters
+    ----------
+    held
+        Bytes that this task has taken by now, if it is the first one: memory of the task, not of the process at rest.
+    """
+    with _lock:
+        rest = _rest.get((what, run))
+        if rest is None:
+            while len(_rest) >= RUNS:
+                del _rest[next(iter(_rest))]
+            rest = _rest[what, run] = resident_bytes() - held
+        return rest
+
+
 def _most_ever() -> int:
     """Return the most memory that this process has had; 0 where the system does not tell."""
     try:

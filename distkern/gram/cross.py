@@ -12,7 +12,6 @@ from distkern.core.typing import Floats
 from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
 from distkern.gram.prepared import prepared_block
-from distkern.io.digests import sample_digests
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, finite_tile, prepare_source, strips
 from distkern.kernels.planning import bytes_per_tile
@@ -61,8 +60,9 @@ def first_difference(store: GramStore, X: Any) -> int | None:
     stored = store.rows.all_digests()
     if len(source) != len(stored):
         raise InputError(f"the cohort has {len(source):,} samples, and {store.path!r} holds {len(stored):,}")
+    read = source.read_sparse if source.sparse else source.read
     for part in strips(*source.shape):
-        other = np.flatnonzero((sample_digests(source.read(part)) != stored[part]).any(axis=1))
+        other = np.flatnonzero((store.manifest.digest_kind.of(read(part)) != stored[part]).any(axis=1))
         if len(other):
             return int(other[0]) + part.start
     return None

@@ -136,18 +136,20 @@ class ReopenedReader(Reader):
 
 
 class PartReader(Reader):
-    """Selected rows and columns of another reader."""
+    """Selected rows of another reader, and selected columns, or all."""
 
-    def __init__(self, whole: Reader, rows: Indices, columns: Indices) -> None:
+    def __init__(self, whole: Reader, rows: Indices, columns: Indices | None = None) -> None:
         self.whole, self.rows, self.columns = whole, rows, columns
         self.kind, self.portable, self.dtypes = whole.kind, whole.portable, whole.dtypes
         self.sparse, self.ragged = whole.sparse, whole.ragged
-        self.shape = len(rows), len(columns)
+        self.shape = len(rows), whole.shape[1] if columns is None else len(columns)
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        return self.whole.take(self.rows[rows])[:, self.columns]
+        values = self.whole.take(self.rows[rows])
+        return values if self.columns is None else values[:, self.columns]
 
     def take_sparse(self, rows: Rows) -> Any:
         """Read rows, and select the columns."""
-        return self.whole.take_sparse(self.rows[rows])[:, self.columns]
+        values = self.whole.take_sparse(self.rows[rows])
+        return values if self.columns is None else values[:, self.columns]

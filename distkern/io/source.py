@@ -100,18 +100,19 @@ class Source:
         return self._reader.sparse
 
     def read_sparse(self, rows: slice | Indices | Iterable[int]) -> Any:
-        """Read the samples at these positions as a new SciPy CSR array (k, n) of float64.
+        """Read the samples at these positions as a SciPy CSR array (k, n) of float64; do not write to it.
 
         It is canonical: the entries of a row are sorted by feature, without duplicates and zeros. NaN stays.
         """
         from scipy import sparse
 
-        block = sparse.csr_array(self._reader.take_sparse(_positions(rows, self.shape[0])), copy=True)
-        block.sum_duplicates()
+        block = sparse.csr_array(self._reader.take_sparse(_positions(rows, self.shape[0])))
+        if not (block.has_canonical_format and block.data.all()):
+            block = block.copy()  # the container may share its arrays
+            block.sum_duplicates()
+            block.eliminate_zeros()
         refuse_inexact(block.data)
-        block = block.astype(np.float64, copy=False)
-        block.eliminate_zeros()
-        return block
+        return block.astype(np.float64, copy=False)
 
     def nameless(self) -> Source:
         """Return the same samples without names, for tasks: names would be sent with each of them."""
@@ -123,7 +124,7 @@ class Source:
         """Return some of the samples, without their names; the features keep theirs."""
         bare = self.nameless()
         bare.features = self.features
-        bare._reader = PartReader(self._reader, rows, np.arange(self.shape[1], dtype=np.intp))
+        bare._reader = PartReader(self._reader, rows)
         bare.shape = (len(rows), self.shape[1])
         return bare
 

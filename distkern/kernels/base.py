@@ -158,7 +158,7 @@ class Kernel:
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether `prepare` also takes a SciPy CSR array of samples, with the same kernel values."""
+        """Whether `check` and `prepare` also take a canonical SciPy CSR array of samples, with the same results."""
         return False
 
     @property
@@ -355,8 +355,7 @@ def prepare_source(kernel: Kernel, source: Any, like: Prepared | None = None) ->
     X = source.read_sparse(slice(0, source.shape[0]))
     if like is None and X.nnz > SPARSE * X.shape[0] * X.shape[1]:
         return kernel.prepare(check_source(kernel, source))
-    for rows in strips(*X.shape):
-        kernel.check(X[rows].toarray(), None if source.ids is None else source.ids[rows], source.features)
+    kernel.check(X, source.ids, source.features)
     return kernel.prepare(X)
 
 

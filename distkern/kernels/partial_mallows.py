@@ -14,7 +14,7 @@ from distkern.core.errors import SampleError
 from distkern.core.random import sample_keys
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
-from distkern.io.digests import sample_digests
+from distkern.io.digests import dense_digests
 from distkern.io.source import as_source
 from distkern.kernels.base import Prepared, check_source
 from distkern.kernels.kendall import concordance, total_pairs
@@ -102,7 +102,7 @@ class PartialMallows(PartialKernel):
         """Sort the observed items of each sample, count its compatible rankings, and key its random stream."""
         arrays = dict(super().prepare(X, start).arrays)
         arrays["members"], arrays["whole"] = self.counted(arrays)
-        arrays["keys"] = sample_keys(self.seed, sample_digests(_canonical(arrays)))
+        arrays["keys"] = sample_keys(self.seed, dense_digests(_canonical(arrays)))
         return Prepared(arrays, start)
 
     def counted(self, arrays: Mapping[str, Array]) -> tuple[Array, Array]:

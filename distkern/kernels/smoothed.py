@@ -30,7 +30,7 @@ from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, refuse_infinite, refuse_nan, refuse_single_feature
-from distkern.io.digests import sample_digests
+from distkern.io.digests import dense_digests
 from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.kendall import Kendall, concordance
 from distkern.kernels.parameters import check_number, check_whole, plain_value
@@ -183,7 +183,7 @@ class SmoothedKendall(Kernel):
 
     def _prepared_copies(self, values: Floats, start: int) -> Prepared:
         widths = self._widths(values.shape[1])
-        digests = sample_digests(values)
+        digests = dense_digests(values)
         arrays: dict[str, list[Array]] = {}
         totals = np.empty((2, len(values)), dtype=np.int64)
         for row, key in enumerate(sample_keys(int(self.seed), digests)):

@@ -23,7 +23,7 @@ from distkern.core.errors import InputError
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.typing import Array, Floats
 from distkern.datasets import load_medulloblastoma
-from distkern.io.digests import sample_digests
+from distkern.io.digests import dense_digests
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.smoothed import SmoothedKendall
 from distkern.learners.selection import cross_validate_gram
@@ -158,7 +158,7 @@ def monte_carlo_grams(X: Array, window: float, draws: Sequence[int], *, seed: in
     values = np.asarray(X, dtype=np.float64)
     m, n = values.shape
     most = max(draws)
-    keys = sample_keys(seed, sample_digests(values))
+    keys = sample_keys(seed, dense_digests(values))
     copies = np.array(
         [[x + window * (uniforms(key, d, n) - 0.5) for x, key in zip(values, keys, strict=True)] for d in range(most)]
     )

@@ -7,7 +7,7 @@
                             diagonal of a symmetric matrix nothing is stored
       marks                 (row blocks, column blocks) uint64: checksums of the tiles; 0 = not done
       rows/ids              names of the samples: a JSON list as UTF-8 bytes
-      rows/digests          (rows, 16) uint8: a digest of each sample's values
+      rows/digests          (rows, 32) uint8: a digest of each sample's values
       rows/marks            (row blocks, arrays) uint64: checksums of the prepared arrays, in the order of their names
       rows/prepared/...     the arrays that the kernel prepared of each sample, and ``diagonal``: k(x, x)
       rows/index            (samples,) int32, only where many samples are equal: the computed row of each sample
@@ -119,9 +119,9 @@ def arrays_of(manifest: Manifest) -> dict[str, Layout]:
     blocks = {"rows": (grid.row_blocks, first.row_blocks), "cols": (grid.col_blocks, first.col_blocks)}
     for axis, computed, samples in zip(manifest.axes, manifest.shape, manifest.samples, strict=False):
         now, at_first = blocks[axis]
-        arrays = len(manifest.prepared) + 1
+        arrays, size = len(manifest.prepared) + 1, manifest.digest_kind.size
         layouts[manifest.array_name(axis, "ids")] = Layout((0,), (0,), "uint8")
-        layouts[manifest.array_name(axis, "digests")] = Layout((computed, 16), (computed, 16), "uint8")
+        layouts[manifest.array_name(axis, "digests")] = Layout((computed, size), (computed, size), "uint8")
         layouts[f"{axis}/marks"] = Layout((now, arrays), (at_first, arrays), "uint64")
         if axis in manifest.index:
             layouts[manifest.array_name(axis, "index")] = Layout((samples,), (samples,), "int32")

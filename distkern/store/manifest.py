@@ -24,6 +24,7 @@ from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.engine.memory import RESTING
+from distkern.io.digests import DIGEST_KINDS, DigestKind
 from distkern.kernels.planning import stored_dtype
 from distkern.kernels.registry import from_spec
 from distkern.store.checksums import checksum
@@ -45,8 +46,8 @@ from distkern.store.documents import (
 from distkern.store.grid import Grid
 from distkern.store.location import ROOT, refuse_beyond_memory
 
-FORMAT = 1
-"""Version of the format; a store of another version is refused."""
+FORMAT = 2
+"""Version of the format of new stores. A store of version 1 has other digests, and keeps them when it grows."""
 
 SAMPLE_BYTES = 64
 """Least bytes of memory that a sample takes in a list of all samples."""
@@ -191,6 +192,8 @@ class GramPlan:
         Description of the container of the samples, for people.
     landmarks
         Where the columns are landmark samples: their number and how they are chosen.
+    bytes_to_choose
+        Most memory that this choice takes in the process of the client, which reads and prepares candidates for it.
     """
 
     kernel: Spec
@@ -210,6 +213,7 @@ class GramPlan:
     dropped: list[int]
     source: str
     landmarks: Spec | None = None
+    bytes_to_choose: int = 0
 
     def to_dict(self) -> Spec:
         """All fields as JSON-ready values."""
@@ -252,12 +256,14 @@ class GramPlan:
     def __str__(self) -> str:
         rows, cols = self.shape
         half = ", upper triangle" if self.symmetric else ""
+        tiles = f"{self.tiles:,} tiles of side {self.tile}{half}"
         left_out = f" ({len(self.dropped):,} left out)" if self.dropped else ""
         where = "" if self.landmarks is None else f" at landmarks ({landmark_words(self.landmarks)})"
         what = f"{rows:,} × {cols:,} Gram matrix{where} of {self.n_features:,} features{left_out}"
         disk, memory = readable_bytes(self.bytes_stored), readable_bytes(self.bytes_per_task)
+        choice = f", {readable_bytes(self.bytes_to_choose)} to choose the landmarks" if self.bytes_to_choose else ""
         return (
-            f"{what}: {self.tiles:,} tiles of side {self.tile}{half}, {disk} on disk, {memory} of memory a task, "
+            f"{what}: {tiles}, {disk} on disk, {memory} of memory a task{choice}, "
             f"about {readable_seconds(self.elapsed)} on {self.workers:,} worker{'s' if self.workers > 1 else ''}"
         )
 
@@ -298,6 +304,8 @@ class Manifest(GramPlan):
         Sizes of the cohort before each growth; ``shape`` and ``samples`` are its present size.
     landmark_columns
         The landmarks, where the columns are some of the row samples.
+    format
+        Version of the format.
     """
 
     version: str
@@ -309,6 +317,7 @@ class Manifest(GramPlan):
     prepared: dict[str, PreparedArray]
     earlier_versions: tuple[CohortVersion, ...] = ()
     landmark_columns: LandmarkColumns | None = None
+    format: int = FORMAT
 
     # Making and changing ---------------------------------------------------------------------------------------
 
@@ -398,6 +407,11 @@ class Manifest(GramPlan):
         return f"{axis}/{what}.{self.id}" if axis == "rows" and self.has_grown else f"{axis}/{what}"
 
     @property
+    def digest_kind(self) -> DigestKind:
+        """How its samples are digested."""
+        return DIGEST_KINDS[self.format]
+
+    @property
     def sample_bytes(self) -> int:
         """Bytes of the prepared arrays of one sample, k(x, x) apart."""
         return sum(array.sample_bytes for array in self.prepared.values())
@@ -408,7 +422,7 @@ class Manifest(GramPlan):
         """The entries as JSON-ready values, as they are stored."""
         landmarks = self.landmark_columns
         return {
-            "format": FORMAT,
+            "format": self.format,
             "version": self.version,
             "id": self.id,
             "folder": self.folder,
@@ -440,15 +454,15 @@ class Manifest(GramPlan):
         entries = attributes.get("distkern")
         if not isinstance(entries, dict) or "format" not in entries:
             return None
-        if entries["format"] != FORMAT:
+        if not _is_format(entries["format"]):
             raise StoreError(
-                "{store!r} has store format {found}, written by distkern {writer}; distkern {own} reads format "
-                "{format}: use that version, or compute the matrix again into another path",
+                "{store!r} has store format {found}, written by distkern {writer}; distkern {own} reads formats "
+                "{formats}: use that version, or compute the matrix again into another path",
                 store=path,
                 found=shortened(entries["format"]),
                 writer=str(entries.get("version"))[:20],
                 own=__version__,
-                format=FORMAT,
+                formats=" and ".join(map(str, DIGEST_KINDS)),
             )
         if attributes.get("checksum") != json_checksum(entries):
             raise damaged(path, "the plan does not match its checksum")
@@ -479,6 +493,7 @@ class Manifest(GramPlan):
             found,
             earlier_versions=tuple(CohortVersion(tuple(one["shape"]), tuple(one["samples"])) for one in earlier),
             landmarks=entries.get("landmarks"),
+            bytes_to_choose=_bytes_to_choose(document),
             landmark_columns=_landmark_columns(document),
         )
         tiles = document.entry("tiles", is_whole(1, LARGEST**2))
@@ -519,6 +534,10 @@ _is_size: Check = is_list(is_whole(1), 2, 2)
 _is_checksum: Check = is_whole(2**32, 2**64 - 1)
 
 
+def _is_format(value: Any) -> bool:
+    return type(value) is int and value in DIGEST_KINDS
+
+
 def _is_version(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_size(value.get(key)) for key in ("shape", "samples"))
 
@@ -540,6 +559,7 @@ def _prepared(value: Spec) -> dict[str, PreparedArray]:
 
 
 _ENTRIES: tuple[tuple[str, Check, Any], ...] = (
+    ("format", _is_format, int),
     ("version", is_text, str),
     ("id", is_id, str),
     ("folder", lambda value: value == "" or is_id(value), str),
@@ -565,6 +585,11 @@ _ENTRIES: tuple[tuple[str, Check, Any], ...] = (
     ("source", is_text, str),
 )
 """Entries that are fields under the same name: the check of the JSON value, and its conversion."""
+
+
+def _bytes_to_choose(document: Document) -> int:
+    """Memory of the choice of the landmarks, which manifests did not tell at first."""
+    return int(document.entry("bytes_to_choose", is_whole())) if "bytes_to_choose" in document.entries else 0
 
 
 def _landmark_columns(document: Document) -> LandmarkColumns | None:

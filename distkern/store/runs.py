@@ -328,17 +328,19 @@ class RunLog:
     def prepared(self, receipt: Receipt) -> None:
         """Count a block of samples that is prepared."""
         self._tallies["blocks_prepared"] += 1
-        self._count(receipt, "prepare")
+        self._workers["prepare"].add(receipt.worker)
+        self.count(receipt)
 
     def computed(self, receipt: Receipt) -> None:
         """Count a tile that is stored."""
         self._tallies["tiles_computed"] += 1
-        self._count(receipt, "compute")
+        self._workers["compute"].add(receipt.worker)
+        self.count(receipt)
 
-    def _count(self, receipt: Receipt, work: str) -> None:
+    def count(self, receipt: Receipt) -> None:
+        """Count the time and memory of a task."""
         self._task_seconds += receipt.seconds
         self._warm_up_seconds += receipt.warm_up_seconds
-        self._workers[work].add(receipt.worker)
         taken = {"peak_bytes": receipt.peak_bytes, "rest_bytes": receipt.rest_bytes}
         taken["above_rest_bytes"] = receipt.peak_bytes - receipt.rest_bytes
         for name, amount in taken.items():

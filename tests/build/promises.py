@@ -15,12 +15,15 @@ import scipy.sparse as sp
 import distkern as dk
 from distkern.build import tasks
 from distkern.build.compute import _plan
+from distkern.build.landmarks import choose, landmark_job
+from distkern.build.look import Looking, look_at
 from distkern.build.validate import validate
 from distkern.gram import prepared
 from distkern.gram.all_pairs import AllPairs
 from distkern.gram.map_reduce import SUMMARY, MapTask, Scattered, map_group
 from distkern.gram.products import Product
 from distkern.gram.tile_groups import TileGroup, task_bytes, tile_groups
+from distkern.io.source import as_source
 from distkern.solvers.neighbors import Nearest
 from distkern.solvers.partition import DistanceSums
 from distkern.store.arrays import SCRATCH_ROWS
@@ -41,10 +44,16 @@ def cases():
     """Kernel, two blocks of samples."""
     normal, counts = rng.normal(size=(1400, 100)), rng.poisson(2, size=(1400, 100)).astype(float)
     wide = rng.normal(size=(160, 20_000))
+    depth = rng.uniform(0.02, 0.2, size=(1200, 1))
+    cells = sp.csr_array((rng.random((1200, 5000)) < depth) * rng.poisson(3, size=(1200, 5000)), dtype=np.float32)
+    bags = dk.Bags.from_arrays([rng.normal(size=(size, 3)) for size in rng.integers(5, 60, size=400)])
     yield "Kendall", dk.Kendall(), normal
     yield "Kendall with ties", dk.Kendall(ties="b"), counts
     yield "Kendall on many features", dk.Kendall(), wide
     yield "Kendall on sparse samples", dk.Kendall(), sp.random(400, 5000, density=0.05, format="csr", random_state=0)
+    yield "Kendall on cells of unlike depth", dk.Kendall(ties="b"), cells
+    yield "Gaussian on cells", dk.Gaussian(30.0), cells[:600]
+    yield "MeanMap on bags", dk.MeanMap(dk.Gaussian(1.0)), bags
     yield "Mallows", dk.Mallows(0.1), normal
     yield "Mallows of Kemeny's distance", dk.Mallows(0.1, ties="kemeny"), counts
     yield "Gaussian", dk.Gaussian(3.0), normal
@@ -76,17 +85,15 @@ def taken(fn, task):
 def all_tasks(kernel, X, folder):
     """Bytes that each kind of task took and had promised, on a cohort of two blocks that lies in a file."""
     folder.mkdir()
-    side, file = X.shape[0] // 2, folder / ("cohort.npz" if sp.issparse(X) else "cohort.npy")
-    if sp.issparse(X):
-        sp.save_npz(file, X)
-    else:
-        np.save(file, X)
+    side, file = len(as_source(X)) // 2, saved(X, folder)
     job = validate(kernel, file, None, None, "error")
+    look, *_ = Looking(dk.Serial()).tasks(job.axes["rows"].source, (job.kernel,))
     plan = _plan(job, dk.Serial(), None, "float64", side)
     axes = {"rows": job.axes["rows"].stored()}
     store = GramStore.create(str(folder / "gram"), plan, axes, None, job.sample.arrays)
     of_store, stored = (store.path, store.manifest.id), job.kernel.stored()
     samples, checksums, found = store.rows, store.rows.checksums(), {}
+    looked = taken(look_at, look)[0]
     for block in range(2):
         task = tasks.PrepareTask(*of_store, stored, "rows", block, job.axes["rows"].source.nameless())
         found["prepare"], receipt = taken(tasks.prepare_block, task)
@@ -102,6 +109,7 @@ def all_tasks(kernel, X, folder):
     group = TileGroup(0, side, side, 2 * side, ((0, 1),))
     prepared.opened(*of_store).checksums(refresh=True)
     promised, item = {name: [most, plan.bytes_per_task] for name, most in found.items()}, np.dtype(plan.dtype).itemsize
+    promised["look"] = [looked, plan.bytes_per_task]
     for vectors in VECTORS:
         arrays = summary | {"vectors": rng.normal(size=(2 * side, vectors))}
         promised[f"multiply by {vectors}"] = [
@@ -109,6 +117,29 @@ def all_tasks(kernel, X, folder):
             task_bytes(store.grid, item, vectors),
         ]
     return promised | compared(store, job.kernel, group, 300)
+
+
+def saved(X, folder):
+    """Write a cohort to a file."""
+    if isinstance(X, dk.Bags):
+        dk.save_bags(X, folder / "bags.zarr")
+        return folder / "bags.zarr"
+    if sp.issparse(X):
+        sp.save_npz(folder / "cohort.npz", X)
+        return folder / "cohort.npz"
+    np.save(folder / "cohort.npy", X)
+    return folder / "cohort.npy"
+
+
+def chosen(kernel, X, choice, count):
+    """Bytes that choosing landmarks took, and had promised."""
+    found = {}
+    for samples in (X[:60], X):
+        job = landmark_job(
+            validate(kernel, samples, None, None, "error"), min(count, samples.shape[0] // 2), choice, 0, None
+        )
+        found["choice"] = [taken(lambda job: choose(job, job.request), job)[0], job.bytes_to_choose]
+    return found
 
 
 def part_of(store, arrays, start, stop):
@@ -155,6 +186,10 @@ def tall(folder):
 
 def main(folder):
     found = {"a tall matrix": tall(folder / "tall")}
+    wide, normal = sp.random_array((2500, 3000), density=0.1, format="csr", rng=rng), rng.normal(size=(4000, 100))
+    for choice in ("kmeans++", "leverage"):
+        found[f"{choice} among sparse samples"] = chosen(dk.Kendall(), wide, choice, 60)
+        found[f"{choice} among dense samples"] = chosen(dk.Gaussian(10.0), normal, choice, 300)
     for name, kernel, X in cases():
         all_tasks(kernel, X[:40], folder / f"{name} to load and compile")
         found[name] = all_tasks(kernel, X, folder / name)

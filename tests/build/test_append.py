@@ -243,7 +243,8 @@ def test_damaged_block_is_prepared_again_with_the_samples_added_to_it(tmp_path, 
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")
 
     def interrupt(event):
-        raise Stop
+        if event.phase == "prepare rows":
+            raise Stop
 
     with pytest.raises(Stop):
         append_gram(path, X[25:], executor="serial", progress=interrupt)
@@ -497,7 +498,7 @@ def test_client_that_came_second_leaves_no_files(tmp_path, monkeypatch):
 def test_client_that_adds_samples_while_another_validates_its_own_comes_first(shared, monkeypatch):
     from distkern.build import append
 
-    just_before(append, "validated_digests", monkeypatch, lambda: append_gram(shared, X[20:26], executor="serial"))
+    just_before(append, "look", monkeypatch, lambda: append_gram(shared, X[20:26], executor="serial"))
     append_gram(shared, X[26:], executor="serial")
     assert_holds(shared, X)
 

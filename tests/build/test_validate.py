@@ -17,6 +17,7 @@ from distkern import (
     datasets,
     open_gram,
 )
+from distkern.build.validate import distinct
 
 X = np.random.default_rng(0).normal(size=(20, 30))
 RNG = np.random.default_rng(0)
@@ -230,3 +231,14 @@ class TestEqualSamples:
         assert compute_gram(Kendall(), X, store=tmp_path / "x.zarr").info()["samples_computed"] == [20, 20]
         twice = np.vstack([X, X])
         assert compute_gram(Linear(), twice, store=tmp_path / "l.zarr").info()["samples_computed"] == [40, 40]
+
+
+@pytest.mark.parametrize("size", [16, 32])
+def test_distinct_finds_the_first_of_equal_digests_and_zeros_at_their_ends_count(size):
+    rng = np.random.default_rng(size)
+    digests = np.zeros((60, size), dtype=np.uint8)
+    digests[:, [0, size - 1]] = rng.integers(0, 3, size=(60, 2))
+    firsts, which = distinct(digests)
+    each = [row.tobytes() for row in digests]
+    assert firsts.tolist() == [row for row in range(60) if each[row] not in each[:row]]
+    assert [each[row] for row in firsts[which]] == each

@@ -156,7 +156,7 @@ def test_store_of_another_format_version_is_refused(cohort, run, store, command)
         "evaluate": ("evaluate", store, "--labels", cohort / "clinical.csv"),
         "report": ("report", store, "--out", cohort / "page.html"),
     } | {name: (name, cohort / "X.npy", store, "--kernel", "kendall") for name in ("gram", "plan")}
-    _failed(run(*words.get(command, (command, store))), "has store format 99", "reads format 1")
+    _failed(run(*words.get(command, (command, store))), "has store format 99", "reads formats 1 and 2")
 
 
 def test_limits_and_exclusive_options_are_checked(cohort, run):

@@ -105,7 +105,9 @@ def test_run_resumes_with_stored_bags_or_bags_in_memory(tmp_path, small_chunks, 
 )
 def test_tasks_and_client_read_few_bags_at_a_time(tmp_path, monkeypatch, kernel):
     bags, read, take = some_bags(30), [], stored.StoredBagsReader.take
-    monkeypatch.setattr("distkern.kernels.base.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
+    for module in ("distkern.kernels.base", "distkern.build.look"):
+        monkeypatch.setattr(f"{module}.STRIP_BYTES", 8 * bags.rows().shape[1] * 5)
+    monkeypatch.setattr("distkern.build.look.LOOK_BYTES", 8 * bags.rows().shape[1] * 5)
     monkeypatch.setattr("distkern.build.validate.MEASURED", 4)
     monkeypatch.setattr(stored.StoredBagsReader, "take", lambda self, rows: read.append(rows) or take(self, rows))
     path = save_bags(bags, tmp_path / "bags.zarr")

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from hashlib import blake2b
 from pathlib import Path
 
 import anndata
@@ -24,7 +23,7 @@ from scipy import sparse
 from distkern.core.bags import Bags
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.rankings import Rankings
-from distkern.io.digests import sample_digests
+from distkern.io.digests import dense_digests, sample_digests
 from distkern.io.source import Source, as_source
 
 VALUES = np.array([[1, 0, 3], [0, 5, 0], [7, 0, 9], [2, 2, 0]])
@@ -154,8 +153,11 @@ def test_every_container_gives_the_same_rows_and_digests(container):
         assert block.dtype == np.float64
         assert block.flags.c_contiguous
         np.testing.assert_array_equal(block, VALUES[rows])
-    expected = [blake2b(row.tobytes(), digest_size=16).digest() for row in VALUES.astype("<f8")]
-    assert [row.tobytes() for row in sample_digests(source.read(slice(None)))] == expected
+    for digests in (sample_digests, dense_digests):
+        expected = digests(VALUES)
+        np.testing.assert_array_equal(digests(source.read(slice(None))), expected)
+        if source.sparse:
+            np.testing.assert_array_equal(digests(source.read_sparse(slice(None))), expected)
     assert source.describe().endswith(" 4 × 3")
     assert as_source(source) is source
 
@@ -442,3 +444,23 @@ def test_bags_that_do_not_fit_a_width_are_refused_before_they_are_read(width, sa
     assert bags.widened(13).shape == (2, 13)
     with pytest.raises(InputError, match=said):
         bags.widened(width)
+
+
+def test_reading_without_zeros_leaves_the_container_as_it_is(tmp_path):
+    entries = (np.array([2.0, 0.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4]))
+    X = sparse.csr_matrix(entries, shape=(2, 3))  # unsorted, a zero, and two entries of one place
+    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    for rows in (slice(None), slice(0, 1), np.array([1, 0, 1])):
+        read = as_source(X).read_sparse(rows)
+        assert read.has_canonical_format
+        assert read.data.all()
+        np.testing.assert_array_equal(read.toarray(), np.array([[0.0, 0, 2], [0, 7, 0]])[rows])
+    for array, old in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_rows_of_a_sparse_file_are_read_in_any_order_and_repeated(tmp_path):
+    X = sparse.random_array((30, 3), density=0.3, format="csr", rng=np.random.default_rng(0))
+    source = as_source(path_of(saved(tmp_path, X, names=[*map(str, range(30))]).file.close(), tmp_path, "cohort.h5ad"))
+    for rows in ([3, 4, 5, 29, 0], [7, 7, 1], [0], [], [28, 29], [5, 3, 4, 5]):
+        np.testing.assert_array_equal(source.read_sparse(rows).toarray(), X.toarray()[rows])

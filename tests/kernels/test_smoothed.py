@@ -25,7 +25,7 @@ from distkern import (
 )
 from distkern.compiled.smoothed import STEP, pair_blocks
 from distkern.core.random import sample_keys, uniforms
-from distkern.io.digests import sample_digests
+from distkern.io.digests import dense_digests
 from distkern.kernels.planning import bytes_per_tile
 
 NOISES = ("uniform", "gaussian", "laplace")
@@ -61,7 +61,7 @@ def copies_of(kernel, x):
         "gaussian": stats.norm.ppf,
         "laplace": stats.laplace.ppf,
     }[kernel.noise]
-    (key,) = sample_keys(kernel.seed, sample_digests(x))
+    (key,) = sample_keys(kernel.seed, dense_digests(x))
     return [(x + kernel.window * quantile(uniforms(key, d, len(x)))).tolist() for d in range(kernel.draws)]
 
 

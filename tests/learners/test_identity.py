@@ -183,7 +183,7 @@ def test_equal_samples_that_are_stored_once_have_an_identity(tmp_path):
     few = np.tile(np.argsort(X[:3], axis=1).astype(float), (4, 1))
     gram = compute_gram(Kendall(), few, store=tmp_path / "k.zarr", progress=False)
     assert gram.info()["samples_computed"] == [3, 3]
-    assert gram.identity.digests.shape == (12, 16)
+    assert gram.identity.digests.shape == (12, 32)
     np.testing.assert_array_equal(gram.identity.digests[:3], gram.identity.digests[9:])
     model = KernelRidge().fit(gram, few[:, 0])
     model.predict(gram[:, np.arange(12)])
@@ -289,7 +289,7 @@ def test_cross_validation_reads_the_digests_once(stores, monkeypatch):
 
 def test_damaged_digests_leave_the_matrix_usable(tmp_path):
     gram = compute_gram(Kendall(), X, store=tmp_path / "k.zarr", progress=False)
-    gram._store.write("rows/digests", slice(0, 1), np.zeros((1, 16), dtype=np.uint8))
+    gram._store.write("rows/digests", slice(0, 1), np.zeros((1, 32), dtype=np.uint8))
     with pytest.warns(UserWarning, match="models cannot compare .* digests .* do not match their checksum"):
         model = KernelSVC().fit(gram, Y)
     assert model.training_values_ == Kendall().spec()

@@ -80,3 +80,14 @@ def test_other_kernels_do_not_agree(other):
     assert agree(GAUSSIAN, {"kernel": "gaussian", "sigma": np.nextafter(2.0, 3.0)})
     assert not agree({"seed": 10**15}, {"seed": 10**15 + 1})
     assert agree({"kernel": "x", "p": [float("nan"), 1]}, {"kernel": "x", "p": (float("nan"), 1)})
+
+
+def test_marks_of_two_kinds_of_digests_are_compared_by_their_number_of_samples():
+    longer = np.random.default_rng(1).integers(0, 256, size=(5, 32), dtype=np.uint8)
+    of_old, of_new = (Identity(digests, GAUSSIAN) for digests in (DIGESTS, longer))
+    centred = of_old.on("centred", of_old.mark()).values
+    assert agree(centred, of_new.on("centred", of_new.mark()).values)
+    assert not agree(centred, of_new.on("centred", of_new.take(np.arange(4)).mark()).values)
+    assert not agree(
+        of_new.on("centred", of_new.mark()).values, of_new.on("centred", of_old.mark() | {"digest": "0" * 64}).values
+    )

@@ -250,6 +250,6 @@ def test_manifest_of_landmarks_keeps_positions_and_true_entries(manifests):
 
 def test_manifest_of_another_format_names_the_version_that_wrote_it(manifests):
     document = json.loads(manifests["counts"].to_root())
-    document["attributes"]["distkern"] |= {"format": 2, "version": "9.1"}
-    with pytest.raises(StoreError, match=r"has store format 2, written by distkern 9\.1; .* reads format 1"):
+    document["attributes"]["distkern"] |= {"format": 3, "version": "9.1"}
+    with pytest.raises(StoreError, match=r"has store format 3, written by distkern 9\.1; .* reads formats 1 and 2"):
         Manifest.from_root("k.zarr", json.dumps(document).encode())

@@ -14,7 +14,7 @@ import numpy as np
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.sentences import Argument
 from distkern.core.suggest import did_you_mean
-from distkern.core.typing import Array
+from distkern.core.typing import Array, Indices
 from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
 from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node, refuse_missing_chunks
@@ -76,20 +76,25 @@ class H5ADReader(ReopenedReader):
 
         if self.layout == "csc":
             return self._in_memory(X)[rows]
-        if isinstance(rows, slice):
-            return self._consecutive(X, rows.start, rows.stop)
-        parts = [self._consecutive(X, int(row), int(row) + 1) for row in rows]
-        return sparse.vstack(parts, format="csr") if parts else self._consecutive(X, 0, 0)
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        if len(positions) == 0:
+            return sparse.csr_matrix((0, self.shape[1]), dtype=self.dtypes[0])
+        unique, back = np.unique(positions, return_inverse=True)
+        matrix = self._ascending(X, unique)
+        return matrix if np.array_equal(unique, positions) else matrix[back]
 
-    def _consecutive(self, X: Any, start: int, stop: int) -> Any:
+    def _ascending(self, X: Any, rows: Indices) -> Any:
+        """Read different rows in their order; neighbours are read together."""
         from scipy import sparse
 
-        if stop <= start:
-            return sparse.csr_matrix((0, self.shape[1]), dtype=self.dtypes[0])
-        indptr = X["indptr"][start : stop + 1]
-        part = slice(int(indptr[0]), int(indptr[-1]))
-        entries = (X["data"][part], X["indices"][part], indptr - indptr[0])
-        matrix = sparse.csr_matrix(entries, shape=(stop - start, self.shape[1]))
+        first = int(rows[0])
+        indptr = X["indptr"][first : int(rows[-1]) + 2]
+        begins, ends = indptr[rows - first], indptr[rows - first + 1]
+        borders = np.flatnonzero(np.diff(rows) > 1) + 1
+        runs = [slice(int(begins[run[0]]), int(ends[run[-1]])) for run in np.split(np.arange(len(rows)), borders)]
+        data, indices = (np.concatenate([X[name][run] for run in runs]) for name in ("data", "indices"))
+        counts = np.concatenate([[0], np.cumsum(ends - begins)])
+        matrix = sparse.csr_matrix((data, indices, counts), shape=(len(rows), self.shape[1]))
         matrix.check_format(full_check=True)  # an index outside the matrix would be written outside its memory
         return matrix
 
