@@ -54,9 +54,9 @@ def main() -> None:
             figures = "  ".join(f"{name} {value / 1000:.3f}" for name, value in sorted(found.items()))
             kind = f"n = {n:>6,}, {distinct or 'no ties':>9}"
             print(f"{kind}: {figures} µs a pair; chosen {chosen}, fastest {best}", flush=True)
-            if distinct is None:
-                bits, items = found["bitplanes"] / (n * (n - 1) / 2), found["blocks"] / (-(-n // 2048) * 2048)
-                print(f"           BIT {bits:.2e} ITEM {items:.2f} MERGED {found['inversions'] / n:.1f}")
+            bits, items = found["bitplanes"] / (n * (n - 1) / 2), found["blocks"] / (-(-n // 2048) * 2048)
+            name = "ITEM" if distinct is None else "TIED_ITEM"
+            print(f"           a bit {bits:.2e}, {name} {items:.2f}, MERGED {found['inversions'] / n:.1f}")
     print(f"{wrong} choices take more than 30 % longer than the fastest algorithm")
 
 

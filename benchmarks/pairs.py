@@ -27,12 +27,21 @@ WANTED = 20
 """Times the fastest peer."""
 
 
-def samples(count: int, n: int, levels: int | None) -> np.ndarray:
-    """Draw samples without ties, or with ``levels`` distinct values."""
-    rng = np.random.default_rng(n + count)
-    if levels is not None:
-        return rng.integers(0, levels, (count, n)).astype(float)
-    return np.array([rng.permutation(n) for _ in range(count)], dtype=float)
+TIES: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
+    "none": lambda rng, count, n: rng.permuted(np.tile(np.arange(n, dtype=float), (count, 1)), axis=1),
+    "float32": lambda rng, count, n: rng.normal(size=(count, n)).astype(np.float32).astype(float),
+    "half zeros": lambda rng, count, n: np.where(rng.random((count, n)) < 0.5, 0, rng.exponential(size=(count, n))),
+    "5,000 levels": lambda rng, count, n: rng.integers(0, 5_000, (count, n)).astype(float),
+    "1,335 levels": lambda rng, count, n: rng.integers(0, 1_335, (count, n)).astype(float),
+    "341 levels": lambda rng, count, n: rng.integers(0, 341, (count, n)).astype(float),
+    "20 levels": lambda rng, count, n: rng.integers(0, 20, (count, n)).astype(float),
+}
+"""Kinds of samples; all but the first and the last are measured for the largest size only."""
+
+
+def samples(count: int, n: int, ties: str) -> np.ndarray:
+    """Draw samples of a kind."""
+    return TIES[ties](np.random.default_rng(n + count), count, n)
 
 
 def ours(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
@@ -67,16 +76,17 @@ def signs(X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
     return lambda: vectors(X) @ vectors(Y).T
 
 
-def measure(n: int, levels: int | None, rounds: int, shrink: int) -> dict[str, float]:
+def measure(n: int, ties: str, rounds: int, shrink: int) -> dict[str, float]:
     """Seconds per pair of each package."""
     side, pairs = max(4, TILE[n] // shrink), max(4, PEER_PAIRS[n] // shrink)
-    X, Y = samples(side, n, levels), samples(side, n, levels)
-    peer = samples(pairs + 1, n, levels)
+    both = samples(2 * side, n, ties)
+    X, Y = both[:side], both[side:]
+    peer = samples(pairs + 1, n, ties)
     columns = int((2 * pairs) ** 0.5) + 1
     frame = pandas.DataFrame(peer[:columns].T)
     calls = {
         "distkern": ours(X, Y),
-        "hyper-corr": hyper_corr(peer, levels is not None),
+        "hyper-corr": hyper_corr(peer, ties != "none"),
         "pandas": lambda: frame.corr(method="kendall"),
         "scipy": lambda: [kendalltau(peer[0], y) for y in peer[1 : 1 + pairs // 4 + 1]],
     }
@@ -99,12 +109,13 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="small sizes, one round, nothing written")
     small = parser.parse_args().small
     rows = []
-    for levels in (None, 20):
-        for n in SIZES[:2] if small else SIZES:
-            found = measure(n, levels, rounds=1 if small else 5, shrink=16 if small else 1)
+    sizes = SIZES[:2] if small else SIZES
+    for ties in TIES:
+        for n in sizes if ties in ("none", "20 levels") else sizes[-1:]:
+            found = measure(n, ties, rounds=1 if small else 5, shrink=16 if small else 1)
             peers = {name: value for name, value in found.items() if name not in ("distkern", "sign vectors")}
             best = min(peers, key=lambda name: peers[name])
-            row = [f"{n:,}", "none" if levels is None else f"{levels} levels"]
+            row = [f"{n:,}", ties]
             row += [microseconds(found[name]) for name in ("distkern", "hyper-corr", "pandas", "scipy")]
             row.append(microseconds(found["sign vectors"]) if "sign vectors" in found else "–")
             row.append(f"{peers[best] / found['distkern']:.0f} × {best}")

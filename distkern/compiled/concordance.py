@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from llvmlite import binding
 
 from distkern.compiled import bitplanes, block_inversions, inversions, levels
 from distkern.core.jit import compiled
@@ -25,10 +26,11 @@ from distkern.core.typing import Array
 BLOCK = 64
 """Rows and columns of a block that is mirrored at a time."""
 
-# Nanoseconds, measured by benchmarks/crossovers.py on one core of an AMD EPYC with AVX-512. They choose the algorithm;
-# results do not depend on them.
-BIT = 1.8e-3  # a pair of features in a bit plane; twice that with ties
-ITEM = 3.3  # a feature counted in blocks; twice that with ties
+# Nanoseconds, measured by benchmarks/crossovers.py on one core each of an Intel Xeon (Sapphire Rapids) and an AMD EPYC,
+# both with AVX-512. They choose the algorithm; results do not depend on them.
+BIT = 1.8e-3 if "znver" in binding.get_host_cpu_name() else 4.7e-3  # a pair of features in a bit plane; twice with ties
+ITEM = 3.0  # a feature counted in blocks
+TIED_ITEM = 3.7  # the same with ties
 ENTRY = 0.6  # a feature counted in a contingency table
 CELL = 1.2  # a cell of a contingency table
 MERGED = 50.0  # a feature in a merge sort
@@ -101,9 +103,8 @@ def bytes_needed(a: int, b: int, n: int) -> int:
     """
     algorithms = {fastest(n, n, n, ties) for ties in (False, True)}
     planes = (a + b + 8) * (16 * max(bitplanes.WORDS, -(-n // 64)) + 4 * n + 2 * bitplanes.PADDING)
-    walks = 2 * block_inversions.SAMPLES * 2 * 2 * (2 * n + block_inversions.RUN)
     table = 32 * 4 * n  # cells of the contingency tables, where "levels" is the fastest
-    scratch = {"bitplanes": planes, "blocks": walks}
+    scratch = {"bitplanes": planes, "blocks": block_inversions.bytes_needed(a, b, n)}
     return 32 * a * b + max(table, *(scratch.get(algorithm, 0) for algorithm in algorithms))
 
 
@@ -115,9 +116,9 @@ def fastest(n: int, levels_a: int, levels_b: int, ties: bool) -> str:
     >>> fastest(100, 100, 100, False), fastest(20_000, 20, 20, True), fastest(20_000, 20_000, 20_000, False)
     ('bitplanes', 'levels', 'blocks')
     """
-    passes = 2 if ties else 1
     costs = {"levels": ENTRY * n + CELL * levels_a * levels_b, "inversions": MERGED * n}
     if n <= block_inversions.LIMIT:
         whole_runs = -(-n // block_inversions.RUN) * block_inversions.RUN
-        costs |= {"bitplanes": BIT * passes * n * (n - 1) / 2, "blocks": ITEM * passes * whole_runs}
+        costs["bitplanes"] = BIT * (2 if ties else 1) * n * (n - 1) / 2
+        costs["blocks"] = (TIED_ITEM if ties else ITEM) * whole_runs
     return min(costs, key=lambda algorithm: costs[algorithm])

@@ -7,7 +7,16 @@ import json
 
 import numpy as np
 
-ROUTINES = ("popcount", "greater_bits", "unequal_bits", "inversions_within", "inversions_between", "add_later_counts")
+ROUTINES = (
+    "popcount",
+    "greater_bits",
+    "unequal_bits",
+    "inversions_within",
+    "inversions_between",
+    "untied_inversions",
+    "tied_equals",
+    "add_later_counts",
+)
 
 
 def watch(entered):

@@ -78,9 +78,57 @@ def test_blocks_agree_with_merging_up_to_their_limit(n):
         np.testing.assert_array_equal(ours[upper], other[upper])
 
 
-@pytest.mark.slow
-def test_many_samples_cross_the_borders_of_blocks_of_samples():
-    X = np.random.default_rng(0).integers(0, 9, (150, 12)).astype(float)
+def groups_of(sizes, n):
+    """A sample whose tie groups, in ascending order, have these sizes in turn."""
+    sizes = np.resize(sizes, n)
+    values = np.repeat(np.arange(len(sizes)), sizes)[:n]
+    return np.random.default_rng(n).permutation(values).astype(float)
+
+
+@pytest.mark.parametrize("n", [70, 2_500, 9_000])
+def test_blocks_agree_with_merging_for_ties_of_every_pattern(n):
+    rng = np.random.default_rng(n)
+    patterns = (
+        [1],
+        [n],
+        [2],
+        [1, 64],
+        [65],
+        [1, 65],
+        [8],
+        [9, 1],
+        [24, 25],
+        [63, 2],
+        [64, 64, 1],
+        range(1, 90),
+        [1] * 50 + [3],
+    )
+    samples = [groups_of(sizes, n) for sizes in patterns]
+    zeros = np.where(rng.random(n) < 0.5, -0.0, rng.normal(size=n) ** 2)
+    infinite = np.where(rng.random(n) < 0.1, np.inf, np.where(rng.random(n) < 0.1, -np.inf, rng.permutation(n)))
+    ranked = rank(np.vstack([*samples, zeros, infinite, rng.permutation(n)]))
+    upper = np.triu_indices(len(ranked[0]))
+    for ours, other in zip(
+        block_inversions.concordance(ranked, ranked, True), inversions.concordance(ranked, ranked, True), strict=True
+    ):
+        np.testing.assert_array_equal(ours[upper], other[upper])
+
+
+def test_a_tie_group_of_most_items_agrees_with_merging():
+    rng = np.random.default_rng(0)
+    n = 50_000
+    most = np.where(rng.random(n) < 0.8, 0, rng.permutation(n))
+    ranked = rank(np.vstack([most, rng.permutation(most), np.zeros(n), rng.permutation(n)]).astype(float))
+    for ours, other in zip(
+        block_inversions.concordance(ranked, ranked, False), inversions.concordance(ranked, ranked, False), strict=True
+    ):
+        np.testing.assert_array_equal(ours, other)
+
+
+def test_many_samples_cross_the_borders_of_blocks_of_samples(monkeypatch):
+    monkeypatch.setattr(block_inversions, "SAMPLES", 4)
+    monkeypatch.setattr(block_inversions, "HELD", 8)
+    X = np.random.default_rng(0).integers(0, 9, (21, 12)).astype(float)
     S, joint = expected(X, X)
     block = dict(zip(NAMES, rank(X), strict=True))
     counts, both = concordance.concordance(block, block, True)
@@ -88,6 +136,9 @@ def test_many_samples_cross_the_borders_of_blocks_of_samples():
     np.testing.assert_array_equal(both, joint)
     counts, both = block_inversions.concordance(rank(X), rank(X), True)
     np.testing.assert_array_equal(np.triu(counts), np.triu(S))
+    counts, both = block_inversions.concordance(rank(X), rank(X[:19]), False)
+    np.testing.assert_array_equal(counts, S[:, :19])
+    np.testing.assert_array_equal(both, joint[:, :19])
 
 
 @pytest.mark.parametrize(
