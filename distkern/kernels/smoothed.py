@@ -91,7 +91,7 @@ class SmoothedKendall(Kernel):
     Notes
     -----
     Samples are rows (m, n) of finite values. Values lie in [−1, 1] and have no unit. Exact: n²/2 multiplications per
-    pair of samples, at the speed of matrix products, and n²/2 expected signs per sample and tile, in blocks of 1,024
+    pair of samples, at the speed of matrix products, and n²/2 expected signs per sample and tile, in blocks of 128
     pairs of features. Expected signs have an error of at most 1e-15. Monte Carlo: O(D² n log n) per pair, O(D n log n)
     per sample, and 5 D n bytes of prepared data up to n = 65,536.
 
