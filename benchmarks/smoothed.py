@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import product
 
 from measure import alternate, measured_on, medians, one_thread, publish, table
 
@@ -27,10 +28,11 @@ def main() -> None:
     pairs = n * (n - 1) // 2
     left, right = rng.normal(size=(2, side, pairs))
     calls = {"matrix product": lambda: left @ right.T}
-    for noise in ("uniform", "gaussian", "laplace"):
-        kernel = SmoothedKendall(0.5, noise=noise)
+    windows = {"one window": 0.5, "a window per feature": tuple(rng.uniform(0.2, 0.8, size=n))}
+    for (text, window), noise in product(windows.items(), ("uniform", "gaussian", "laplace")):
+        kernel = SmoothedKendall(window, noise=noise)
         A, B = kernel.prepare(X), kernel.prepare(Y)
-        calls[noise] = lambda kernel=kernel, A=A, B=B: kernel.tile(A, B)
+        calls[f"{noise}, {text}"] = lambda kernel=kernel, A=A, B=B: kernel.tile(A, B)
     seconds = medians(alternate(calls, rounds))
     rows = [[name, f"{value:.3f} s", f"{seconds['matrix product'] / value:.2f}"] for name, value in seconds.items()]
     print("\n".join("  ".join(row) for row in rows))

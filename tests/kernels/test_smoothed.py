@@ -23,7 +23,8 @@ from distkern import (
     draws_for,
     from_spec,
 )
-from distkern.compiled.smoothed import STEP, pair_blocks
+from distkern.compiled.panels import STEP
+from distkern.compiled.smoothed import pair_blocks
 from distkern.core.random import sample_keys, uniforms
 from distkern.io.digests import dense_digests
 from distkern.kernels.planning import bytes_per_tile
@@ -178,12 +179,14 @@ def test_a_window_per_sample_equals_scaling_the_sample():
         assert K[i, j] == pytest.approx(sum(terms) / 28, abs=1e-14)
 
 
-@pytest.mark.parametrize("n", [2, 3, 46, 47, 90])
+@pytest.mark.parametrize("n", [2, 3, 16, 17, 46])
 def test_blocks_of_pairs_hold_each_pair_once_in_order(n):
-    blocks = [block.items(n) for block in pair_blocks(n)]
-    pairs = [pair for left, right in blocks for pair in zip(left.tolist(), right.tolist(), strict=True)]
-    assert pairs == [(i, j) for i in range(n) for j in range(i + 1, n)]
-    assert all(len(left) == STEP for left, _ in blocks[:-1])
+    blocks = list(pair_blocks(n))
+    pairs = [pair for first, second in blocks for pair in zip(first.tolist(), second.tolist(), strict=True)]
+    expected = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    assert pairs == expected + [(0, 0)] * (len(pairs) - len(expected))
+    assert all(len(first) == STEP for first, _ in blocks)
+    assert len(blocks) == -(-len(expected) // STEP)
 
 
 MANY = [
@@ -200,6 +203,7 @@ def test_bits_do_not_depend_on_the_tile_side_over_many_blocks_of_pairs(kernel):
     X = np.random.default_rng(0).normal(size=(150, 70))
     X[149] = X[0]
     whole = kernel(X)
+    assert whole[0, 149] == whole[0, 0]
     for side in (1, 50, 64, 75):
         A, B = kernel.prepare(X[:side]), kernel.prepare(X[150 - side :], 150 - side)
         np.testing.assert_array_equal(kernel.tile(A, A), whole[:side, :side])
