@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.build.landmarks import ENTRIES, drawn_pairs, pair_values
-from distkern.build.look import Looking, look
+from distkern.build.look import SHORT_SECONDS, Looking, look
 from distkern.build.plan import bytes_in_store, bytes_of_preparing, bytes_of_task, bytes_read_of, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import distinct
@@ -20,7 +20,7 @@ from distkern.core.typing import Array, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import free_within
-from distkern.engine.progress import progress_listener
+from distkern.engine.progress import Late, progress_listener
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
@@ -141,7 +141,8 @@ def append_gram(
     complete = np.count_nonzero(store.checksums(refresh=True)) == store.grid.count
     versions = store.manifest.versions
     before = versions[-1 if complete or len(versions) == 1 else -2]
-    added = _compared(store, before, kernel, source, Looking(pool, listener, limit, store.manifest.format))
+    looking = Looking(pool, Late(listener, SHORT_SECONDS), limit, store.manifest.format)
+    added = _compared(store, before, kernel, source, looking)
     if complete and _are_the_last(store, source, added):
         return handle_of(store, kernel, None if executor is None else pool)
     if complete:

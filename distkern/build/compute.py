@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from distkern.build.landmarks import landmark_job
-from distkern.build.look import Looking
+from distkern.build.look import SHORT_SECONDS, Looking
 from distkern.build.plan import make_plan, refuse_full_disk
 from distkern.build.schedule import fill
 from distkern.build.validate import Job, validate
@@ -22,7 +22,7 @@ from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.units import parse_bytes
 from distkern.engine.base import Executor
 from distkern.engine.memory import Watched, free_within, resident_bytes, share_of
-from distkern.engine.progress import progress_listener
+from distkern.engine.progress import Late, progress_listener
 from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
 from distkern.gram.base import StoredGram
@@ -153,7 +153,7 @@ def compute_gram(
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     to_choose = share_of(limit, 1) if opened is None else None
     await_workers(pool, listener)
-    looking, collapsed = Looking(pool, listener, limit), None
+    looking, collapsed = Looking(pool, Late(listener, SHORT_SECONDS), limit), None
     if opened is not None:
         looking = replace(looking, format=opened.manifest.format)
         collapsed = {axis: opened.samples(axis).index is not None for axis in opened.axes}

@@ -18,11 +18,15 @@ import numpy as np
 from distkern.build.landmark_choice import BY_KERNEL, CHOICES, Pool, pool_bytes, pool_size
 from distkern.build.validate import Job, ValidatedSamples
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.events import silent
 from distkern.core.parameters import is_sequence, one_of
 from distkern.core.random import sample_keys, uniforms
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.units import readable_bytes
+from distkern.engine.base import Executor
+from distkern.engine.executors import Serial, Threads
+from distkern.engine.run import run
 from distkern.kernels.base import Kernel, Prepared
 from distkern.operators.indexing import as_indices
 from distkern.store.manifest import LandmarkColumns, TrueEntries
@@ -267,7 +271,7 @@ def true_entries(job: Job, seed: int) -> TrueEntries:
     rows, kernel = job.axes["rows"], job.kernel.stored()
     pairs = drawn_pairs(seed, job.samples[0], ENTRIES)
     draws = np.arange(pairs.shape[1])
-    values = pair_values(kernel, pairs, draws, lambda some: _prepared(job, kernel, rows.computed(some)))
+    values = pair_values(kernel, pairs, draws, lambda some: _prepared(job, kernel, rows.computed(some)), Threads())
     return TrueEntries.of(pairs, values)
 
 
@@ -301,7 +305,13 @@ def drawn_pairs(seed: int, samples: int, entries: int) -> Indices:
     return np.array([first, second], dtype=np.intp)
 
 
-def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callable[[Indices], Prepared]) -> Floats:
+def pair_values(
+    kernel: Kernel,
+    pairs: Indices,
+    draws: Indices,
+    prepared: Callable[[Indices], Prepared],
+    pool: Executor | None = None,
+) -> Floats:
     """Kernel values at pairs (2, entries) of samples: the diagonals of small tiles.
 
     Parameters
@@ -311,6 +321,8 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
         value, whichever other pairs are computed.
     prepared
         Function that reads and prepares some samples.
+    pool
+        Executor that runs it; by default this thread.
 
     Raises
     ------
@@ -322,7 +334,8 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
     order = np.argsort(slots, kind="stable")
     turns = np.empty_like(draws)
     turns[order] = np.arange(len(draws)) - np.searchsorted(slots[order], slots[order])
-    for turn in range(turns.max(initial=-1) + 1):
+
+    def fill(turn: int) -> None:
         some = np.flatnonzero(turns == turn)
         tile = np.full(slots[some].max() + 1, some[0])
         tile[slots[some]] = some
@@ -330,6 +343,9 @@ def pair_values(kernel: Kernel, pairs: Indices, draws: Indices, prepared: Callab
         values[some] = kernel.tile(read.take(slice(len(tile))), read.take(slice(len(tile), None))).diagonal()[
             slots[some]
         ]
+
+    tasks = range(turns.max(initial=-1) + 1)
+    run(pool or Serial(), fill, tasks, lambda _: None, phase="compute true entries", listener=silent)
     if not np.isfinite(values).all():
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
         first, second = pairs[:, wrong]

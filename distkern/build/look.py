@@ -37,6 +37,9 @@ STRIP_SHARE = 8
 """Memory of a task over that of the samples that it reads at a time, since the check of a kernel may prepare them."""
 
 
+SHORT_SECONDS = 1.0
+"""Seconds of a look of which no progress is shown."""
+
 LOOK_COPIES = 3
 """Memory of a look over that of the samples that it reads at a time, at most."""
 
@@ -138,13 +141,14 @@ class LookTask:
     run: str
 
     def strips(self) -> Iterator[tuple[slice, Any]]:
-        """Read the samples some at a time; more of them, where the last ones took few bytes."""
+        """Read the samples some at a time; more, where the last ones took few bytes and are not made dense."""
+        grows = self.source.sparse and all(kernel.takes_sparse for kernel in self.kernels)
         source, n = self.source, self.source.shape[1]
         start, height = self.rows.start, max(1, self.strip_bytes // (8 * n))
         while start < self.rows.stop:
             part = slice(start, min(start + height, self.rows.stop))
             values: Any = source.read_sparse(part) if source.sparse else source.read(part)
-            if source.sparse and 32 * values.nnz < self.strip_bytes:
+            if grows and 32 * values.nnz < self.strip_bytes:
                 height *= 2
             start = part.stop
             yield part, values

@@ -143,7 +143,7 @@ def test_resuming_a_complete_store_computes_nothing(tmp_path):
     events = []
     compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=5, progress=events.append)  # the stored grid wins
     assert stored_bytes(tmp_path / "k.zarr") == before
-    assert {event.phase for event in events} == {"check samples"}
+    assert events == []
     assert len(open_gram(tmp_path / "k.zarr").info()["runs"]) == 1
 
 

@@ -102,6 +102,17 @@ def test_sparse_samples_are_never_made_dense(tmp_path, monkeypatch):
     dk.append_gram(gram.path, X[:6], ids=list("abcdef"), progress=False)
 
 
+def test_more_samples_are_read_at_a_time_where_they_are_few_bytes_and_the_kernel_takes_them_so():
+    X = sparse.csr_array(COUNTS * (COUNTS > 2))
+    heights = {}
+    for kernel in (dk.Kendall(), dk.Gaussian(1.0)):
+        task = module.LookTask((kernel,), as_source(X), slice(0, 41), 3 * 8 * 30, 2, "")
+        heights[kernel.name] = [part.stop - part.start for part, _ in task.strips()]
+    assert heights["gaussian"] == [3] * 13 + [2]
+    assert heights["kendall"][:3] == [3, 6, 12]
+    assert sum(heights["kendall"]) == 41
+
+
 @pytest.mark.parametrize("made", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_features_without_a_value_are_found_in_every_task(small_tasks, made):
     lacking = COUNTS.copy()
@@ -119,6 +130,7 @@ def test_workers_look_at_a_file_and_the_client_reads_a_few_samples_of_it(tmp_pat
         return values
 
     monkeypatch.setattr(MappedReader, "take", counted)
+    monkeypatch.setattr("distkern.build.compute.SHORT_SECONDS", 0.0)
     phases = set()
     options = {"store": tmp_path / "k.zarr", "progress": lambda event: phases.add(event.phase)}
     dk.compute_gram(dk.Gaussian("median"), tmp_path / "x.npy", **options)
