@@ -48,6 +48,7 @@ def are_rankings(order, codes, tied, untied):  # type: ignore[no-untyped-def]
 def are_sparse_rankings(places, scores, nonzeros, balance, n, untied):  # type: ignore[no-untyped-def]
     """Whether places and scores (m, width) are an output of `sparse.rank_sparse`; fills the untied pairs (m,)."""
     m, width = places.shape
+    seen = np.full(n, -1, np.int64)
     for i in range(m):
         k = np.int64(nonzeros[i])
         if k < 0 or k > width or k > n or not -k <= balance[i] <= k or (k - balance[i]) % 2 != 0:
@@ -61,10 +62,11 @@ def are_sparse_rankings(places, scores, nonzeros, balance, n, untied):  # type: 
                 return False
             ties += (stop - start) * (stop - start - 1) // 2
             start = stop
-        ascending = np.sort(places[i, :k])
         for p in range(k):
-            if ascending[p] < 0 or ascending[p] >= n or (p > 0 and ascending[p] == ascending[p - 1]):
+            place = np.int64(places[i, p])
+            if place < 0 or place >= n or seen[place] == i:
                 return False
+            seen[place] = i
         untied[i] = np.int64(n) * (n - 1) // 2 - ties
     return True
 

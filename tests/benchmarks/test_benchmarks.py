@@ -26,6 +26,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "pairs.py",
             "scale.py",
             "smoothed.py",
+            "sparse_cells.py",
             "storing.py",
             "svm.py",
         ),

@@ -36,10 +36,12 @@ def ranked(X, width=None):
     return rank_sparse(block.data, block.indices, block.indptr, block.shape[1], width)
 
 
-@pytest.fixture(params=["table", "sorting"])
+@pytest.fixture(params=[(10**6, 0), (0, 0), (0, 10**6)], ids=["table", "one by one", "recounted"])
 def road(request, monkeypatch):
-    """Take one of the two roads for all pairs, through the Python bodies: compiled code has the choice built in."""
-    monkeypatch.setattr(compiled, "TABLE_SHARE", 10**6 if request.param == "table" else 0)
+    """Take one of the roads for all pairs, through the Python bodies: compiled code has the choice built in."""
+    share, recount = request.param
+    monkeypatch.setattr(compiled, "TABLE_SHARE", share)
+    monkeypatch.setattr(compiled, "RECOUNT", recount)
     for name, routine in list(vars(compiled).items()):
         monkeypatch.setattr(compiled, name, getattr(routine, "py_func", routine))
     return compiled.sparse_tile
@@ -125,10 +127,12 @@ def test_exact_integers_with_many_features_and_few_that_are_not_zero(continuous)
     assert joint[0, 0] == math.comb(n - 2 * k, 2) + 2 * tied
 
 
-def test_equals_the_dense_kernel_on_counts_and_on_values_without_ties():
+def test_equals_the_dense_kernel_on_counts_and_on_values_with_few_and_without_ties():
     rng = np.random.default_rng(3)
-    counts = rng.poisson(rng.gamma(0.2, 2, 2000) * rng.uniform(0.2, 1, (8, 1))).astype(float)
-    for X in (counts, counts * rng.normal(0.3, 1, counts.shape)):
+    counts = rng.poisson(rng.gamma(0.5, 3, 6000) * rng.uniform(0.2, 2, (6, 1))).astype(float)
+    signed = counts * rng.normal(0.3, 1, counts.shape)
+    assert (np.count_nonzero(counts, axis=1) > 2048).any()
+    for X in (counts, signed, signed.round(2), np.abs(signed), np.vstack([counts, signed])):
         dense = dict(zip(("order", "codes", "tied", "untied"), rank(X), strict=True))
         S, joint = dense_concordance(dense, dense, True)
         A = ranked(X)
