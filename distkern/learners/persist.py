@@ -168,7 +168,7 @@ def _is_valid(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    if not path.is_file():
+    if not os.path.isfile(path):  # also false for a name that no system takes
         raise InputError(f"there is no file {str(path)!r}: check the path")
     try:
         arrays = _arrays_in(path)

@@ -446,3 +446,8 @@ def test_a_text_array_that_is_named_often_is_converted_once(saved):
     extra = load_model(rewritten(saved[1], name_often)).model.steps[0][1].extra_
     assert len(extra) == 2000
     assert all(one is extra[0] for one in extra)
+
+
+def test_a_name_that_no_system_takes_is_that_of_no_file():
+    with pytest.raises(InputError, match="there is no file 'xxx"):
+        load_model("x" * 300)
