@@ -153,7 +153,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         known = identity_of(first_step(model))
         digests = None if known is None else known.digests
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about, digests=digests))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError, SystemError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
