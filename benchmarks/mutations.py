@@ -69,7 +69,7 @@ TESTED_BY = {
     "io/formats/stored_bags": ("io/test_source.py", "io/test_registry.py", "io/test_bags.py"),
     "io/formats/text_tables": ("io/test_source.py", "io/test_registry.py", "io/test_tables.py"),
     "io/points": ("io/test_bags.py", "cli/test_bags.py"),
-    "kernels/bags/explicit_features": ("kernels/bags/test_kernelized.py",),
+    "kernels/bags/explicit_features": ("kernels/bags/test_kernelized.py", "kernels/test_lowrank.py"),
     "kernels/bags/pooled_points": ("kernels/bags/test_entropy.py", "kernels/bags/test_kernelized.py"),
     "kernels/partial_mallows": ("kernels/test_partial.py",),
     "solvers/distances": ("solvers/test_lloyd.py", "learners/test_partition.py"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,11 +71,11 @@ def _from_positions(orderings: Array, n_items: int | None) -> Floats:
 
 
 def _as_lists(orderings: Any) -> list[list[Any]]:
-    if isinstance(orderings, (str, bytes)) or not isinstance(orderings, Iterable):
+    if isinstance(orderings, (str, bytes)) or not is_sequence(orderings):
         raise InputTypeError("orderings must be a list of lists of items, best first")
     lists = []
     for row, ordering in enumerate(orderings):
-        if isinstance(ordering, (str, bytes)) or not isinstance(ordering, Iterable):
+        if isinstance(ordering, (str, bytes)) or not is_sequence(ordering):
             raise InputError(f"ordering {row} is {ordering!r}; it must be a list of items, best first")
         lists.append(entries(ordering, f"ordering {row}"))
     if not lists:

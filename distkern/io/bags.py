@@ -28,7 +28,7 @@ CHUNK_BYTES = 2**21
 OFFSETS = 2**16
 """Offsets in a Zarr chunk."""
 
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError, OverflowError)
 """Errors that reading a damaged store raises."""
 
 

@@ -383,8 +383,8 @@ def numbers_of_texts(cells: Sequence[str]) -> Floats:
         values = np.array(list(map(float, cells)))
     except ValueError:
         values = np.array([np.nan if cell.strip() in MISSING else float(cell) for cell in cells])
-    if any("_" in cell for cell in cells):  # 1_000 is a number in Python but not in a table
-        raise ValueError("underscore")
+    if any("_" in cell or not (cell.isascii() or cell.strip().isascii() or cell.strip() in MISSING) for cell in cells):
+        raise ValueError("1_000 and digits of other scripts are numbers in Python but not in a table")
     suspicious = np.flatnonzero((values == 0) | (np.isfinite(values) & (np.abs(values) >= EXACT_INTEGER))).tolist()
     if suspicious and (lost := {cells[k] for k in suspicious if _loses_digits(cells[k])}):
         raise LostDigitsError(next(k for k in suspicious if cells[k] in lost))

@@ -18,7 +18,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import refuse_misaligned
+from distkern.learners.validation import flag, refuse_misaligned
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite
@@ -201,6 +201,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if count is not None and not (isinstance(count, (int, np.integer)) and count >= 1):
             raise InputError(f"n_components must be a whole number of 1 or more, or None for all; got {count!r}")
         one_of(self.eigen_solver, "eigen_solver", ("auto", "dense", "lanczos"))
+        flag(self.center, "center")
         if count is None and self.eigen_solver == "lanczos":
             raise InputError("Lanczos finds a few components: give n_components, or leave eigen_solver at 'auto'")
 

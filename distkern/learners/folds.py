@@ -14,6 +14,9 @@ from distkern.core.typing import Array, Indices
 
 Split = tuple[Indices, Indices]
 
+MOST_SEED = 2**31 - 1
+"""Largest seed: that of the last fold must be one of NumPy, less than 2³²."""
+
 
 @dataclass(frozen=True, eq=False)
 class Folds:
@@ -40,7 +43,8 @@ class Folds:
         ``count`` is the number of outer folds.
         """
         whole_number(repeats, "repeats", 1)
-        whole_number(self.seed, "seed", 0)
+        if whole_number(self.seed, "seed", 0) > MOST_SEED:
+            raise InputError(f"seed must be at most {MOST_SEED:,}; got {self.seed!r}")
         every = np.arange(len(self.labels))
         for repeat in range(repeats):
             for fold, (train, test) in enumerate(self._split(every, count, self.seed + repeat, "outer")):

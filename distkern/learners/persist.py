@@ -153,7 +153,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         known = identity_of(first_step(model))
         digests = None if known is None else known.digests
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about, digests=digests))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError, SystemError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -168,7 +168,7 @@ def _is_valid(kernel: Kernel, prepared: Prepared, n: int | None) -> bool:
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    if not path.is_file():
+    if not os.path.isfile(path):  # also false for a name that no system takes
         raise InputError(f"there is no file {str(path)!r}: check the path")
     try:
         arrays = _arrays_in(path)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats
-from distkern.core.errors import InputError, InputTypeError
+from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
@@ -18,7 +18,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
-from distkern.learners.validation import refuse_misaligned, samples_of
+from distkern.learners.validation import flag, refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric
@@ -165,8 +165,7 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         """Set the fitted attributes; return the standardised view of the training matrix."""
         gram = self._training_gram(X, self.memory_limit)
         for name in ("center", "unit_norm"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise InputTypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
+            flag(getattr(self, name), name)
         if self.unit_norm and self.center and gram.shape[0] == 1:
             raise InputError("got 1 sample: it equals the mean, so it has norm zero after centring; give more samples")
         self.diagonal_ = gram.row_diag()

@@ -22,7 +22,7 @@ from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
-from distkern.learners.validation import class_weights, labels_and_weights, positive, samples_of
+from distkern.learners.validation import class_weights, flag, labels_and_weights, positive, samples_of
 from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
@@ -256,6 +256,7 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         positive(self.C, "C"), positive(self.tol, "tol")
         for name in ("multi_class", "decision_function_shape"):
             one_of(getattr(self, name), name, ("ovo", "ovr"))
+        flag(self.probability, "probability")
 
     def _binary(self) -> BinaryProblems:
         check_is_fitted(self, "classes_")

@@ -133,7 +133,11 @@ def solve_directly(
     if not np.isfinite(scatter).all():
         raise InputError("the scatter of the classes is beyond what float64 holds: scale the kernel down")
     scatter.flat[:: len(scatter) + 1] += mu
-    solved = cho_solve(cho_factor(scatter.T, overwrite_a=True, check_finite=False), wanted)
+    try:
+        factor = cho_factor(scatter.T, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise InputError(f"mu={mu:.3g} is too small for the digits of this matrix: give a larger mu") from error
+    solved = cho_solve(factor, wanted)
     left = values @ (values.T @ solved) + mu * solved - wanted
     residuals = _relative(left, wanted)
     return FisherDirections(classes.roots[:, None] * solved, means / classes.roots[:, None], residuals, True, 0, 0, 0)

@@ -103,6 +103,7 @@ def test_invalid_orderings_are_refused(orderings, options, message, as_array):
         ([[1.5, 0]], "neither the name nor the position"),
         ([[float("inf")]], "neither the name nor the position"),
         (["ab", "ba"], "ordering 0 is 'ab'"),
+        ([np.ma.masked], "ordering 0 is masked; it must be a list of items"),
         ([], "no orderings"),
     ],
 )

@@ -1,5 +1,6 @@
 """Bags on disk: they are saved and loaded unchanged, read in parts, and refused if damaged."""
 
+import json
 import pickle
 
 import numpy as np
@@ -156,6 +157,14 @@ def test_damaged_bags_are_refused(tmp_path, monkeypatch):
             file.write_bytes(whole)
     assert len(refused) > 3 * len(files)
     assert all(str(path) in said for said in refused)
+
+
+def test_a_fill_value_beyond_float64_is_damage(tmp_path):
+    path = save_bags(some_bags(), tmp_path / "bags.zarr")
+    file = path / "values" / "zarr.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"fill_value": 10**400}))
+    with pytest.raises(InputError, match=r"bags in .* are damaged"):
+        load_bags(path)
 
 
 def test_missing_and_other_folders_are_refused_by_name(tmp_path):

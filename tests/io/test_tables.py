@@ -181,3 +181,12 @@ def test_a_column_is_called_text_if_it_holds_two_texts_and_no_number(tmp_path, c
     rows = [f"g{k},{k},{cell}" for k, cell in enumerate(cells)]
     with pytest.raises(InputError, match=said):
         read_expression(write(tmp_path, "\n".join(["gene,p1,grade", *rows]) + "\n"), samples="columns")
+
+
+@pytest.mark.parametrize("cell", ["１２", "٣", "1_000", "１.5"])
+def test_only_plain_digits_are_numbers(tmp_path, cell):
+    path = write(tmp_path, f"id,a,b\ns1,{cell},2\ns2,3,\u00a04\u00a0\n")
+    with pytest.raises(InputError, match=f"sample 's1' of 'cohort.csv' has the text '{cell}' for feature 'a'"):
+        read_expression(path, samples="rows")
+    write(tmp_path, "id,a,b\ns1,1,2\ns2,3,\u00a04\u00a0\n")
+    np.testing.assert_array_equal(read_expression(path, samples="rows").X, [[1, 2], [3, 4]])

@@ -186,3 +186,8 @@ def test_the_labels_of_a_number_of_clusters_and_a_short_text():
         found.labels_of(2)
     assert repr(found) == "<ClusterNumbers: 60 samples, n_clusters 1 to 5, by_silhouette 3>"
     assert repr(cluster_numbers(np.eye(4), [1], random_state=0)) == "<ClusterNumbers: 4 samples, n_clusters 1>"
+
+
+def test_there_may_be_as_many_clusters_as_samples():
+    found = cluster_numbers(np.eye(4), [4], n_init=1, random_state=0)
+    assert sorted(found.labels[0]) == [0, 1, 2, 3]

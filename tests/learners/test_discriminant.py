@@ -338,3 +338,9 @@ def test_an_indefinite_matrix_is_named_by_sample_or_position():
         solve_directly(K.copy(), codes, weights, 1.0)
     with pytest.raises(InputError, match=r"s0"):
         solve_directly(K.copy(), codes, weights, 1.0, named=lambda k: f"s{k}")
+
+
+def test_a_mu_without_digits_is_refused():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.raises(InputError, match=r"mu=4\.94e-324 is too small for the digits of this matrix"):
+        KernelFisherDiscriminant(mu=5e-324, solver="direct").fit(X @ X.T, [0, 1] * 6)

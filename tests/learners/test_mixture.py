@@ -216,6 +216,7 @@ def test_samples_that_are_no_total_rankings_are_refused():
         MallowsMixture(2).fit([[1, 2], [1, 2]])
     with pytest.raises(InputError, match="1 distinct rankings"):
         MallowsMixture(2).fit([[1, 2], [2, 1]], sample_weight=[1, 0])
+    assert MallowsMixture(1).fit([[1, 2], [2, 1]], sample_weight=[1, 0]).consensus_.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,10 @@ CHANGES = {
         lambda h, a: a["columns.order"].fill(60_000),
         r"Kendall\(.*\) cannot have prepared the samples in it",
     ),
+    "text beyond Unicode": (
+        lambda h, a: next(part for part in a.values() if part.dtype.kind == "U").view(np.uint32).fill(0x7FFFFFFF),
+        "damaged",
+    ),
     "identity forged": (lambda h, a: steps_of(h)[0]["fitted"].update(training_values_={"value": "x"}), "damaged"),
     "names gone": (lambda h, a: h["columns"].update(ids=["one"]), "names"),
 }
@@ -446,3 +450,8 @@ def test_a_text_array_that_is_named_often_is_converted_once(saved):
     extra = load_model(rewritten(saved[1], name_often)).model.steps[0][1].extra_
     assert len(extra) == 2000
     assert all(one is extra[0] for one in extra)
+
+
+def test_a_name_that_no_system_takes_is_that_of_no_file():
+    with pytest.raises(InputError, match="there is no file 'xxx"):
+        load_model("x" * 300)

@@ -304,6 +304,7 @@ def test_a_whole_evaluation_is_json_ready():
         ({"repeats": 0}, "repeats"),
         ({"inner": 1}, "2 inner folds or more"),
         ({"inner": 0}, "2 inner folds or more"),
+        ({"seed": 10**400}, "seed must be at most 2,147,483,647"),
         ({"inner": np.array([1.0, 2.0])}, "2 inner folds or more"),
         ({"C": []}, "C must be"),
         ({"C": [-1.0]}, "C must be"),

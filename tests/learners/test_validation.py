@@ -1,6 +1,7 @@
 """What learners refuse, all in the same words."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import distkern as dk
@@ -56,6 +57,21 @@ def test_numbers_that_parameters_may_be():
         for value in values:
             with pytest.raises(dk.InputError, match=r"^it must be a .* number"):
                 check(value, "it")
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (dk.KernelSVC, "probability"),
+        (dk.KernelPCA, "center"),
+        (dk.KernelStandardizer, "center"),
+        (dk.KernelStandardizer, "unit_norm"),
+    ],
+)
+@pytest.mark.parametrize("value", [pd.NA, np.array([True, False]), "no", None])
+def test_what_is_neither_true_nor_false_is_refused(make, name, value):
+    with pytest.raises(dk.InputTypeError, match=f"{name} must be True or False, not "):
+        make(**{name: value}).fit(K, [0, 1] * 3)
 
 
 @pytest.mark.parametrize("values", [K[:4], K[:, :4], K[0], K[None]], ids=["rows", "columns", "one axis", "three axes"])

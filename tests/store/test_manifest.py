@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from marks import with_slow
 
 from distkern import DistkernError, Gaussian, Kendall, StoreError, append_gram, compute_gram, open_gram
-from distkern.store.manifest import CohortVersion, Manifest, json_checksum
+from distkern.store.manifest import CohortVersion, Manifest, folder_in_root, json_checksum
 from distkern.store.tiles import GramStore
 
 RNG = np.random.default_rng(0)
@@ -253,3 +253,15 @@ def test_manifest_of_another_format_names_the_version_that_wrote_it(manifests):
     document["attributes"]["distkern"] |= {"format": 3, "version": "9.1"}
     with pytest.raises(StoreError, match=r"has store format 3, written by distkern 9\.1; .* reads formats 1 and 2"):
         Manifest.from_root("k.zarr", json.dumps(document).encode())
+
+
+def test_the_folder_of_a_store_is_read_from_its_root(tmp_path):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X, store=path, executor="serial", progress=False)
+    raw, folder = (path / "zarr.json").read_bytes(), "0123456789abcdef" * 2
+    document = json.loads(raw)
+    assert folder_in_root(str(path), raw) == document["attributes"]["distkern"].get("folder", "")
+    document["attributes"]["distkern"]["folder"] = folder
+    assert folder_in_root(str(path), json.dumps(document).encode()) == folder
+    assert folder_in_root(str(path), None) is None
+    assert folder_in_root(str(path), b"{}") is None

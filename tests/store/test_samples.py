@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from distkern import CorruptTileError, Gaussian, Kendall, compute_gram, open_gram
+from distkern.io.digests import sample_digests
+from distkern.store.tiles import GramStore
 
 X = np.random.default_rng(0).normal(size=(20, 30))
 
@@ -30,3 +32,10 @@ def test_flipped_bit_in_the_index_of_equal_samples_is_noticed(tmp_path):
     with pytest.raises(CorruptTileError, match=r"the record of equal rows of .*k.zarr' is damaged"):
         open_gram(path).to_numpy()
     assert any("record of equal rows" in damage for damage in open_gram(path).verify(progress=False))
+
+
+@pytest.mark.parametrize("which", [np.arange(12), np.arange(12) % 4], ids=["unlike", "equal"])
+def test_digests_of_all_samples_are_those_of_the_values(tmp_path, which):
+    compute_gram(Kendall(), X[which], store=tmp_path / "k.zarr", tile=5, executor="serial", progress=False)
+    rows = GramStore.opened(str(tmp_path / "k.zarr")).rows
+    np.testing.assert_array_equal(rows.all_digests(), sample_digests(X[which]))
