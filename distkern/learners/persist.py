@@ -11,6 +11,7 @@ import math
 import os
 import pkgutil
 import struct
+import sys
 import zipfile
 import zlib
 from importlib import import_module
@@ -153,7 +154,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         known = identity_of(first_step(model))
         digests = None if known is None else known.digests
         return CohortPredictor(model, PreparedColumns(kernel, prepared, **about, digests=digests))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError, SystemError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -211,7 +212,10 @@ def _array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     if dtype.hasobject or entries * dtype.itemsize != rest or (rest == 0 and entries):
         raise ValueError(f"{member.filename} is not the array that its header describes")
     with archive.open(member) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    if dtype.kind == "U" and np.frombuffer(array.tobytes(), f"{dtype.byteorder}u4").max(initial=0) > sys.maxunicode:
+        raise ValueError(f"{member.filename} contains text beyond Unicode")  # Python fails on it wherever it is used
+    return array
 
 
 def _encode_columns(gram: Any, arrays: Arrays) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from distkern import (
 )
 from distkern.gram import prepared
 from distkern.store.samples import StoredSamples
+from distkern.store.tiles import GramStore
 
 X = np.random.default_rng(0).integers(0, 50, (23, 40)).astype(float)
 KERNELS = [Kendall(ties="b"), Mallows(2.0, scaled=True), Linear(), Polynomial(3, 1.0), Gaussian("median")]
@@ -181,6 +182,15 @@ def test_only_stores_are_overwritten_and_only_when_asked(tmp_path):
                 compute_gram(Kendall(), X, store=precious, overwrite=overwrite)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "precious"
     assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_a_store_that_another_client_makes_meanwhile_is_completed_and_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "k.zarr"
+    compute_gram(Kendall(), X, store=path)
+    of_the_other = GramStore.opened(path).manifest.id
+    monkeypatch.setattr("distkern.build.compute.exists", lambda path: False)  # it is made after this look
+    compute_gram(Kendall(), X, store=path)
+    assert GramStore.opened(path).manifest.id == of_the_other
 
 
 def test_a_symbolic_link_stays_where_its_store_is_replaced(tmp_path):

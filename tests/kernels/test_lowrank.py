@@ -77,6 +77,12 @@ def test_landmarks_of_a_large_cohort_are_chosen_among_drawn_samples(monkeypatch)
     assert len({tuple(row) for row in POINTS.tolist()} & set(kernel.landmarks)) == 4
 
 
+def test_drawn_samples_are_different_ones(monkeypatch):
+    monkeypatch.setattr("distkern.kernels.lowrank.CANDIDATES", 10)
+    kernel = LowRank(Gaussian(0.1), rank=10).resolve(np.arange(11.0)[:, None])
+    assert len(set(kernel.landmarks)) == 10
+
+
 @pytest.mark.parametrize("make", KERNELS)
 def test_kernels_on_low_rank_features_equal_kernels_on_the_points(make):
     """Scaled by 1, the base kernel shows no features, and the points meet one by one."""
