@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
@@ -130,8 +131,9 @@ def _fill(order, tied, untied_a, codes, untied_b, symmetric, counts, joint):  # 
 def rank_rows(X, order, codes, tied, untied):  # type: ignore[no-untyped-def]
     """Fill the order, dense ranks, tie flags and number of untied pairs of each row of ``X`` (m, n), without NaN."""
     m, n = X.shape
+    scratch = order_scratch(n)
     for i in range(m):
-        ascending = np.argsort(X[i], kind="mergesort")
+        ascending = stable_order(X[i], scratch)
         code, run = 0, np.int64(0)
         ties = np.int64(0)
         for k in range(n):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from distkern.compiled.inversions import count_inversions
+from distkern.compiled.radix import order_scratch, stable_order
 from distkern.compiled.significance import null_variance
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
@@ -95,8 +96,9 @@ def pairwise_tile(  # type: ignore[no-untyped-def]
 
 @compiled
 def _rank_observed(X, order, observed, codes):  # type: ignore[no-untyped-def]
+    scratch = order_scratch(X.shape[1])
     for i in range(X.shape[0]):
-        ascending = np.argsort(X[i], kind="mergesort")  # NaN is last
+        ascending = stable_order(X[i], scratch)
         code, count = -1, 0
         for k in range(X.shape[1]):
             sample = ascending[k]

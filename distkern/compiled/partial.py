@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from distkern.compiled.inversions import count_inversions, place_dtype
+from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
@@ -32,7 +33,7 @@ def arrange_rows(X, unobserved_last, order, balance, observed, last):  # type: i
     """Fill order and balance (m, n), observed and last (m,) for the rows of X; see `arrange`."""
     m, n = X.shape
     items = np.empty(n, dtype=np.int64)
-    values = np.empty(n, dtype=X.dtype)
+    values, scratch = np.empty(n, dtype=X.dtype), order_scratch(n)
     for i in range(m):
         k, missing = 0, 0
         for item in range(n):
@@ -43,7 +44,7 @@ def arrange_rows(X, unobserved_last, order, balance, observed, last):  # type: i
                 items[k] = item
                 values[k] = X[i, item]
                 k += 1
-        ascending = np.argsort(values[:k], kind="mergesort")
+        ascending = stable_order(values[:k], scratch)
         bottom = 0
         if missing == 0:
             bottom = 1

@@ -38,7 +38,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from distkern.compiled.bit_ranks import add_member, count_below, mark, recount, words_of
-from distkern.compiled.radix import DIGITS, stable_order
+from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
@@ -292,13 +292,12 @@ def sparse_tile(  # type: ignore[no-untyped-def]
 
 @compiled
 def _rank_sparse(data, indices, indptr, n, places, scores, nonzeros, balance, untied):  # type: ignore[no-untyped-def]
-    keys, orders = np.empty((2, places.shape[1]), np.uint64), np.empty((2, places.shape[1]), np.uint32)
-    starts = np.empty(DIGITS, np.uint32)
+    scratch = order_scratch(places.shape[1])
     for i in range(len(nonzeros)):
         first = indptr[i]
         values = data[first : indptr[i + 1]]
         k = np.int64(len(values))
-        order = orders[stable_order(values, keys, orders, starts)]
+        order = stable_order(values, scratch)
         negative = np.int64(0)
         for value in values:
             negative += int(value < 0)
