@@ -55,7 +55,10 @@ LIMIT = 2**16 - 1
 """Maximum number of items: keys are 16-bit integers, and the largest one marks the padding after the last item."""
 
 SAMPLES = 64
-"""Rows and columns of a part of a tile, whose arranged samples are read again and again."""
+"""Rows and columns of a part of a tile whose samples are arranged together."""
+
+COLUMNS = 8
+"""Columns whose arranged samples stay in the second cache, while all rows are compared with them."""
 
 HELD = 256
 """Columns whose samples are arranged in memory at a time."""
@@ -293,26 +296,23 @@ def _find_ties(groups, at, untied):  # type: ignore[no-untyped-def]
 def _fill(order, untied_a, A, untied_b, B, symmetric, counts, joint):  # type: ignore[no-untyped-def]
     a, n = order.shape
     pairs = np.int64(n) * (n - 1) // 2
-    values, places = (
-        np.empty(RUN, np.uint16),
-        np.empty(RUN, np.uint16),
-    )  # rows of one array would not be contiguous to Numba
+    values, places = np.empty(RUN, np.uint16), np.empty(RUN, np.uint16)
     later, here = np.zeros(B.rows * LANES, np.uint16), np.zeros(B.rows * LANES, np.uint16)
     block, seen = np.empty(n + 1, np.uint16), np.zeros(LIMIT + 2, np.uint32)
-    for i in range(a):
-        for item in range(n):
-            block[item] = A.keys[i, item] >> np.uint16(A.group_bits)
-        block[n] = LIMIT
-        for j in range(i if symmetric else 0, B.keys.shape[0]):
-            later[:] = 0
-            inverted, both = _by_blocks(
-                order[i], A.blocks[i], A.borders[i], A.is_large[i], A.walk[i], A.at[i], A.untied[i],
-                B.keys[j], B.rows, B.group_bits, untied_b[j] < pairs,
-                values, places, later, here, seen,
-            )  # fmt: skip
-            inverted += _in_buckets(block, B.walk[j], B.at[j], B.untied[j], values)
-            counts[i, j] = untied_a[i] + untied_b[j] - pairs + both - 2 * inverted
-            joint[i, j] = both
+    for first in range(0, len(B.keys), COLUMNS):
+        for i in range(min(a, first + COLUMNS) if symmetric else a):
+            for item in range(n):
+                block[item] = A.keys[i, item] >> np.uint16(A.group_bits)
+            block[n] = LIMIT
+            for j in range(max(first, i) if symmetric else first, min(first + COLUMNS, len(B.keys))):
+                later[:] = 0
+                inverted, both = _by_blocks(
+                    order[i], A.blocks[i], A.borders[i], A.is_large[i], A.walk[i], A.at[i], A.untied[i],
+                    B.keys[j], B.rows, B.group_bits, untied_b[j] < pairs, values, places, later, here, seen,
+                )  # fmt: skip
+                inverted += _in_buckets(block, B.walk[j], B.at[j], B.untied[j], values)
+                counts[i, j] = untied_a[i] + untied_b[j] - pairs + both - 2 * inverted
+                joint[i, j] = both
 
 
 @compiled

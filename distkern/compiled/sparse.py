@@ -4,13 +4,16 @@ k is the number of nonzeros of one sample, and q the number of items that are no
 form one tie group, between its negative and its positive values. A sample is stored as the *places* of its nonzeros
 (feature numbers by ascending value) and their *scores*. The score of a nonzero is the number of nonzeros below it minus
 the number above it, minus the same difference for a zero. Scores have the order, the ties and the signs of the values.
-For each sample y, the position of each nonzero in its order is written into an array over all n items once; a walk
-along the places of each x then finds the common items, in the order of x.
+For each sample y, the position of each nonzero in its order, and the level of its value, are written into arrays over
+all n items once; a walk along the places of each x then finds the common items, in the order of x.
 
-Let A and B be the nonzeros of x and y, C = A ∩ B, s and r the sign and the score of an item, P = Σ s over all nonzeros
-of a sample, e the number of items that are zero in both, M = Σ sgn(y_j − y_i) over i in C with x_i < 0 and j in C with
-x_j > 0, S_C the concordance within C, and ρ_x the number of smaller minus the number of larger values of x within C.
-Then
+**Few distinct values** (counts): the contingency table of the levels of x and y determines the result. The walk fills
+all rows except the row of the zeros of x, which follows from the known sizes of the levels of y.
+
+**Many distinct values**: let A and B be the nonzeros of x and y, C = A ∩ B, s and r the sign and the score of an item,
+P = Σ s over all nonzeros of a sample, e the number of items that are zero in both, M = Σ sgn(y_j − y_i) over i in C
+with x_i < 0 and j in C with x_j > 0, S_C the concordance within C, and ρ_x the number of smaller minus the number of
+larger values of x within C. Then
 
     S = S_C + Σ_C (s_y r_x + s_x r_y) − Σ_C s_y ρ_x − 2M + e Σ_C s_x s_y − P_x P_y − Σ_C s_x Σ_C s_y
 
@@ -20,11 +23,9 @@ because
 - for an item of C, the number of smaller minus larger items is r_x + P_x within A, of which ρ_x are in C;
 - Σ_C s_x ρ_y = 2M, as the terms of two items with equal s_x cancel.
 
-S_C is counted in the order of x, one tie group of x after another:
-
-- **many distinct values**: a set contains the positions in y of the items before the group, and tells for each item how
-  many of them are below its tie group of y, and how many are above it (`distkern.compiled.bit_ranks`);
-- **few distinct values** (counts): a row of the contingency table of the tie groups of x and y is filled for the group.
+S_C is counted in the order of x, one tie group of x after another: a set contains the positions in y of the items
+before the group, and tells for each item how many of them are below its tie group of y, and how many are above it
+(`distkern.compiled.bit_ranks`).
 
 Of the pairs tied in both, those of zeros are e (e − 1) / 2. Of the pairs tied in x, those whose y is zero are all but
 the ones with an item of C: in a tie group of g nonzeros with c items of C these are c (2g − c − 1) / 2. The same holds
@@ -49,43 +50,93 @@ RECOUNT = 8
 """Words of a set of positions that are counted anew in the time in which one member is added and counted."""
 
 TABLE_SHARE = 4
-"""Maximum number of table cells for each item of C for which a table of the tie groups is faster than a set."""
+"""Maximum number of table cells for each nonzero of x for which the table is faster than a set."""
 
 
 @compiled
-def _tie_groups(scores, k, firsts, ends, groups, sizes):  # type: ignore[no-untyped-def]
-    """Fill for each nonzero the first position of its tie group, the position after it and the number of the group.
-
-    Fills ``sizes`` with the size of each group, and returns their number and the number of tied pairs.
-    """
-    number = tied = np.int64(0)
+def _tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
+    """Fill for each nonzero the first position of its tie group and the position after it; return the tied pairs."""
+    tied = np.int64(0)
     start = np.int64(0)
     for stop in range(1, k + 1):
         if stop == k or scores[stop] != scores[start]:
             for position in range(start, stop):
-                firsts[position], ends[position], groups[position] = start, stop, number
-            sizes[number] = stop - start
-            number += 1
+                firsts[position], ends[position] = start, stop
             tied += (stop - start) * (stop - start - 1) // 2
             start = np.int64(stop)
-    return number, tied
-
-
-@compiled
-def _all_tie_groups(scores, nonzeros):  # type: ignore[no-untyped-def]
-    """First position and position after its tie group of each nonzero, and tie groups and tied pairs of each sample."""
-    m, width = scores.shape
-    firsts, ends = np.empty((m, width), np.uint32), np.empty((m, width), np.uint32)
-    groups, sizes = _scratch(width), _scratch(width)
-    count, tied = np.empty(m, np.int64), np.empty(m, np.int64)
-    for i in range(m):
-        count[i], tied[i] = _tie_groups(scores[i], nonzeros[i], firsts[i], ends[i], groups, sizes)
-    return firsts, ends, count, tied
+    return tied
 
 
 @compiled
 def _scratch(width):  # type: ignore[no-untyped-def]
     return np.zeros(width + 1, np.uint32)
+
+
+@compiled
+def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
+    """Number the distinct values of a sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
+
+    Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on, and returns the number of
+    negative levels and of all levels.
+    """
+    below, above, start = np.int64(0), np.int64(0), 0
+    for stop in range(1, k + 1):
+        if stop == k or scores[stop] != scores[start]:
+            below += np.int64(scores[start] < 0)
+            above += np.int64(scores[start] > 0)
+            for position in range(start, stop):
+                levels[position] = above if scores[start] > 0 else below
+            sizes[below + above - np.int64(scores[start] < 0)] = stop - start  # zeros lie between both
+            start = stop
+    for position in range(k):
+        if scores[position] > 0:
+            break
+        levels[position] -= below + 1
+    sizes[below] = 0
+    return below, below + above + 1
+
+
+@compiled
+def _table_pair(  # type: ignore[no-untyped-def]
+    places, levels, k, zero_x, levels_x, levels_at, zero_y, levels_y, sizes_y, n, table, below
+):
+    """S and the number of pairs tied in both, from the contingency table of levels, which is zero before and after.
+
+    ``levels_at`` contains the level of y of each item. A walk fills the rows of the nonzeros of x; that of its zeros
+    follows from the sizes of the levels of y.
+    """
+    for position in range(k):
+        table[(zero_x + levels[position]) * levels_y + zero_y + levels_at[places[position]]] += 1
+    origin = zero_x * levels_y
+    rest = n
+    for col in range(levels_y):
+        if col != zero_y:
+            counted = np.int64(0)
+            for row in range(levels_x):
+                counted += table[row * levels_y + col]
+            table[origin + col] = sizes_y[col] - counted
+            rest -= sizes_y[col] - counted
+    table[origin + zero_y] = rest - k
+    return _from_table(table, levels_x, levels_y, below)
+
+
+@compiled
+def _from_table(table, levels_x, levels_y, below):  # type: ignore[no-untyped-def]
+    """Compute S and the joint ties row by row, in ascending order of x, and set the table to zero."""
+    below[:levels_y] = 0  # number of items at each level of y with a smaller x
+    seen = total = both = np.int64(0)
+    for row in range(levels_x):
+        smaller = in_row = np.int64(0)
+        for col in range(levels_y):
+            times = np.int64(table[row * levels_y + col])
+            table[row * levels_y + col] = 0
+            total += times * (2 * smaller + below[col] - seen)
+            both += times * (times - 1) // 2
+            smaller += below[col]
+            below[col] += times
+            in_row += times
+        seen += in_row
+    return total, both
 
 
 @compiled
@@ -142,35 +193,6 @@ def _count_untied(start, stop, ys, bits, below):  # type: ignore[no-untyped-def]
         concordance += 2 * count_below(bits, below, ys[position]) - position
         add_member(bits, below, ys[position])
     return concordance
-
-
-@compiled
-def _count_in_table(xs, ys, firsts_x, ends_x, groups_y, sizes_y, count_y, row, earlier):  # type: ignore[no-untyped-def]
-    """The same numbers for all of C, from the rows of the contingency table of the tie groups.
-
-    The scratch arrays ``row`` and ``earlier`` are zero before and after.
-    """
-    concordance = joint = np.int64(0)
-    start, q = np.int64(0), np.int64(len(xs))
-    while start < q:
-        first, end = np.int64(firsts_x[xs[start]]), np.int64(ends_x[xs[start]])
-        after = start
-        while after < q and xs[after] < end:
-            row[groups_y[ys[after]]] += np.uint32(1)
-            after += 1
-        lower = np.int64(0)
-        for group in range(count_y):
-            here, before = np.int64(row[group]), np.int64(earlier[group])
-            concordance += here * (2 * lower + before - start)
-            joint += here * (before + here - np.int64(sizes_y[group]))
-            lower += before
-            earlier[group] += row[group]
-            row[group] = 0
-        common = after - start
-        joint -= common * (2 * (end - first) - common - 1) // 2
-        start = after
-    earlier[:count_y] = 0
-    return concordance, joint
 
 
 @compiled
@@ -254,40 +276,50 @@ def sparse_tile(  # type: ignore[no-untyped-def]
         int64 (a, b), filled.
     """
     a, b, width = len(nonzeros_a), len(nonzeros_b), max(scores_a.shape[1], scores_b.shape[1])
-    firsts_a, ends_a, count_a, tied_a = _all_tie_groups(scores_a, nonzeros_a)
-    firsts, ends, groups, sizes = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
-    xs, ys, row, earlier = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
+    firsts_a, ends_a = np.empty(scores_a.shape, np.uint32), np.empty(scores_a.shape, np.uint32)
+    levels_a, zero_a, count_a = np.empty(scores_a.shape, np.int32), np.empty(a, np.int64), np.empty(a, np.int64)
+    tied_a, sizes = np.empty(a, np.int64), np.empty(width + 1, np.int64)
+    for i in range(a):
+        tied_a[i] = _tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
+        zero_a[i], count_a[i] = _number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
+    firsts, ends, xs, ys = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
+    levels, levels_at, smaller = np.empty(width, np.int32), np.zeros(n, np.int32), np.empty(width + 1, np.int64)
+    cells = np.zeros(TABLE_SHARE * max(1, width), np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
     table = np.full(n, NOWHERE)
     for j in range(b):
         m = np.int64(nonzeros_b[j])
+        tied = _tie_groups(scores_b[j], m, firsts, ends)
+        zero, count = _number_levels(scores_b[j], m, levels, sizes)
         for position in range(m):
-            table[places_b[j, position]] = position
-        count, tied = _tie_groups(scores_b[j], m, firsts, ends, groups, sizes)
+            table[places_b[j, position]], levels_at[places_b[j, position]] = position, levels[position]
         negative_y = (m - balance_b[j]) // 2
         for i in range(j + 1 if symmetric else a):
             k = np.int64(nonzeros_a[i])
-            q = _find_shared(places_a[i], k, table, xs, ys)
-            negative_x = (k - balance_a[i]) // 2
-            mixed, same, signs_x, signs_y = _sign_sums(xs[:q], ys[:q], scores_a[i], scores_b[j], negative_x, negative_y)
-            if count_a[i] * count <= TABLE_SHARE * q and abs(signs_x) == q:
-                found = _count_in_table(xs[:q], ys[:q], firsts_a[i], ends_a[i], groups, sizes, count, row, earlier)
+            if count_a[i] * count <= TABLE_SHARE * k:
+                found = _table_pair(
+                    places_a[i], levels_a[i], k, zero_a[i], count_a[i], levels_at, zero, count, sizes, n, cells, smaller
+                )
+                counts[i, j], joint[i, j] = found
             else:
-                untied = tied_a[i] == 0 and tied == 0
+                q = _find_shared(places_a[i], k, table, xs, ys)
+                negative_x = (k - balance_a[i]) // 2
+                sums = _sign_sums(xs[:q], ys[:q], scores_a[i], scores_b[j], negative_x, negative_y)
+                mixed, same, signs_x, signs_y = sums
                 found = _count_shared(
-                    xs[:q], ys[:q], firsts_a[i], ends_a[i], firsts, ends, (q - signs_x) // 2, untied, m // 64 + 1,
-                    bits, below,
+                    xs[:q], ys[:q], firsts_a[i], ends_a[i], firsts, ends, (q - signs_x) // 2,
+                    tied_a[i] == 0 and tied == 0, m // 64 + 1, bits, below,
                 )  # fmt: skip
-            neither = n - k - m + q
-            S = found[0] + mixed + neither * same - balance_a[i] * balance_b[j] - signs_x * signs_y
-            if abs(signs_y) < q:
-                S -= _inner_scores(xs[:q], ys[:q], ends_a[i], negative_y)
-            counts[i, j] = S
-            joint[i, j] = found[1] + tied_a[i] + tied + neither * (neither - 1) // 2
+                neither = n - k - m + q
+                S = found[0] + mixed + neither * same - balance_a[i] * balance_b[j] - signs_x * signs_y
+                if abs(signs_y) < q:
+                    S -= _inner_scores(xs[:q], ys[:q], ends_a[i], negative_y)
+                counts[i, j] = S
+                joint[i, j] = found[1] + tied_a[i] + tied + neither * (neither - 1) // 2
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]
         for position in range(m):
-            table[places_b[j, position]] = NOWHERE
+            table[places_b[j, position]], levels_at[places_b[j, position]] = NOWHERE, 0
 
 
 @compiled
