@@ -66,7 +66,7 @@ HELD = 256
 DIVISIONS = ((8, 6), (24, 6), (64, 6), (64, 5))
 """Largest small tie group, and log2 of the tie groups that share a block; the fastest division that fits is used."""
 
-ALL = np.uint32(2**LANES - 1)
+ALL = np.uint64(2**LANES - 1)
 """A word of pairs of which none is tied."""
 
 LANE_SHIFT = 11
@@ -279,7 +279,7 @@ def _find_ties(groups, at, untied):  # type: ignore[no-untyped-def]
                 for later in range(GROUP):
                     for earlier in range(later if first == second else GROUP):
                         unequal = unequal_bits(groups, first + earlier * LANES, second + later * LANES)
-                        word = np.uint32(unequal)  # 32 of 64 bits: of the two rows, not of the next two
+                        word = unequal & ALL  # 32 of 64 bits: of the two rows, not of the next two
                         if filled < len(untied):
                             untied[filled + GROUP * later + earlier] = word
                         found |= word != ALL

@@ -49,7 +49,7 @@ def main():
     from distkern.kernels.kendall import Concordance
 
     rng, values = np.random.default_rng(0), {}
-    for count, levels in ((70, 70), (70, 5), (9000, 9000), (9000, 40)):
+    for count, levels in ((70, 70), (70, 5), (9000, 9000), (9000, 2000)):
         X = samples(rng, count, levels)
         later = (np.sign(X[:, i, None] - X[:, i + 1 :]) for i in range(count))
         values[f"{count} features, {levels} values"] = [int(Concordance()(X)[0, 1]), sum(int(x @ y) for x, y in later)]
