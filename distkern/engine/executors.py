@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from distkern.core.errors import InputError
 from distkern.core.parameters import whole_number
 from distkern.engine.base import WINDOW, Executor, Failure, Receipt, Task, completed, failed
 
@@ -33,6 +34,10 @@ class Serial(Executor):
         return "one thread in this process"
 
 
+MOST_THREADS = 2**15
+"""Maximum number of threads: systems allow no more in a process."""
+
+
 class Threads(Executor):
     """Runs tasks on threads of this process; compiled kernels and BLAS release the interpreter lock.
 
@@ -40,6 +45,11 @@ class Threads(Executor):
     ----------
     workers
         Number of threads; by default the number of cores that this process may use.
+
+    Raises
+    ------
+    InputError
+        If it is no whole number from 1 to `MOST_THREADS`.
 
     Examples
     --------
@@ -49,6 +59,8 @@ class Threads(Executor):
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = usable_cores() if workers is None else whole_number(workers, "the number of threads", 1)
+        if self.workers > MOST_THREADS:
+            raise InputError(f"the number of threads must be at most {MOST_THREADS:,}, not {self.workers:,}")
 
     def map(self, fn: Callable[[Task], Receipt], tasks: Iterable[Task]) -> Iterator[Receipt | Failure]:
         """Yield ``fn(task)`` or a `Failure` for each task as it completes."""

@@ -93,8 +93,8 @@ def test_what_this_process_prepares_for_a_cluster_fits_its_own_memory(tmp_path, 
     X = np.random.default_rng(0).normal(size=(400, 100))
     roomy = plan_gram(Kendall(), X, executor=Elsewhere())
     asked = []
-    monkeypatch.setattr("distkern.build.schedule.Threads", lambda workers: asked.append(workers) or Threads(workers))
-    monkeypatch.setattr("distkern.build.schedule.usable_cores", lambda: 64)
+    monkeypatch.setattr("distkern.build.look.Threads", lambda workers: asked.append(workers) or Threads(workers))
+    monkeypatch.setattr("distkern.build.look.usable_cores", lambda: 64)
     np.save(tmp_path / "x.npy", X)
     for limit, free in ((200_000, 2**30), (None, 200_000)):  # a sample takes 24 × 100 + 2 × 508 bytes
         monkeypatch.setattr("distkern.engine.memory.available_memory", lambda free=free: int(free / USABLE) + 1)
@@ -105,7 +105,9 @@ def test_what_this_process_prepares_for_a_cluster_fits_its_own_memory(tmp_path, 
         shutil.rmtree(tmp_path / "k.zarr")
         compute_gram(Kendall(), X, store=tmp_path / "k.zarr", executor=Elsewhere(), memory_limit=limit, tile=20)
         shutil.rmtree(tmp_path / "k.zarr")
-    assert asked == 2 * [1, 200_000 // (20 * 3416)]  # blocks side by side
+    look, again, prepare = asked[::3], asked[1::3], asked[2::3]
+    assert look == again == 4 * [1]
+    assert prepare == 2 * [1, 200_000 // (20 * 3416)]  # blocks side by side
 
 
 def test_samples_too_large_for_this_process_are_refused_unless_they_are_prepared(tmp_path):

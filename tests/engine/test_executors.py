@@ -81,6 +81,12 @@ class TestResolve:
         with pytest.raises(InputError, match="1 or more"):
             Threads(0)
 
+    def test_more_threads_than_a_system_allows_are_refused(self):
+        with pytest.raises(
+            InputError, match="the number of threads must be at most 32,768, not 9,223,372,036,854,775,808"
+        ):
+            Threads(2**63)
+
 
 def caused_by_itself(number):
     error = ValueError(number)
