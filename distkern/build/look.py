@@ -36,9 +36,8 @@ TASKS_PER_WORKER = 4
 STRIP_SHARE = 8
 """Memory of a task over that of the samples that it reads at a time, since the check of a kernel may prepare them."""
 
-
 SHORT_SECONDS = 1.0
-"""Seconds of a look of which no progress is shown."""
+"""Seconds that a look may take before its progress is shown."""
 
 LOOK_COPIES = 3
 """Memory of a look over that of the samples that it reads at a time, at most."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,6 +35,9 @@ from distkern.cli.kernels import kernel_of, kernel_options
 from distkern.cli.wording import continue_without, the_same_command
 from distkern.core.errors import StoreMismatchError
 from distkern.core.sentences import Argument
+
+if TYPE_CHECKING:
+    from distkern.store.manifest import GramPlan
 
 gram_options = options(
     kernel_options,
@@ -197,9 +200,7 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
     """Print the plan of ``distkern gram`` with the same arguments."""
     from distkern.build.compute import plan_gram
     from distkern.build.plan import refuse_full_disk
-    from distkern.core.units import readable_bytes, readable_seconds
     from distkern.engine.resolve import resolve_executor
-    from distkern.store.manifest import landmark_words
 
     found = None if store is None or overwrite else _existing(store)
     kernel, X, Y, _ = read_arguments(**given)
@@ -229,35 +230,39 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
     if as_json:
         print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on})
         return
-    left = 1 - done / plan.tiles
+    print_table(_rows_of_plan(plan, repr(kernel), done if found else None, runs_on))
+
+
+def _rows_of_plan(plan: GramPlan, kernel: str, done: int | None, runs_on: str) -> list[tuple[str, str]]:
+    """Names and values of a plan for people; ``done`` tiles exist already, None where there is no store."""
+    from distkern.core.units import readable_bytes, readable_seconds
+    from distkern.store.manifest import landmark_words
+
+    left = 1 - (done or 0) / plan.tiles
     form = "symmetric" if plan.symmetric else "test × training"
     if plan.landmarks:
         form = f"all samples × landmarks ({landmark_words(plan.landmarks)})"
-    table = [
-        ("kernel", repr(kernel)),
-        (
-            "matrix",
-            f"{plan.shape[0]:,} × {plan.shape[1]:,} {plan.dtype}, {form}",
-        ),
+    rows = [
+        ("kernel", kernel),
+        ("matrix", f"{plan.shape[0]:,} × {plan.shape[1]:,} {plan.dtype}, {form}"),
         ("features", f"{plan.n_features:,}"),
         ("samples from", plan.source),
-        ("tiles", f"{plan.tiles:,} of side {plan.tile:,}" + (f", {done:,} of them done" if found else "")),
+        ("tiles", f"{plan.tiles:,} of side {plan.tile:,}" + ("" if done is None else f", {done:,} of them done")),
         ("on disk", readable_bytes(plan.bytes_stored)),
         (
             "memory",
             f"{readable_bytes(plan.bytes_per_task)} per task, {plan.workers:,} tasks at a time; "
             f"{readable_bytes(plan.bytes_per_worker)} per worker of one thread",
         ),
-        *(
-            [("", f"{readable_bytes(plan.bytes_to_choose)} here to choose the landmarks")]
-            if plan.bytes_to_choose
-            else []
-        ),
+    ]
+    if plan.bytes_to_choose:
+        rows.append(("", f"{readable_bytes(plan.bytes_to_choose)} here to choose the landmarks"))
+    return [
+        *rows,
         ("work", f"about {readable_seconds(plan.seconds * left)} of one core"),
         ("time", f"about {readable_seconds(plan.elapsed * left)}: {plan.worker_hours * left:.3g} worker-hours"),
         ("runs on", runs_on),
     ]
-    print_table(table)
 
 
 def _existing(store: Path | str) -> dict[str, Any] | None:
