@@ -67,7 +67,7 @@ DIVISIONS = ((8, 6), (24, 6), (64, 6), (64, 5))
 """Largest small tie group, and log2 of the tie groups that share a block; the fastest division that fits is used."""
 
 ALL = np.uint64(2**LANES - 1)
-"""A word of pairs of which none is tied."""
+"""A word without tied pairs: all bits are set."""
 
 LANE_SHIFT = 11
 """Bits of a key after its lane, which has 5."""

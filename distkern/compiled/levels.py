@@ -46,18 +46,16 @@ def _fill(codes_a, codes_b, levels_a, levels_b, symmetric, counts, joint):  # ty
             for cell in range(size):
                 tables[0, cell] += tables[1, cell] + tables[2, cell] + tables[3, cell]
                 tables[1, cell] = tables[2, cell] = tables[3, cell] = 0
-            counts[i, j], joint[i, j] = _from_table(tables[0], levels_a, levels_b, below)
+            counts[i, j], joint[i, j] = from_table(tables[0], levels_a, levels_b, below)
 
 
 @compiled
-def _from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
+def from_table(table, levels_a, levels_b, below):  # type: ignore[no-untyped-def]
     """Compute S and the joint ties row by row, in ascending order of x, and set the table to zero."""
-    below[:] = 0  # number of items with each value of y and a smaller x
-    seen = np.int64(0)
-    total, both = np.int64(0), np.int64(0)
+    below[:levels_b] = 0  # number of items with each value of y and a smaller x
+    seen = total = both = np.int64(0)
     for row in range(levels_a):
-        smaller = np.int64(0)
-        in_row = np.int64(0)
+        smaller = in_row = np.int64(0)
         for col in range(levels_b):
             times = np.int64(table[row * levels_b + col])
             table[row * levels_b + col] = 0

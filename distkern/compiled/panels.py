@@ -16,6 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from distkern.compiled.elementary import REAL, WORD, fma
+from distkern.compiled.simd import has_feature
 from distkern.core.jit import compiled
 from distkern.core.typing import Array, Floats
 
@@ -106,7 +107,7 @@ def _add_panel_products(typing: Any, left: Any, right: Any, total: Any, start: A
             for kind, array in zip(signature.args[:3], args[:3], strict=True)
         )
         # as many sums at a time as fit in 32 registers of eight numbers, or else in 16 of four
-        at_a_time = 8 if "+avx512f" in context.codegen().magic_tuple()[2] else 2
+        at_a_time = 8 if has_feature(context, "avx512f") else 2
         for top in range(0, WIDTH, at_a_time):
             places = [
                 builder.gep(out, [builder.add(args[3], builder.mul(args[4], ir.Constant(WORD, row)))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
@@ -23,7 +23,6 @@ GROUP = 8
 SHORT = ir.IntType(16)
 WORD = ir.IntType(32)
 VECTOR = ir.VectorType(SHORT, LANES)
-HAS_MASKS = bool(binding.get_host_cpu_features().get("avx512bw"))
 
 
 def popcount(word: Any) -> int:
@@ -160,14 +159,19 @@ def _unequal_bits_body(values, left, right):  # type: ignore[no-untyped-def]
     return lambda values, left, right: _unequal_bits(values, left, right)
 
 
+def has_feature(context: Any, name: str) -> bool:
+    """Whether the processor that code is compiled for has a feature, by LLVM's name."""
+    return f"+{name}" in context.codegen().magic_tuple()[2].split(",")
+
+
 class _Count:
     """Number of true comparisons of 32 lanes.
 
     Processors with AVX-512 count the bits of masks; for others, lanes count, which the vector units do faster.
     """
 
-    def __init__(self, builder: Any) -> None:
-        self.builder, self.by_mask = builder, HAS_MASKS
+    def __init__(self, context: Any, builder: Any) -> None:
+        self.builder, self.by_mask = builder, has_feature(context, "avx512bw")
         zero = ir.Constant(ir.IntType(32) if self.by_mask else VECTOR, 0 if self.by_mask else [0] * LANES)
         self.sums, self.step = [zero] * 4, 0  # four independent sums, to hide latency
 
@@ -192,9 +196,9 @@ class _Count:
         return self.builder.zext(total, ir.IntType(64))
 
 
-def _count_inversions(builder: Any, data: Any, first: Any, second: Any) -> Any:
+def _count_inversions(context: Any, builder: Any, data: Any, first: Any, second: Any) -> Any:
     """Compare each of eight rows with each later row (``second`` None), or with each of eight other rows."""
-    inverted = _Count(builder)
+    inverted = _Count(context, builder)
     rows = [_load(builder, data, first, LANES * row) for row in range(GROUP)]
     for later in range(GROUP):
         other = rows[later] if second is None else _load(builder, data, second, LANES * later)
@@ -206,7 +210,7 @@ def _count_inversions(builder: Any, data: Any, first: Any, second: Any) -> Any:
 @intrinsic
 def _inversions_within(typing: Any, values: Any, start: Any) -> Any:
     def body(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _count_inversions(builder, _data(context, builder, signature.args[0], args[0]), args[1], None)
+        return _count_inversions(context, builder, _data(context, builder, signature.args[0], args[0]), args[1], None)
 
     return types.int64(values, types.intp), body
 
@@ -219,7 +223,9 @@ def _inversions_within_body(values, start):  # type: ignore[no-untyped-def]
 @intrinsic
 def _inversions_between(typing: Any, values: Any, first: Any, second: Any) -> Any:
     def body(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _count_inversions(builder, _data(context, builder, signature.args[0], args[0]), args[1], args[2])
+        return _count_inversions(
+            context, builder, _data(context, builder, signature.args[0], args[0]), args[1], args[2]
+        )
 
     return types.int64(values, types.intp, types.intp), body
 

@@ -38,7 +38,7 @@ x_i − x_j (panels, `STEP`, 16)."""
 def pair_blocks(n: int) -> Iterator[tuple[Array, Array]]:
     """Cut the pairs (0, 1), …, (0, n − 1), (1, 2), … of ``n`` features into blocks of `STEP`: first, second features.
 
-    Pairs (0, 0), of which every expected sign is 0, follow the last one.
+    The last block is filled up with pairs (0, 0). Their expected sign is 0.
 
     Examples
     --------

@@ -39,6 +39,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from distkern.compiled.bit_ranks import add_member, count_below, mark, recount, words_of
+from distkern.compiled.levels import from_table
 from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
@@ -117,26 +118,7 @@ def _table_pair(  # type: ignore[no-untyped-def]
             table[origin + col] = sizes_y[col] - counted
             rest -= sizes_y[col] - counted
     table[origin + zero_y] = rest - k
-    return _from_table(table, levels_x, levels_y, below)
-
-
-@compiled
-def _from_table(table, levels_x, levels_y, below):  # type: ignore[no-untyped-def]
-    """Compute S and the joint ties row by row, in ascending order of x, and set the table to zero."""
-    below[:levels_y] = 0  # number of items at each level of y with a smaller x
-    seen = total = both = np.int64(0)
-    for row in range(levels_x):
-        smaller = in_row = np.int64(0)
-        for col in range(levels_y):
-            times = np.int64(table[row * levels_y + col])
-            table[row * levels_y + col] = 0
-            total += times * (2 * smaller + below[col] - seen)
-            both += times * (times - 1) // 2
-            smaller += below[col]
-            below[col] += times
-            in_row += times
-        seen += in_row
-    return total, both
+    return from_table(table, levels_x, levels_y, below)
 
 
 @compiled
