@@ -77,8 +77,8 @@ def _scratch(width):  # type: ignore[no-untyped-def]
 def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
     """Number the distinct values of a sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
 
-    Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on, and returns the number of
-    negative levels and of all levels.
+    Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not
+    set. Returns the number of negative levels and of all levels.
     """
     below, above, start = np.int64(0), np.int64(0), 0
     for stop in range(1, k + 1):
@@ -93,7 +93,6 @@ def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
         if scores[position] > 0:
             break
         levels[position] -= below + 1
-    sizes[below] = 0
     return below, below + above + 1
 
 

@@ -27,3 +27,10 @@ def test_order_is_that_of_a_stable_sort(values):
 def test_order_of_many_values(draw, k):
     values = getattr(np.random.default_rng(0), draw)(size=k) - 1.0
     np.testing.assert_array_equal(ordered(values), np.argsort(values, kind="stable"))
+
+
+@pytest.mark.parametrize("k", [FEW + 1, MANY])
+@pytest.mark.parametrize("bit", [0, 8, 11, 16, 22, 24, 32, 33, 40, 44, 48])
+def test_no_digit_that_differs_is_skipped(k, bit):
+    bits = np.float64(1.5).view(np.uint64) ^ (np.arange(k, dtype=np.uint64)[::-1] % np.uint64(2) << np.uint64(bit))
+    np.testing.assert_array_equal(ordered(bits.view(np.float64)), np.argsort(bits.view(np.float64), kind="stable"))
