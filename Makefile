@@ -84,8 +84,9 @@ test-wheel: ## install dist/*.whl into a new environment and run the tests, or F
 	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist worksteal $(or $(FILE),tests docs)
 
 .PHONY: benchmark
-benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile
+benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile (three hours on two cores)
 	for script in pairs sparse_cells kernels smoothed crossovers storing svm bags clustering cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
+	for script in genome_scale million_cells; do "$(BIN)/python" benchmarks/$$script.py --whole; done
 
 .PHONY: lint
 lint: $(FOR_DEVELOPERS) ## check style, types and layers
