@@ -22,10 +22,11 @@ import h5py
 import numpy as np
 from measure import report
 from pynndescent import NNDescent
+from sklearn.decomposition import IncrementalPCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from distkern import Kendall, KernelKMeans, KernelPCA, compute_gram
+from distkern import Kendall, KernelKMeans, NystromGram, compute_gram
 
 CELLS, GENES, LANDMARKS, TYPES = 1_000_000, 20_000, 500, 20
 NEIGHBORS, COMPONENTS, QUERIES = 15, 50, 2_000
@@ -85,6 +86,19 @@ def write_cells(file: Path, cells: int, genes: int) -> np.ndarray:
     return types
 
 
+def components(gram: NystromGram) -> np.ndarray:
+    """Principal components of the embedding of the cells, read in blocks: float32 (cells, components)."""
+    count = min(COMPONENTS, gram.part.shape[1] // 2)
+    pca = IncrementalPCA(count)
+    for _, block in gram.embedding_blocks():
+        if len(block) >= count:
+            pca.partial_fit(block)
+    features = np.empty((len(gram), count), dtype=np.float32)
+    for positions, block in gram.embedding_blocks():
+        features[positions] = pca.transform(block)
+    return features
+
+
 def recall(features: np.ndarray, found: np.ndarray) -> float:
     """Share of the true nearest neighbours of some cells that were found."""
     few = np.random.default_rng(0).choice(len(features), min(QUERIES, len(features)), replace=False)
@@ -120,8 +134,8 @@ def main() -> None:
         with timed(f"kernel k-means, {TYPES} clusters"):
             labels = KernelKMeans(TYPES, n_init=3, random_state=0, memory_limit="1GiB").fit_predict(gram)
         to_labels = time.perf_counter() - began
-        with timed(f"{COMPONENTS} components"):
-            features = KernelPCA(COMPONENTS, random_state=0, memory_limit="1GiB").fit_transform(gram).astype(np.float32)
+        with timed(f"{COMPONENTS} principal components of the embedding"):
+            features = components(gram)
         with timed(f"{NEIGHBORS} neighbours of each cell"):
             index = NNDescent(features, n_neighbors=NEIGHBORS + 1, random_state=0, n_jobs=2, low_memory=True)
             found, _ = index.neighbor_graph
