@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distkern.datasets.apa import load_apa
+from distkern.datasets.breast import load_breast
 from distkern.datasets.colon import load_colon
 from distkern.datasets.mallows import sample_mallows
 from distkern.datasets.medulloblastoma import load_medulloblastoma
@@ -10,4 +11,13 @@ from distkern.datasets.mnist import load_mnist
 from distkern.datasets.pbmc import load_pbmc
 from distkern.datasets.qsar import load_qsar
 
-__all__ = ["load_apa", "load_colon", "load_medulloblastoma", "load_mnist", "load_pbmc", "load_qsar", "sample_mallows"]
+__all__ = [
+    "load_apa",
+    "load_breast",
+    "load_colon",
+    "load_medulloblastoma",
+    "load_mnist",
+    "load_pbmc",
+    "load_qsar",
+    "sample_mallows",
+]

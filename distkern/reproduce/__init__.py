@@ -23,6 +23,18 @@ TABLES = {
             "accuracy of the support vector machine against C",
         ),
         Table(
+            "pair-accuracy",
+            "distkern.reproduce.pair_accuracy:accuracies",
+            "Jiao & Vert (2015), table 2",
+            "accuracy of classifiers made of top scoring pairs on cancer cohorts",
+        ),
+        Table(
+            "pair-curve",
+            "distkern.reproduce.pair_accuracy:curves",
+            "Jiao & Vert (2015), figure 2, right",
+            "accuracy against the number of top scoring pairs",
+        ),
+        Table(
             "smoothing",
             "distkern.reproduce.smoothing:rows",
             "Jiao & Vert (2015), figure 3",

@@ -196,8 +196,8 @@ def _rows(cohort: str, samples: Samples, repeats: int, on_event: Listener) -> It
             stopped += len(caught)
             on_event(Progress("evaluate", number, len(outers)))
         whole_table = len(outers) == REPEATS * FOLDS or len(samples.test) > 0
-        yield _row(cohort, f"SVM{kernel_name}ALL", values["SVM"], whole_table, values["kernlab"], stopped)
-        yield _row(cohort, f"KFD{kernel_name}ALL", values["KFD"], whole_table)
+        yield cell_row(cohort, f"SVM{kernel_name}ALL", values["SVM"], whole_table, values["kernlab"], stopped)
+        yield cell_row(cohort, f"KFD{kernel_name}ALL", values["KFD"], whole_table)
 
 
 def _gaussian(m: float) -> Gaussian:
@@ -214,7 +214,7 @@ def _score(model: Any, gram: ArrayGram, y: Array, outer: Outer) -> float:
     return 100 * float(fitted.fit(part, y[train]).score(gram[np.ix_(test, train)], y[test]))
 
 
-def _row(
+def cell_row(
     cohort: str,
     method: str,
     values: list[float],
@@ -232,14 +232,14 @@ def _row(
         "method": method,
         "paper": paper,
         "ours": ours,
-        "equal": _equal(ours, paper) if whole_table else None,
+        "equal": equal(ours, paper) if whole_table else None,
         "kernlab": theirs,
-        "equal_kernlab": _equal(theirs, paper) if whole_table and theirs is not None else None,
+        "equal_kernlab": equal(theirs, paper) if whole_table and theirs is not None else None,
         "stopped": stopped,
         **{f"{REPEATED}{number}": float(mean) for number, mean in enumerate(means, start=1)},
     }
 
 
-def _equal(value: float, paper: float) -> str:
+def equal(value: float, paper: float) -> str:
     """Say whether a value is printed with the same two digits."""
     return "yes" if f"{value:.2f}" == f"{paper:.2f}" else "no"

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from distkern.datasets import load_apa, load_colon, load_medulloblastoma, load_mnist, load_pbmc
+from distkern.datasets import load_apa, load_breast, load_colon, load_medulloblastoma, load_mnist, load_pbmc
 
 
 def test_colon_is_the_cohort_of_alon():
@@ -58,6 +58,37 @@ def test_medulloblastoma_as_anndata_equals_the_arrays():
     assert adata.var_names[0] == "AFFX-BioB-5_at"
     assert adata.uns["distkern"]["label"] == "outcome"
     assert "Pomeroy" in adata.uns["distkern"]["citation"]
+
+
+def test_breast_tumours_are_those_of_two_hospitals():
+    """Numbers of tumours, probes, genes and missing values as the sources state them, and values of known genes."""
+    nki, vdx = load_breast("nki", features="probes"), load_breast("vdx", features="probes")
+    assert (nki.shape, int(np.isnan(nki.X).sum())) == ((150, 922), 361)
+    assert (vdx.shape, int(np.isnan(vdx.X).sum())) == ((150, 966), 0)
+    assert nki["NKI_123", ["NM_000125", "AB020689"]].X.tolist() == [[0.195, -0.114]]
+    assert vdx[["VDX_93", "VDX_258"], "200600_at"].X.ravel().tolist() == [10.5145, 10.8004]
+    assert nki.var["symbol"]["NM_000125"] == "ESR1"
+    assert nki.obs["er"].value_counts().to_dict() == {"positive": 112, "negative": 38}
+    assert vdx.obs["er"].value_counts().to_dict() == {"positive": 85, "negative": 65}
+    assert int(nki.obs["e.dmfs"].sum()) == 53
+    assert nki.obs.loc["NKI_327", ["t.dmfs", "grade", "age"]].tolist() == [1688, 2, 49]
+    assert "e.os" not in vdx.obs
+
+
+def test_genes_are_the_most_variable_probes():
+    probes, genes = load_breast("vdx", features="probes"), load_breast("vdx")
+    assert genes.var_names.is_unique
+    assert set(genes.var["entrez"]) == set(probes.var["entrez"]) - {""}
+    assert genes.n_vars == 657
+    nameless = next(gene for gene in genes.var_names if not genes.var["symbol"][gene])
+    assert nameless == f"LOC{genes.var['entrez'][nameless]}"
+    for gene in ("ESR1", nameless, genes.var_names[17]):
+        same = probes[:, probes.var["entrez"] == genes.var["entrez"][gene]]
+        assert same.X.std(axis=0).max() == genes[:, gene].X.std()
+    X, y = load_breast("vdx", return_X_y=True)
+    np.testing.assert_array_equal(X, genes.X)
+    assert y.tolist() == genes.obs["er"].tolist()
+    assert len(genes.var_names.intersection(load_breast("nki").var_names)) == 254
 
 
 def test_cells_equal_the_reduced_copy():
@@ -115,6 +146,8 @@ def test_apa_with_partial_ballots_has_all_ballots():
 @pytest.mark.parametrize(
     "name",
     [
+        "breast_nki.npz",
+        "breast_vdx.npz",
         "colon_alon.npz",
         "medulloblastoma_pomeroy.npz",
         "apa_ballots.csv",

@@ -14,7 +14,9 @@ from unittest.mock import create_autospec
 
 import executor_contract
 import numpy as np
+import psutil
 import pytest
+from distributed import Status
 from executor_contract import nap, square
 from processes import wait_for
 from scipy.stats import kendalltau
@@ -36,7 +38,7 @@ from distkern.engine import versions
 from distkern.engine.base import Failure, Waiting
 from distkern.engine.dask import executor as dask_executor
 from distkern.engine.dask import futures
-from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS
+from distkern.engine.dask.executor import NO_SCHEDULER, NO_WORKERS, PAUSED
 from distkern.engine.run import run
 from distkern.gram import map_reduce
 
@@ -118,7 +120,8 @@ def test_whatever_needs_a_worker_wakes_an_adaptive_cluster(tmp_path, monkeypatch
     X = np.random.default_rng(0).normal(size=(24, 7))
     holes = np.where(X > 1.5, np.nan, X)
     naive = Kendall()(X)
-    with cluster_of(0, 1, memory_limit="1GiB") as (cluster, client):
+    # the workers are threads of this process, which may have grown: of a worker with less memory nothing would run
+    with cluster_of(0, 1, memory_limit="16GiB") as (cluster, client):
 
         def waked(work):
             """Do some work after all workers have gone."""
@@ -165,6 +168,21 @@ def test_waiting_in_vain_is_said(monkeypatch):
         threading.Timer(1.0, cluster.scale, (1,)).start()
         with pytest.warns(UserWarning, match="no worker .* start workers, or make the cluster adaptive") as warned:
             assert list(waiting) == []
+        assert len(warned) == 1
+
+
+def test_paused_workers_are_reported_and_waited_for(monkeypatch):
+    """A worker whose memory is nearly full starts no task: without a word, the work would seem to hang."""
+    monkeypatch.setattr(dask_executor, "SILENT_SECONDS", 0.05)
+    with cluster_of(1, 1) as (cluster, client):
+        memory = cluster.workers[0].memory_manager
+        enough, memory.memory_limit = memory.memory_limit, psutil.Process().memory_info().rss
+        wait_for(lambda: cluster.workers[0].status == Status.paused, "the worker runs tasks")
+        outcomes = Dask(client).map(square, range(5))
+        assert next(outcomes) == Waiting(PAUSED)
+        threading.Timer(1.0, setattr, (memory, "memory_limit", enough)).start()
+        with pytest.warns(UserWarning, match="only paused workers.* for one: release what they hold") as warned:
+            assert receipts_of(outcomes) == [0, 1, 4, 9, 16]
         assert len(warned) == 1
 
 

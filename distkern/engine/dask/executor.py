@@ -29,9 +29,10 @@ COUNT_SECONDS = 1.0
 """Seconds for which the number of workers is cached."""
 
 SILENT_SECONDS = 10.0
-"""Seconds without a worker after which a warning says so."""
+"""Seconds without a worker that runs tasks after which a warning says so; also between two looks for paused workers."""
 
 NO_WORKERS = "the cluster has no workers: waiting for one"
+PAUSED = "all workers are paused, since their memory is nearly full: waiting for one"
 NO_SCHEDULER = "the scheduler does not answer: trying to reach it"
 
 
@@ -83,7 +84,8 @@ class Dask(Executor):
         self._counted: float | None = None
         self._threads: dict[str, int] = {}
         self._known: list[dict[str, Any]] = []
-        self._alone_since: float | None = None
+        self._looked, self._paused = time.monotonic(), False
+        self._obstructed_by, self._obstructed_since = "", 0.0
         compare_workers(client, versions())
 
     def _workers(self) -> dict[str, int]:
@@ -196,7 +198,9 @@ class Dask(Executor):
     def _obstacle(self) -> str:
         """Return why no task can run at present; empty if tasks can run."""
         if self.client.status == "running":
-            return NO_WORKERS if self._is_alone() else ""
+            obstacle = NO_WORKERS if not self._workers() else PAUSED if self._all_paused() else ""
+            self._warn_if_it_lasts(obstacle)
+            return obstacle
         if self.client.status in ("connecting", "newly-created"):
             return NO_SCHEDULER
         raise TaskError(
@@ -207,17 +211,34 @@ class Dask(Executor):
             client=OptionalPart(" with a new client as {executor}", executor=Argument("executor")),
         )
 
-    def _is_alone(self) -> bool:
-        """Whether the cluster has no worker; warn once if it stays so, for those who see no progress."""
-        if self._workers():
-            self._alone_since = None
-            return False
-        self._alone_since = self._alone_since or time.monotonic()
-        if time.monotonic() - self._alone_since > SILENT_SECONDS:
-            self._alone_since = float("inf")
+    def _all_paused(self) -> bool:
+        """Whether no worker starts a task because the memory of each is nearly full; at most `SILENT_SECONDS` old."""
+        now = time.monotonic()
+        if now - self._looked >= SILENT_SECONDS:
+            self._looked = now
+            try:
+                workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            except (OSError, TimeoutError):
+                return False  # the connection is lost; the status of the client will say so
+            self._paused = bool(workers) and all(worker["status"] == "paused" for worker in workers)
+        return self._paused
+
+    def _warn_if_it_lasts(self, obstacle: str) -> None:
+        """Warn once if no task has run for `SILENT_SECONDS`, for those who see no progress."""
+        now = time.monotonic()
+        if obstacle != self._obstructed_by:
+            self._obstructed_by, self._obstructed_since = obstacle, now
+        elif obstacle and now - self._obstructed_since > SILENT_SECONDS:
+            self._obstructed_since = float("inf")
+            state, advice = {
+                NO_WORKERS: ("has had no worker", "start workers, or make the cluster adaptive"),
+                PAUSED: (
+                    "has had only paused workers, whose memory is nearly full,",
+                    "release what they hold, or start workers with more memory",
+                ),
+            }[obstacle]
             warnings.warn(
-                f"the Dask cluster at {self._address} has had no worker for {SILENT_SECONDS:.0f} s, and the work waits "
-                "for one: start workers, or make the cluster adaptive",
+                f"the Dask cluster at {self._address} {state} for {SILENT_SECONDS:.0f} s, and the work waits for one: "
+                f"{advice}",
                 stacklevel=2,
             )
-        return True
