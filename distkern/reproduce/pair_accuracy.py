@@ -12,6 +12,7 @@ the training samples and scaled to unit norm. Scores and votes are those of the 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
@@ -27,7 +29,7 @@ from distkern.operators.array import ArrayGram
 from distkern.reproduce.authors_pairs import AllVotes, RankedPairs, all_votes, dense_ranks, pair_numbers, ranked_pairs
 from distkern.reproduce.authors_table import Outer, cell_row, draw, second_class
 from distkern.reproduce.cancer_cohorts import CLASSIFIERS, FOLDS, REPEATS, Samples, at_hand, load
-from distkern.reproduce.kernlab_svm import STEPS, solve
+from distkern.reproduce.kernlab_svm import KernlabSVC
 from distkern.reproduce.tables import Row
 from distkern.solvers import smo
 from distkern.solvers.dual import Problem
@@ -241,14 +243,14 @@ def emulated(ends: list[bool]) -> Machine:
     """Return a machine that is solved as kernlab does; it notes in ``ends`` whether the solver was stopped."""
 
     def machine(K: Floats, signs: Floats, grid: Sequence[float]) -> list[tuple[Floats, float]]:
-        order = np.argsort(signs, kind="stable")  # the samples of the first class come first, with the sign −1
-        matrix, found = np.ascontiguousarray(K[np.ix_(order, order)]), []
+        found = []
         for C in grid:
-            alpha, offset, _, steps = solve(matrix, signs[order], C, STEPS, True)
-            dual = np.zeros(len(signs))
-            dual[order] = signs[order] * alpha
-            ends.append(steps == STEPS)
-            found.append((dual, -offset))
+            model = KernlabSVC(C, second=1.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(K, signs)
+            ends.append(model.n_iter_ == model.max_iter)
+            found.append((model.dual_coef_, model.intercept_))
         return found
 
     return machine
