@@ -52,6 +52,7 @@ _HOMES = {
     "distkern.engine.dask.executor": ("Dask",),
     "distkern.build.append": ("append_gram",),
     "distkern.build.compute": ("compute_gram", "plan_gram"),
+    "distkern.pairs.against": ("kendalltau_against",),
     "distkern.pairs.correlation": ("kendalltau_matrix",),
     "distkern.build.repair": ("repair_gram",),
     "distkern.gram.base": ("StoredGram",),

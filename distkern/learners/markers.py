@@ -298,7 +298,7 @@ def _count(source: Source, compared: Comparisons, looking: Looking, held: int) -
     return found
 
 
-def count_block(columns: Columns, compared: Comparisons) -> GroupCounts:
+def count_block(columns: Columns, start: int, compared: Comparisons) -> GroupCounts:
     """Count the comparisons of some features."""
     if compared.opponents is None:
         return against_rest(*columns, compared.cells)

@@ -54,8 +54,8 @@ class Columns(NamedTuple):
         return Columns(self.values[first:last], self.samples[first:last], self.starts[start : stop + 1] - first)
 
 
-Work = Callable[[Columns, Any], Any]
-"""What is computed from some columns, with an argument that holds what it needs to know of the samples."""
+Work = Callable[[Columns, int, Any], Any]
+"""What is computed from some columns: from them, the number of the first one, and an argument with all else."""
 
 
 class Counted(NamedTuple):
@@ -116,7 +116,8 @@ def work_on_columns(
     Parameters
     ----------
     work, about
-        Function of the module level that takes `Columns` and ``about``; its results do not depend on the blocks.
+        Function of the module level that takes `Columns`, the number of the first of them, and ``about``. Its results
+        do not depend on the blocks.
     on_result
         Called with the first feature of a block, the one after the last, and the result.
     looking
@@ -163,7 +164,8 @@ def work_on_columns(
 
         def work_on_block(block: tuple[int, int], task: BandTask = task, columns: Columns = columns) -> Done:
             start, stop = block
-            return Done(task.start + start, task.start + stop, task.work(columns.part(start, stop), task.about))
+            first, part = task.start + start, columns.part(start, stop)
+            return Done(first, task.start + stop, task.work(part, first, task.about))
 
         run(pool, work_on_block, blocks, done, phase=phase, listener=looking.listener)
 
@@ -285,4 +287,4 @@ def gather(task: BandTask) -> Columns:
 
 def work_on_band(task: BandTask) -> Done:
     """Read the features of a band, and work on them."""
-    return Done(task.start, task.stop, task.work(gather(task), task.about))
+    return Done(task.start, task.stop, task.work(gather(task), task.start, task.about))

@@ -15,7 +15,7 @@ rng = np.random.default_rng(1)
 X = np.where(rng.random((50, 9)) < 0.7, 0.0, rng.normal(size=(50, 9)))
 
 
-def dense(columns, m):
+def dense(columns, start, m):
     """The columns with their zeros."""
     shape = m, len(columns.starts) - 1
     return sparse.csc_array((columns.values, columns.samples, columns.starts), shape=shape).toarray()
