@@ -15,6 +15,7 @@ from distkern.compiled.rank_sums import Cells, GroupCounts, against_groups, agai
 from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
 from distkern.core.files import as_path
 from distkern.core.labels import encoded_labels
+from distkern.core.names import is_missing
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Argument
 from distkern.core.suggest import did_you_mean
@@ -216,7 +217,7 @@ def opponents_of(versus: Any, levels: Array) -> Indices | None:
     if isinstance(versus, str) and versus in ("rest", "each"):
         return None if versus == "rest" else np.arange(len(levels))
     known = levels.tolist()
-    if isinstance(versus, (list, tuple, np.ndarray)) or versus not in known:
+    if isinstance(versus, (list, tuple, np.ndarray)) or is_missing(versus) or versus not in known:
         listed = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
         raise InputError(
             "{versus} is neither 'rest' nor 'each' nor a group: the groups are {listed}{meant}",

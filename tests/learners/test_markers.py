@@ -259,6 +259,9 @@ def test_what_cannot_be_compared_is_refused_by_name():
         InputError, match="versus='d' is neither 'rest' nor 'each' nor a group: the groups are 'a', 'b'"
     ):
         rank_markers(X, GROUPS, versus="d", **QUIET)
+    for versus in (None, pd.NA, ["a"], 3):
+        with pytest.raises(InputError, match="nor a group: the groups are"):
+            rank_markers(X, GROUPS, versus=versus, **QUIET)
     with pytest.raises(InputError, match="fold_change must be one of difference"):
         rank_markers(X, GROUPS, fold_change="log2", **QUIET)
     with pytest.raises(MemoryLimitError, match="the table of 12 features and 9 comparisons"):
