@@ -242,7 +242,7 @@ def _against_groups(  # type: ignore[no-untyped-def]
     own_values, own_groups = np.empty(longest), np.empty(longest, np.int64)
     ends, scratch, here = np.empty(len(sizes), np.int64), order_scratch(longest), np.zeros((2, count), np.int64)
     present, zeros = np.empty(count, np.int64), np.empty(count, np.int64)
-    cubics, tied = np.empty((2, count, count)), np.empty((2, count, count), np.int64)
+    cubics, tied = np.empty((count, len(opponents) + 1)), np.empty((count, len(opponents) + 1), np.int64)
     for column in range(len(starts) - 1):
         first, last = starts[column], starts[column + 1]
         _add_values(values[first:last], samples[first:last], groups, sums[column])
@@ -267,9 +267,9 @@ def _pair_sums(  # type: ignore[no-untyped-def]
 ):
     """Add 2U of each group and opponent, and fill what their ties are made of.
 
-    The entry [0, g, g] of ``cubics`` and of ``tied`` sums t³ − t and t (t − 1) / 2 over the tie groups within group g.
-    The entry [1, g, a] sums what is added for samples of group g that are tied with samples of opponent a, once:
-    (t + u)³ − (t + u) − (t³ − t) − (u³ − u) = 3 t u (t + u), and t u pairs.
+    The last column of ``cubics`` and of ``tied`` sums t³ − t and t (t − 1) / 2 over the tie groups within each group.
+    The others sum what is added for samples of a group that are tied with samples of an opponent: (t + u)³ − (t + u) −
+    (t³ − t) − (u³ − u) = 3 t u (t + u), and t u pairs.
     """
     below = here[1]
     below[:] = 0
@@ -316,10 +316,10 @@ def _add_tie_group(present, opponents, here, twice_U, cubics, tied):  # type: ig
             u = here[0, other]
             twice_U[group, place] += t * (2 * here[1, other] + u)
             if u > 0 and other != group:
-                cubics[1, group, place] += 3.0 * t * u * (t + u)
-                tied[1, group, place] += t * u
-        cubics[0, group, group] += _cubic(t)
-        tied[0, group, group] += t * (t - 1) // 2
+                cubics[group, place] += 3.0 * t * u * (t + u)
+                tied[group, place] += t * u
+        cubics[group, -1] += _cubic(t)
+        tied[group, -1] += t * (t - 1) // 2
     for group in present:
         here[1, group] += here[0, group]
         here[0, group] = 0
@@ -334,11 +334,11 @@ def _add_pairs(sizes, opponents, cubics, tied, variance, untied):  # type: ignor
             n1, n0 = sizes[group], sizes[other]
             if group == other:
                 continue
-            both = tied[0, group, group] + tied[0, other, other] + tied[1, group, place]
+            both = tied[group, -1] + tied[other, -1] + tied[group, place]
             here = (n1 + n0) * (n1 + n0 - 1) // 2 - both
             untied[group, place] += here
             if here > 0 and n1 > 0 and n0 > 0:
-                cubic = cubics[0, group, group] + cubics[0, other, other] + cubics[1, group, place]
+                cubic = cubics[group, -1] + cubics[other, -1] + cubics[group, place]
                 variance[group, place] += _variance(n1, n0, cubic)
 
 

@@ -254,7 +254,7 @@ def _listed(noun: str, names: list[Any]) -> str:
 def _require_memory(source: Source, compared: Comparisons, limit: int | None) -> int:
     """Bytes of the counts and of the table; refused if they do not fit."""
     features, comparisons = source.shape[1], int(np.prod(compared.shape))
-    needed = (TABLE_BYTES + COUNT_BYTES) * features * comparisons + 8 * features * compared.shape[0]
+    needed = (TABLE_BYTES + COUNT_BYTES) * features * comparisons + 8 * features * compared.shape[0] + 16 * len(source)
     allowed = share_of(limit, 1)
     if needed > allowed:
         raise MemoryLimitError(

@@ -157,7 +157,7 @@ def work_on_columns(
     if pool.remote:
         run(pool, work_on_band, tasks, done, phase=phase, listener=looking.listener)
         return
-    for task in tasks:
+    for number, task in enumerate(tasks, start=1):
         columns = gather(task)
         most = max(int(weights.max()), -(-int(weights[task.start : task.stop].sum()) // (TASKS_PER_WORKER * workers)))
         blocks = list(bands(weights[task.start : task.stop], most))
@@ -167,7 +167,9 @@ def work_on_columns(
             first, part = task.start + start, columns.part(start, stop)
             return Done(first, task.start + stop, task.work(part, first, task.about))
 
-        run(pool, work_on_block, blocks, done, phase=phase, listener=looking.listener)
+        which = f", part {number} of {len(tasks)}" if len(tasks) > 1 else ""
+        run(pool, work_on_block, blocks, done, phase=f"{phase}{which}", listener=looking.listener)
+        del columns, work_on_block  # before the next band is read
 
 
 def _refuse_memory(source: Source, counts: Array, needed: int, allowed: int) -> None:

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from naive_ranks import comparison, mid_ranks
 from scipy import sparse
 
-from distkern.compiled.columns import add_dense_rows, add_sparse_rows
 from distkern.compiled.rank_sums import Cells, against_groups, against_rest, set_rank_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # ∞ − ∞, where nothing is compiled
@@ -96,26 +95,6 @@ def test_rank_sums_of_sets_equal_the_naive_twin(drawn, most, data):
         ranks = [rank if rank <= most else most + 1 for rank in mid_ranks(x, descending=True)]
         for number, part in enumerate(parts):
             assert found[sample, number] == 2 * sum(ranks[feature] for feature in part)
-
-
-@given(grouped(), st.data())
-def test_columns_of_blocks_of_rows_equal_the_naive_twin(drawn, data):
-    X = drawn[0]
-    m, n = X.shape
-    start = data.draw(st.integers(0, n - 1))
-    stop, border = data.draw(st.integers(start + 1, n)), data.draw(st.integers(0, m))
-    expected = [(x, i) for column in X.T[start:stop] for i, x in enumerate(column) if x != 0]
-    starts = np.cumsum([0, *np.count_nonzero(X[:, start:stop], axis=0)])
-    for is_sparse in (True, False):
-        places, found, rows = starts[:-1].copy(), np.empty(starts[-1]), np.empty(starts[-1], np.int32)
-        for first, block in ((0, X[:border]), (border, X[border:])):
-            if is_sparse:
-                csr = sparse.csr_array(np.where(block == 0, 0.0, block))
-                add_sparse_rows(csr.data, csr.indices, csr.indptr, first, start, stop, places, found, rows)
-            else:
-                add_dense_rows(np.ascontiguousarray(block), first, start, places, found, rows)
-        assert list(zip(found.tolist(), rows.tolist(), strict=True)) == expected
-        assert places.tolist() == starts[1:].tolist()
 
 
 def test_ties_of_millions_of_samples_do_not_overflow():
