@@ -59,6 +59,44 @@ def tau(missing="raise", **options):
     return case
 
 
+def ranking(suffix, versus="rest"):
+    """`rank_markers` of many samples in a file, or of sparse ones in memory."""
+
+    def case(samples, limit, folder):
+        groups = np.arange(samples) % 3
+        if suffix == "sparse":
+            import scipy.sparse as sp
+
+            X = sp.random(samples, 3000, density=0.05, format="csr", random_state=0)
+        else:
+            X = folder / f"{samples}.npy"
+            np.save(X, points(samples, 400))
+        return lambda: dk.rank_markers(X, groups, versus=versus, memory_limit=limit, progress=False)
+
+    return case
+
+
+def comparing(samples, limit, folder):
+    """`kendalltau_against` of features in a file with two variables."""
+    X, y = folder / f"{samples}.npy", points(samples, 2)
+    np.save(X, points(samples, 300))
+    return lambda: dk.kendalltau_against(X, y, memory_limit=limit, progress=False)
+
+
+def scoring(samples, limit, folder):
+    """`score_sets` of ten sets in cells in a file."""
+    import anndata
+    import pandas as pd
+    import scipy.sparse as sp
+
+    names = [f"g{k}" for k in range(2000)]
+    X = sp.random(samples, len(names), density=0.05, format="csr", random_state=0)
+    file = folder / f"{samples}.h5ad"
+    anndata.AnnData(X, pd.DataFrame(index=list(map(str, range(samples)))), pd.DataFrame(index=names)).write_h5ad(file)
+    sets = {f"set {k}": names[k::100] for k in range(10)}
+    return lambda: dk.score_sets(file, sets, memory_limit=limit, progress=False)
+
+
 def learning(make, targets="labels", of="store", tile=None):
     """Fit a learner to a stored matrix, an array of kernel values, or samples."""
 
@@ -116,6 +154,11 @@ CASES = {
     "tau": (tau(), 1500),
     "tau with p-values": (tau(pvalue=True), 1500),
     "tau pairwise with p-values": (tau("pairwise", pvalue=True), 1000),
+    "markers .npy": (ranking(".npy"), 20_000),
+    "markers .npy of each group": (ranking(".npy", "each"), 20_000),
+    "markers sparse": (ranking("sparse"), 10_000),
+    "tau with variables": (comparing, 20_000),
+    "scores of sets": (scoring, 20_000),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

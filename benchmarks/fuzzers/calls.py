@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import naive
+import naive_ranks
 import numpy as np
 import pandas as pd
 
@@ -35,6 +36,7 @@ def draw(rng: Generator, folder: Path) -> Case:
         (kernel_call, 5), (stored_matrix, 2), (odd_parameter, 3), (learner, 6), (learner_parameter, 3), (metric, 2),
         (partition, 2), (consensus, 2), (rankings, 2), (indexing, 2), (view, 1), (correlation, 1), (saved, 2),
         (cross_validated, 1), (odd_path, 1), (odd_spec, 1), (other_functions, 2), (bags, 2), (new_samples, 2),
+        (markers, 2), (gene_sets, 2), (against, 1),
     )  # fmt: skip
     family = pick(rng, [family for family, share in families for _ in range(share)])
     return family(rng, folder)
@@ -669,6 +671,81 @@ def correlation(rng: Generator, folder: Path) -> Case:
         require_close(found, expected)
 
     return Case(f"kendalltau_matrix({given.what}, missing={missing}), {m} × {n}", act)
+
+
+def markers(rng: Generator, folder: Path) -> Case:
+    """rank_markers, by counting pairs of samples."""
+    m, n = int(rng.integers(2, 8)), int(rng.integers(1, 4))
+    given, strata = samples(rng, m, n), rng.integers(0, 2, m) if rng.random() < 0.4 else None
+    groups, versus = np.array(["a", "b", "c"])[rng.integers(0, 3, m)], pick(rng, ["rest", "rest", "each", "a", "x"])
+    odd = {} if rng.random() < 0.8 else {pick(rng, ["strata", "continuity", "versus"]): pick(rng, ODD_NUMBERS)}
+
+    def act() -> None:
+        table = dk.rank_markers(given.value, groups, **({"versus": versus, "strata": strata} | odd | QUIET))
+        X = given.values
+        if X is None or np.isnan(X).any() or len(set(groups)) < 2 or (versus == "x" and "versus" not in odd):
+            require_refused(table, given.what)
+        if odd:
+            return
+        for row in table.to_dict("records"):
+            names = list(map(str, range(n))) if given.features is None else list(given.features)
+            x = np.asarray(X)[:, names.index(row["feature"])] if row["feature"] in names else None
+            if x is None:
+                return  # names that the container adds
+            first = np.flatnonzero(groups == row["group"])
+            second = np.flatnonzero(groups != row["group"] if versus == "rest" else groups == row["versus"])
+            U, pairs, _, _ = naive_ranks.comparison(x, first, second, [0] * m if strata is None else list(strata))
+            require_close(row["auroc"], U / pairs if pairs else np.nan)
+
+    return Case(f"rank_markers({given.what}, {versus}, {odd}), {m} × {n}", act)
+
+
+def gene_sets(rng: Generator, folder: Path) -> Case:
+    """score_sets, from mid-ranks of the values of each sample."""
+    m, n = int(rng.integers(1, 5)), int(rng.integers(3, 7))
+    given, method = samples(rng, m, n), pick(rng, ["ucell", "singscore"])
+    genes = [f"f{'abcdefghijklmnopqrstuvwxyz'[k]}{k}" for k in rng.permutation(n)]
+    up = int(rng.integers(1, n - 1))
+    down = int(rng.integers(up, n - 1))
+    listed = [*genes[:up], *(f"{gene}-" for gene in genes[up:down]), *pick(rng, [[], [], ["unknown"], [3], [None]])]
+    odd = {} if rng.random() < 0.8 else {pick(rng, ["max_rank", "negative_weight", "up_down"]): pick(rng, ODD_NUMBERS)}
+
+    def act() -> None:
+        found = dk.score_sets(given.value, {"s": listed}, method=method, **(odd | QUIET))
+        if given.values is None or np.isnan(given.values).any():
+            require_refused(found, given.what)
+        if odd or given.features is None:
+            return
+        positions = [list(given.features).index(gene) for gene in genes[:down]]
+        parts = positions[:up], positions[up:]
+        score = naive_ranks.singscore if method == "singscore" else lambda x, *both: naive_ranks.ucell(x, *both, n)
+        require_close(found["s"], [score(x, *parts) for x in np.asarray(given.values).tolist()])
+
+    return Case(f"score_sets({given.what}, {listed}, {method}, {odd}), {m} × {n}", act)
+
+
+def against(rng: Generator, folder: Path) -> Case:
+    """kendalltau_against, by a double loop over samples."""
+    m, n = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+    given, y = samples(rng, m, n), targets(rng, rng.integers(0, 3, m).astype(float), [f"s{k}" for k in range(m)])
+
+    def act() -> None:
+        found = dk.kendalltau_against(given.value, y.value, **QUIET)
+        own = y.beside(given.ids is not None)
+        if given.values is None or np.isnan(given.values).any():
+            require_refused(found, given.what)
+        if own is None or given.ids is not None or y.by_position is not None or len(found) != n:
+            return
+        numbers_of = np.asarray(own, float)
+        if np.isnan(numbers_of).any():
+            require_refused(found, y.what)
+        expected = []
+        for x in np.asarray(given.values).T:
+            constant = len(set(x)) == 1 or len(set(numbers_of)) == 1
+            expected.append(np.nan if constant else naive.tau_b(x, numbers_of))
+        require_close(found["tau"], expected)
+
+    return Case(f"kendalltau_against({given.what}, {y.what}), {m} × {n}", act)
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

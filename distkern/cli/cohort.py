@@ -117,7 +117,13 @@ def holds_label(path: Path, label: str | None, samples: str | None, sep: str | N
 
 
 def read_column(
-    path: Path, column: str | None, ids: Sequence[str], *, samples: str | None = None, sep: str | None = None
+    path: Path,
+    column: str | None,
+    ids: Sequence[str],
+    *,
+    samples: str | None = None,
+    sep: str | None = None,
+    whose: str = "the store",
 ) -> tuple[str, list[str]]:
     """Read one text for each sample from a file of any format, matched by the samples' ids.
 
@@ -130,6 +136,8 @@ def read_column(
         Name of the column (or row); it may be left out if there is only one.
     ids
         The samples; each must be in the file.
+    whose
+        Owner of the samples, for messages.
 
     Returns
     -------
@@ -145,7 +153,7 @@ def read_column(
 
     columns = read_columns(path, ReadOptions(samples, column, sep))  # type: ignore[arg-type]
     name = choose_column(path, columns, column)
-    return name, matched(columns[name], ids, path.name, "the store", _TRANSPOSED)
+    return name, matched(columns[name], ids, path.name, whose, _TRANSPOSED)
 
 
 def count_classes(labels: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ OPTIONS: dict[str, str | None] = {
     "dtype": "--dtype",
     "evaluation": "--evaluation FILE",
     "executor": None,
+    "fold_change": "--fold-change",
     "folds": "--folds",
     "gram": None,
     "ids": None,
@@ -27,6 +28,7 @@ OPTIONS: dict[str, str | None] = {
     "landmark_choice": "--landmark-choice",
     "landmarks": "--landmarks",
     "max_bytes": "--memory-limit",
+    "max_rank": "--max-rank",
     "memory_limit": "--memory-limit",
     "overwrite": "--overwrite",
     "resume": "--no-resume",
@@ -34,6 +36,7 @@ OPTIONS: dict[str, str | None] = {
     "seed": "--seed",
     "sep": "--sep",
     "ties": "--ties",
+    "versus": "--versus",
 }
 """The option of each argument that a message refers to; None where commands have none."""
 

@@ -1,1 +1,1 @@
-"""The other axis: work on all pairs of features."""
+"""The other axis: features as columns, and work on pairs of them."""

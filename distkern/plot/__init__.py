@@ -13,6 +13,7 @@ _HOME_OF = {
     "plot_cluster_numbers": "distkern.plot.cluster_numbers",
     "plot_gram": "distkern.plot.gram",
     "plot_kernel_pca": "distkern.plot.kernel_pca",
+    "plot_markers": "distkern.plot.markers",
     "plot_silhouettes": "distkern.plot.silhouettes",
 }
 

@@ -14,6 +14,7 @@ _HOME_OF = {
     "plot_cluster_numbers": "distkern.plot",
     "plot_gram": "distkern.plot",
     "plot_kernel_pca": "distkern.plot",
+    "plot_markers": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
     "write_cluster_report": "distkern.report.cluster_page",
     "write_report": "distkern.report.page",

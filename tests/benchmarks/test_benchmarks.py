@@ -26,6 +26,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "memory.py",
             "million_cells.py",
             "pairs.py",
+            "rank_sums.py",
             "scale.py",
             "smoothed.py",
             "sparse_cells.py",

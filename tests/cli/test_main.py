@@ -18,6 +18,8 @@ COMMANDS = (
     "verify",
     "evaluate",
     "cluster",
+    "markers",
+    "score-sets",
     "report",
     "reproduce",
     "deploy",
