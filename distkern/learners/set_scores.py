@@ -366,7 +366,7 @@ def _refuse_large(names: list[str], parts: list[list[int]], scale: Scale) -> Non
             )
         if scale.method == "singscore" and len(part) == scale.features:
             raise InputError(
-                f"the set {name!r} holds all {len(part):,} features, so that its mean rank is the same in every sample: "
+                f"the set {name!r} holds all {len(part):,} features, so its mean rank is the same in every sample: "
                 "give the cohort with all its features, or leave the set out"
             )
 
