@@ -32,6 +32,9 @@ from distkern.pairs.columns import first_missing, refuse_missing
 Method = Literal["ucell", "singscore"]
 METHODS = ("ucell", "singscore")
 
+SCORE_BYTES = 24
+"""Bytes of a score: in the table, and in the result of a task."""
+
 NAMED_SETS, NAMED_GENES = 5, 3
 """Most sets that a warning names, and most genes of each."""
 
@@ -46,34 +49,59 @@ class GeneSet(NamedTuple):
 
 @dataclass(frozen=True)
 class Members:
-    """The features in each part of each set.
+    """The features in each part of each set: the up part of each, then the down part of those that have one.
 
     Parameters
     ----------
-    first_set, parts
+    first_part, parts
         For each feature, the position in ``parts`` of the first part that holds it, and the end, (n + 1,).
     sizes
-        Number of features of each part: the up part of each set, then its down part, (2 sets,).
+        Number of features of each part.
+    signed
+        Numbers of the sets with a down part.
     """
 
-    first_set: Indices
+    first_part: Indices
     parts: Indices
     sizes: Indices
+    signed: Indices
 
     @classmethod
-    def of(cls, found: Sequence[Sequence[int]], n: int) -> Members:
+    def of(cls, up: Sequence[Sequence[int]], down: Sequence[Sequence[int]], n: int) -> Members:
         """Turn the features of each part around.
 
         Examples
         --------
-        >>> Members.of([[2, 0], [2]], 3)
-        Members(first_set=array([0, 1, 1, 3]), parts=array([0, 0, 1]), sizes=array([2, 1]))
+        >>> Members.of([[2, 0], [1]], [[], [2]], 3)
+        Members(first_part=array([0, 1, 2, 4]), parts=array([0, 1, 0, 2]), sizes=array([2, 1, 1]), signed=array([1]))
         """
+        signed = np.flatnonzero([len(part) for part in down])
+        found = [*up, *(down[number] for number in signed.tolist())]
         sizes = np.array([len(features) for features in found], dtype=np.int64)
         features = np.array([feature for part in found for feature in part], dtype=np.int64)
         order = np.argsort(features, kind="stable")
-        counts = np.bincount(features, minlength=n)
-        return cls(np.concatenate([[0], np.cumsum(counts)]), np.repeat(np.arange(len(sizes)), sizes)[order], sizes)
+        ends = np.cumsum(np.bincount(features, minlength=n))
+        return cls(np.concatenate([[0], ends]), np.repeat(np.arange(len(sizes)), sizes)[order], sizes, signed)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How sums of ranks become scores.
+
+    Parameters
+    ----------
+    method, weight
+        Score, and weight of the down part for UCell.
+    features
+        Number of features.
+    most
+        Largest rank that counts.
+    """
+
+    method: Method
+    weight: float
+    features: int
+    most: int
 
 
 def score_sets(
@@ -174,17 +202,15 @@ def score_sets(
     source = as_source(X)
     if source.ragged:
         raise InputError("the samples are bags, whose coordinates are no genes: give a cohort of vectors")
-    names, found = members_of(source, joined(given_sets(sets, source), up_down))
+    names, up, down = members_of(source, joined(given_sets(sets, source), up_down))
     n = source.shape[1]
-    most = min(int(max_rank), n) if method == "ucell" else n
-    members = Members.of(found, n)
-    _refuse_large(names, members, n, most, method)
-    _require_memory(source, members, limit)
+    scale = Scale(method, float(negative_weight), n, min(int(max_rank), n) if method == "ucell" else n)
+    for parts in (up, down):
+        _refuse_large(names, parts, scale)
+    _require_memory(source, len(names), limit)
     pool, listener = resolve_executor(executor), progress_listener(progress)
     await_workers(pool, listener)
-    sums = _rank_sums(source, members, most, Looking(pool, listener, limit))
-    sizes, weight = members.sizes, float(negative_weight)
-    scores = ucell(sums, sizes, most, weight) if method == "ucell" else singscore(sums, sizes, n)
+    scores = _scores(source, Members.of(up, down, n), len(names), scale, Looking(pool, listener, limit))
     return _named(scores, X, source, names)
 
 
@@ -280,8 +306,8 @@ def _pairs(sets: list[GeneSet], up: str, down: str) -> list[GeneSet]:
     return result
 
 
-def members_of(source: Source, sets: list[GeneSet]) -> tuple[list[str], list[list[int]]]:
-    """Names of the sets, and the features of the up parts, then of the down parts; genes that are lacking are named.
+def members_of(source: Source, sets: list[GeneSet]) -> tuple[list[str], list[list[int]], list[list[int]]]:
+    """Names of the sets, and the features of their up parts and of their down parts; genes that are lacking are named.
 
     Raises
     ------
@@ -301,12 +327,14 @@ def members_of(source: Source, sets: list[GeneSet]) -> tuple[list[str], list[lis
     if repeated is not None:
         raise InputError(f"{times[repeated]} features have the name {repeated!r} of a gene: give each its own name")
     _warn_of_absent(sets, positions)
-    parts = [*(one.up for one in sets), *(one.down for one in sets)]
-    found = [[positions[gene] for gene in part if gene in positions] for part in parts]
-    for number, one in enumerate(sets):  # a part without genes makes the score NaN; an empty down part does not
-        if one.down and not found[len(sets) + number]:
-            found[number] = []
-    return [one.name for one in sets], found
+    up, down = (
+        [[positions[gene] for gene in part if gene in positions] for part in parts]
+        for parts in ([one.up for one in sets], [one.down for one in sets])
+    )
+    for number, one in enumerate(sets):
+        if not up[number] or (one.down and not down[number]):
+            up[number], down[number] = [], []  # the score is NaN
+    return [one.name for one in sets], up, down
 
 
 def _warn_of_absent(sets: list[GeneSet], positions: Mapping[str, int]) -> None:
@@ -325,130 +353,121 @@ def _warn_of_absent(sets: list[GeneSet], positions: Mapping[str, int]) -> None:
         warn(f"the cohort lacks genes of {len(lines)} of {len(sets)} sets: {'; '.join(lines[:NAMED_SETS])}{more}")
 
 
-def _refuse_large(names: list[str], members: Members, n: int, most: int, method: str) -> None:
+def _refuse_large(names: list[str], parts: list[list[int]], scale: Scale) -> None:
     """Refuse sets whose scale has no length: more genes than are ranked, or all features."""
-    for number, size in enumerate(members.sizes.tolist()):
-        name = names[number % len(names)]
-        if method == "ucell" and size > most:
+    for name, part in zip(names, parts, strict=True):
+        if scale.method == "ucell" and len(part) > scale.most:
             raise InputError(
                 "the set {name!r} has {size:,} genes, and only {most:,} are ranked: raise {limit}, or leave it out",
                 name=name,
-                size=size,
-                most=most,
+                size=len(part),
+                most=scale.most,
                 limit=Argument("max_rank"),
             )
-        if method == "singscore" and size == n:
+        if scale.method == "singscore" and len(part) == scale.features:
             raise InputError(
-                f"the set {name!r} holds all {n:,} features, so that its mean rank is the same in every sample: give "
-                "the cohort with all its features, or leave the set out"
+                f"the set {name!r} holds all {len(part):,} features, so its mean rank is the same in every sample: "
+                "give the cohort with all its features, or leave the set out"
             )
 
 
-def _require_memory(source: Source, members: Members, limit: int | None) -> None:
-    needed, allowed = 5 * 8 * len(source) * len(members.sizes), share_of(limit, 1)
+def _require_memory(source: Source, sets: int, limit: int | None) -> None:
+    needed, allowed = SCORE_BYTES * len(source) * sets, share_of(limit, 1)
     if needed > allowed:
         raise MemoryLimitError(
             "the scores of {sets:,} sets in {samples:,} samples take {needed} and may take {allowed}: score fewer sets "
             "or samples at a time",
-            sets=len(members.sizes) // 2,
+            sets=sets,
             samples=len(source),
             needed=readable_bytes(needed),
             allowed=readable_bytes(allowed),
         )
 
 
-# Ranks ---------------------------------------------------------------------------------------------------------------
+# Scores --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """Rank the features within some samples, and sum the ranks of the parts of the sets."""
+    """Rank the features within some samples, and score the sets."""
 
     look: LookTask
     members: Members
-    most: int
+    sets: int
+    scale: Scale
 
 
-class Ranked(NamedTuple):
-    """Twice the sums of ranks of some samples, (rows, parts); and the first value that is NaN."""
+class Scored(NamedTuple):
+    """The scores of some samples, (rows, sets); and the first value that is NaN."""
 
     rows: slice
-    sums: Array
+    scores: Floats
     missing: tuple[int, int] | None
 
 
-def rank_samples(task: ScoreTask) -> Ranked:
-    """Sum the ranks of the parts of the sets in some samples, largest value first."""
+def score_samples(task: ScoreTask) -> Scored:
+    """Score the sets in some samples."""
     from scipy import sparse
 
-    look, members = task.look, task.members
+    look, members, scale = task.look, task.members, task.scale
     first, n = look.rows.start, look.source.shape[1]
-    sums = np.empty((look.rows.stop - first, len(members.sizes)), dtype=np.int64)
+    scores = np.empty((look.rows.stop - first, task.sets))
     for part, block in look.strips():
         missing = first_missing(block, part.start)
         if missing is not None:
-            return Ranked(look.rows, sums, missing)
+            return Scored(look.rows, scores, missing)
         rows = block if hasattr(block, "indptr") else sparse.csr_array(block)
         starts, features = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
-        sums[part.start - first : part.stop - first] = set_rank_sums(
-            rows.data, features, starts, n, members.first_set, members.parts, members.sizes, task.most
+        sums = set_rank_sums(
+            rows.data, features, starts, n, members.first_part, members.parts, members.sizes, scale.most
         )
+        scores[part.start - first : part.stop - first] = scores_of(sums, members, task.sets, scale)
         del block, rows
-    return Ranked(look.rows, sums, None)
+    return Scored(look.rows, scores, None)
 
 
-def _rank_sums(source: Source, members: Members, most: int, looking: Looking) -> Array:
-    """Twice the sum of the ranks of each part in each sample, (samples, parts)."""
-    sums = np.empty((len(source), len(members.sizes)), dtype=np.int64)
+def _scores(source: Source, members: Members, sets: int, scale: Scale, looking: Looking) -> Floats:
+    """Score each set in each sample, (samples, sets)."""
+    scores = np.empty((len(source), sets))
     missing: list[tuple[int, int]] = []
 
-    def done(found: Ranked) -> None:
-        sums[found.rows] = found.sums
+    def done(found: Scored) -> None:
+        scores[found.rows] = found.scores
         if found.missing is not None:
             missing.append(found.missing)
 
-    tasks = [ScoreTask(look, members, most) for look in looking.tasks(source)]
-    run(looking.reader(source), rank_samples, tasks, done, phase="rank samples", listener=looking.listener)
+    tasks = [ScoreTask(look, members, sets, scale) for look in looking.tasks(source)]
+    run(looking.reader(source), score_samples, tasks, done, phase="rank samples", listener=looking.listener)
     refuse_missing(missing, source)
-    return sums
+    return scores
 
 
-# Scores --------------------------------------------------------------------------------------------------------------
-
-
-def ucell(twice_sums: Array, sizes: Indices, most: int, weight: float) -> Floats:
-    """UCell's scores (samples, sets), from twice the sums of descending ranks of the up parts, then the down parts.
+def scores_of(twice_sums: Array, members: Members, sets: int, scale: Scale) -> Floats:
+    """Scores (samples, sets), from twice the sums of the descending ranks of the parts, (samples, parts).
 
     Examples
     --------
-    >>> ucell(np.array([[6, 0]]), np.array([2, 0]), 4, 1.0)  # the first two ranks of four
-    array([[1.]])
+    >>> members = Members.of([[0, 1]], [[]], 4)
+    >>> scores_of(np.array([[6], [14]]), members, 1, Scale("ucell", 1.0, 4, 4))  # the first ranks, or the last
+    array([[1. ],
+           [0.5]])
+    >>> scores_of(np.array([[6], [14]]), members, 1, Scale("singscore", 1.0, 4, 4))
+    array([[1.],
+           [0.]])
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scores = 1 - (twice_sums - sizes * (sizes + 1)) / (2 * sizes * most)
-    return _up_less_down(scores, sizes, weight, 0.0)
-
-
-def singscore(twice_sums: Array, sizes: Indices, n: int) -> Floats:
-    """Singscore's scores (samples, sets), from twice the sums of descending ranks of the parts among n features.
-
-    Examples
-    --------
-    >>> singscore(np.array([[6, 0]]), np.array([2, 0]), 4)
-    array([[1.]])
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        twice_mean = 2 * (n + 1) - twice_sums / sizes  # of ascending ranks
-        scores = (twice_mean - (sizes + 1)) / (2 * (n - sizes))
-    return _up_less_down(scores, sizes, 1.0, -np.inf)
-
-
-def _up_less_down(scores: Floats, sizes: Indices, weight: float, least: float) -> Floats:
-    count = len(sizes) // 2
-    up, down = scores[:, :count], scores[:, count:]
-    signed = sizes[count:] > 0
-    up[:, signed] = np.maximum(up[:, signed] - weight * down[:, signed], least)
-    up[:, sizes[:count] == 0] = np.nan
+    sizes = members.sizes
+    with np.errstate(invalid="ignore", divide="ignore"):  # of sets without a feature
+        if scale.method == "ucell":
+            scores = 1 - (twice_sums - sizes * (sizes + 1)) / (2 * sizes * scale.most)
+        else:
+            twice_mean = 2 * (scale.features + 1) - twice_sums / sizes  # of ascending ranks
+            scores = (twice_mean - (sizes + 1)) / (2 * (scale.features - sizes))
+    up, down, signed = scores[:, :sets], scores[:, sets:], members.signed
+    if scale.method == "ucell":
+        up[:, signed] = np.maximum(up[:, signed] - scale.weight * down, 0.0)
+    else:
+        up[:, signed] -= down
+    up[:, sizes[:sets] == 0] = np.nan
     return up
 
 

@@ -231,7 +231,7 @@ def test_fold_changes_are_those_of_scanpy():
 
 
 def test_a_negative_mean_has_no_logarithm():
-    frame = pd.DataFrame({"g0": [1.0, 2.0, 3.0, 4.0], "g1": [1.0, -2.0, 0.0, 1.0]})
+    frame = pd.DataFrame({"g0": [0.5, 0.5, 3.0, 4.0], "g1": [1.0, -2.0, 0.0, 1.0]})
     for fold_change, kind in (("log1p", "logarithms of 1"), ("ratio", "counts")):
         with pytest.raises(InputError, match=f"feature 'g1' has a negative mean in group 'a', .* no {kind}"):
             rank_markers(frame, ["a", "a", "b", "b"], fold_change=fold_change, **QUIET)
