@@ -62,6 +62,7 @@ _HOMES = {
     "distkern.io.expression": ("read_expression",),
     "distkern.learners.decomposition": ("KernelPCA",),
     "distkern.learners.discriminant": ("KernelFisherDiscriminant",),
+    "distkern.learners.explain": ("Contributions", "Explanation", "explain"),
     "distkern.learners.metrics": (
         "mean_absolute_difference",
         "mean_squared_difference",
