@@ -10,7 +10,7 @@ import numpy as np
 
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names
-from distkern.pairs.contrasts import Cells
+from distkern.pairs.contrasts import Cells, Contrast
 
 Missing = Literal["error", "skip"]
 MISSING = ("error", "skip")
@@ -110,15 +110,10 @@ def positions_of(features: Any, names: Names, count: int, what: str = "features"
     raise NotImplementedError
 
 
-def wilcoxon_features(codes: SignCodes, positive: Any, negative: Any, count: int) -> Indices:
-    """Positions of the n features that differ most between two sets of cells, by largest abs(z).
+def wilcoxon_features(codes: SignCodes, contrasts: Sequence[Contrast], count: int) -> list[Indices]:
+    """Positions of the n features that differ most between the two sides of each contrast, by largest abs(z).
 
     z is the standardised rank sum (Wilcoxon, corrected for ties) of the mid-ranks within samples of one feature. The
     ⌈n/2⌉ features of the largest z and the ⌊n/2⌋ of the smallest are taken.
-
-    Parameters
-    ----------
-    positive, negative
-        Numbers of the cells of class 1 and of class 0.
     """
     raise NotImplementedError
