@@ -38,6 +38,7 @@ _HOMES = {
     "distkern.kernels.kendall": ("Kendall",),
     "distkern.kernels.lowrank": ("LowRank",),
     "distkern.kernels.mallows": ("Mallows",),
+    "distkern.kernels.pair_agreement": ("PairAgreement",),
     "distkern.kernels.partial": ("PartialKendall",),
     "distkern.kernels.partial_mallows": ("PartialMallows",),
     "distkern.kernels.permutation": ("Diffusion", "EqualRank"),
