@@ -23,6 +23,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
@@ -90,7 +91,9 @@ def explain(
         "memory_limit": memory_limit,
         "progress": progress_of(quiet),
     }
-    loaded, gram = load_model(model), None if store is None else open_store(store)
+    loaded = load_model(model)
+    _refuse_store_mismatch(loaded, model, store)
+    gram = None if store is None else open_store(store)
     on_interruption("nothing was written: run the same command again")
     found: Any = explained_by(loaded, gram, k=k, **options)
     kernel = found.kernel
@@ -123,6 +126,20 @@ def _refuse_usage(new: Path | None, scores: Path | None, given: dict[str, Any]) 
     asked += [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if asked:
         raise click.UsageError(f"{' and '.join(asked)} is about new samples: add --new, or leave it out")
+
+
+def _refuse_store_mismatch(loaded: Any, model: Path, store: Path | str | None) -> None:
+    """Refuse a model without samples if there is no store, and a store for a model that has its samples."""
+    from sklearn.utils import get_tags
+
+    takes_values = get_tags(loaded).input_tags.pairwise
+    if takes_values and store is None:
+        raise InputError(
+            f"{str(model)!r} holds a model without its training samples: add --store STORE, the matrix that it was "
+            "fitted on"
+        )
+    if store is not None and not takes_values:
+        raise click.UsageError(f"{str(model)!r} holds the training samples of its model: leave out --store")
 
 
 def _read(path: Path, kernel: Any, items: tuple[str, ...], **given: Any) -> Any:

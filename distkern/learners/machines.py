@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError, InputTypeError
-from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import Source
@@ -278,7 +277,7 @@ def in_feature_space(model: Any, gram: Any = None) -> FeatureSpaceModel:
     first = before[0] if before else learner
     if first._takes_samples():
         if gram is not None:
-            raise InputError("the model was fitted on samples, which it knows: leave {gram} out", gram=Argument("gram"))
+            raise InputError("the model was fitted on samples, which it knows: leave the matrix out")
         kernel, samples, names = first.kernel_, first.prepared_, getattr(first, "feature_names_in_", None)
         known = FeatureSpaceModel(
             kernel, samples, machines, standardizer, None if names is None else tuple(names), first.n_features_in_
@@ -306,7 +305,7 @@ def _on_matrix(model: Any, gram: Any, machines: Machines, standardizer: KernelSt
     if gram is None:
         raise InputError(
             "the model was fitted on kernel values, which do not tell the samples: give the matrix that it was fitted "
-            "on, from compute_gram, as in explain(model, gram)"
+            "on, as in explain(model, gram)"
         )
     if isinstance(gram, View):
         raise InputError(

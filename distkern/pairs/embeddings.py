@@ -298,8 +298,8 @@ def _(kernel: Normalized, samples: Prepared) -> Embedding:
 @embed.register
 def _(kernel: Mallows, samples: Prepared) -> Embedding:
     raise InputError(
-        f"{kernel!r} is no sum over pairs of features: it gives a weight to every set of pairs, and none to a pair "
-        "alone. Fit the model on Kendall's kernel, which the same store holds: gram.with_kernel(Kendall(ties='b'))"
+        f"{kernel!r} is no sum over pairs of features: it gives weights to sets of pairs, and none to a pair alone. "
+        "Fit the model on Kendall's kernel, whose values the store of a Mallows kernel holds too"
     )
 
 

@@ -56,7 +56,7 @@ def plot_pairs(
     >>> from distkern import Kendall, KernelRidge, explain
     >>> model = KernelRidge(kernel=Kendall()).fit([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], [1.0, 0.0])
     >>> [text.get_text() for text in plot_pairs(explain(model), k=1).get_yticklabels()]
-    ['0 above 1']
+    ['1 above 2']
     """
     at, of = _machine(explained, machine), _sample(explained, sample)
     names = explained.names

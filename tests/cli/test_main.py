@@ -18,6 +18,7 @@ COMMANDS = (
     "verify",
     "evaluate",
     "cluster",
+    "explain",
     "report",
     "reproduce",
     "deploy",

@@ -288,7 +288,7 @@ def test_wrong_parameters_and_other_kernels_are_refused():
         dk.explain(model, memory_limit=1000)
     with pytest.raises(dk.MemoryLimitError, match="4 decision values"):
         dk.explain(model).contributions(NEW, memory_limit=1000)
-    with pytest.raises(dk.InputError, match="with_kernel"):
+    with pytest.raises(dk.InputError, match="Fit the model on Kendall"):
         dk.explain(dk.KernelSVC(kernel=dk.Mallows(0.1)).fit(X, TWO))
 
 

@@ -115,7 +115,7 @@ def test_what_has_no_machine_is_refused(tmp_path):
         in_feature_space(dk.KernelSVC().fit(gram.to_numpy(), TWO), dk.ArrayGram(gram.to_numpy()))
     with pytest.raises(dk.InputError, match="the matrix itself"):
         in_feature_space(dk.KernelSVC().fit(gram.centered(), TWO), gram.centered())
-    with pytest.raises(dk.InputError, match="leave gram= out"):
+    with pytest.raises(dk.InputError, match="leave the matrix out"):
         in_feature_space(dk.KernelSVC(kernel=dk.Kendall()).fit(X, TWO), gram)
     with pytest.raises(dk.InputError, match="there is KernelPCA before"):
         in_feature_space(make_pipeline(dk.KernelPCA(2), LogisticRegression()).fit(gram, TWO), gram)
