@@ -14,10 +14,14 @@ from distkern.core.errors import MemoryLimitError
 from distkern.core.typing import Array, Indices
 from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
-from distkern.pairs.tiles import SIDE, Group, Part, PairWork, Reduction, Tile
+from distkern.pairs.tiles import SIDE, Group, PairWork, Part, Reduction, Tile
 
 STALE_ROWS = 64
 """Features whose best partner is found again at a time."""
+
+
+SLACK = 1024
+"""Candidates beyond 2 k at which the candidates are cut down to the best k."""
 
 
 def in_order(found: Array) -> Indices:
@@ -109,7 +113,7 @@ class _Candidates:
             self._found[number],
             self._used[number],
         )
-        if k is not None and self._used[number] >= 2 * k + 1024:
+        if k is not None and self._used[number] >= 2 * k + SLACK:
             self._cut(number)
 
     def _cut(self, number: int) -> None:
@@ -132,7 +136,7 @@ class _Candidates:
         return {f"pairs{number}": best_of(pairs, self._k) for number, pairs in enumerate(found)}
 
 
-# Disjoint pairs ----------------------------------------------------------------------------------------------------------
+# Disjoint pairs ------------------------------------------------------------------------------------------------------
 
 
 class BestPartners(Reduction):
@@ -249,7 +253,7 @@ class _Greedy:
 
     def _find_again(self, row: int) -> None:
         """Find the best free partner of a feature, and of the next ones that have lost theirs."""
-        stale, kept = [row], []
+        stale, kept = [row], list[tuple[int, ...]]()
         while self._heap and len(stale) < STALE_ROWS and len(kept) < STALE_ROWS:
             entry = heapq.heappop(self._heap)
             other, partner = self._rows_of(entry)

@@ -226,7 +226,7 @@ def positions_of(features: Any, names: Names, count: int, what: str = "features"
     return np.array(places, dtype=np.intp).reshape(given.shape)
 
 
-# The filter ------------------------------------------------------------------------------------------------------------
+# The filter ----------------------------------------------------------------------------------------------------------
 
 
 def wilcoxon_features(codes: SignCodes, contrasts: Sequence[Contrast], count: int) -> list[Indices]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd, lcm
 from typing import Any, Literal
 
 import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
-from distkern.core.typing import Array, Indices
+from distkern.core.typing import Indices
 
 Aggregate = Literal["mean", "min"]
 AGGREGATES = ("mean", "min")

@@ -69,7 +69,8 @@ class KeyRule:
             weighted_keys(counts, self.weights, keys)
             return
         table = self.table
-        assert table is not None and observed is not None
+        assert table is not None
+        assert observed is not None
         fraction_keys(
             counts,
             observed,

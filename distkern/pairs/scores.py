@@ -145,9 +145,7 @@ def best_pairs(
             reduction.disjoint(work, number, k, least[number]) if disjoint else reduction.found[number]
             for number in range(len(rules))
         ]
-    return [
-        _scored(codes, contrast, rule, one) for contrast, rule, one in zip(contrasts, rules, found, strict=True)
-    ]
+    return [_scored(codes, contrast, rule, one) for contrast, rule, one in zip(contrasts, rules, found, strict=True)]
 
 
 # What competes --------------------------------------------------------------------------------------------------------

@@ -31,6 +31,9 @@ from distkern.pairs.keys import KeyRule
 SIDE = 256
 """Features of a block."""
 
+WIDTH = 1024
+"""Features that a few rows are compared with at a time."""
+
 COUNT_BYTES = 2**23
 """Most bytes of the counts of a tile; with many cells a tile has fewer rows."""
 
@@ -44,7 +47,7 @@ FEW_COMPARISONS = 2e8
 """Comparisons that this thread does itself, since it has done them before workers have started."""
 
 
-# Arrays and tiles ------------------------------------------------------------------------------------------------------
+# Arrays and tiles ----------------------------------------------------------------------------------------------------
 
 
 class SharedArrays:
@@ -114,21 +117,23 @@ class PairWork:
     arrays
         ``codes`` (p, m), ``sums`` T (contrasts, p), ``features`` the positions in the cohort (p,), and ``allowed``
         (contrasts, p): whether a feature competes.
-    starts, plain, complete
+    starts, plain
         As in `SignCodes`, for the features of the pass.
+    whole
+        Whether no rule asks how many samples observe a pair.
     rules
         One for each contrast.
     numbers
         Numbers of the contrasts to score.
     row_count, col_count
-        Number of features that may stand in rows, the first ones: all, or the pivots; and number of all features. A pair
-        is a row feature and a later one.
+        Number of features that may stand in rows, the first ones: all, or the pivots; and number of all features. A
+        pair is a row feature and a later one.
     """
 
     arrays: SharedArrays
     starts: Indices
     plain: Array
-    complete: bool
+    whole: bool
     rules: tuple[KeyRule, ...]
     numbers: tuple[int, ...]
     row_count: int
@@ -137,41 +142,38 @@ class PairWork:
     @property
     def height(self) -> int:
         """Rows of a tile."""
-        bytes_of_row = 4 * SIDE * len(self.plain) * (1 if self.complete else 2)
+        bytes_of_row = 4 * SIDE * len(self.plain) * (1 if self.whole else 2)
         return max(8, min(SIDE, COUNT_BYTES // bytes_of_row))
 
     @property
     def bytes(self) -> int:
         """Bytes that a tile takes: counts, keys, and the codes of a few samples."""
-        counts = 4 * SIDE * len(self.plain) * (1 if self.complete else 2) * self.height
+        counts = 4 * SIDE * len(self.plain) * (1 if self.whole else 2) * self.height
         return counts + SIDE * (16 * SIDE + 2 * CHUNK * self.arrays["codes"].itemsize)
 
     def tiles(self, rows: slice, cols: slice) -> Iterator[Tile]:
         """Score the pairs of two ranges of features of the pass: a tile for each contrast and part of the rows."""
         for start in range(rows.start, rows.stop, self.height):
             part = slice(start, min(start + self.height, rows.stop))
-            positions = np.arange(part.start, part.stop)
-            for block in _blocks(cols):
+            for block in _blocks(cols, SIDE):
                 if block.stop - 1 > start:  # a feature of the block comes after a row
-                    excluded = np.arange(block.start, block.stop) <= positions[:, None]
-                    yield from self._scored(part, part, block, excluded)
+                    yield from self._scored(part, part, block, _not_later(part, block))
 
     def of_rows(self, rows: Indices) -> Iterator[Tile]:
         """Score the pairs of some features with all others; the rows of a tile are positions in ``rows``."""
-        for block in _blocks(slice(0, self.col_count)):
+        for block in _blocks(slice(0, self.col_count), WIDTH):
             cols = np.arange(block.start, block.stop)
             excluded = (rows[:, None] == cols) | ((rows[:, None] >= self.row_count) & (cols >= self.row_count))
             yield from self._scored(rows, slice(0, len(rows)), block, excluded)
 
-    def _scored(self, which: slice | Indices, rows: slice, cols: slice, excluded: Array) -> Iterator[Tile]:
+    def _scored(self, which: slice | Indices, rows: slice, cols: slice, excluded: Array | None) -> Iterator[Tile]:
         codes, features, allowed = (self.arrays[name] for name in ("codes", "features", "allowed"))
-        counts, observed = tile_counts(codes[which], codes[cols], self.starts, self.plain, self.complete)
-        some = excluded.any()
+        counts, observed = tile_counts(codes[which], codes[cols], self.starts, self.plain, self.whole)
         for number in self.numbers:
             rule, sums = self.rules[number], self.arrays["sums"][number]
-            keys = np.empty(excluded.shape, dtype=np.int64)
+            keys = np.empty(counts.shape[1:], dtype=np.int64)
             rule.fill(counts, observed, keys)
-            if some:
+            if excluded is not None:
                 keys[excluded] = 0
             if not allowed[number].all():
                 keys[~allowed[number, which]] = 0
@@ -179,29 +181,34 @@ class PairWork:
             yield Tile(number, rows, cols, keys, sums[which], sums[cols], rule.shift, features[which], features[cols])
 
 
-def _blocks(cols: slice) -> Iterator[slice]:
-    for left in range(cols.start, cols.stop, SIDE):
-        yield slice(left, min(left + SIDE, cols.stop))
+def _blocks(cols: slice, width: int) -> Iterator[slice]:
+    for left in range(cols.start, cols.stop, width):
+        yield slice(left, min(left + width, cols.stop))
 
 
-def tile_counts(
-    left: Array, right: Array, starts: Indices, plain: Array, complete: bool
-) -> tuple[Array, Array | None]:
-    """D = L − G of all pairs of two blocks of features by cell, and n where values are missing: int32 (cells, a, b)."""
+def _not_later(rows: slice, cols: slice) -> Array | None:
+    """Where a column is not after a row; None if all are."""
+    if cols.start >= rows.stop:
+        return None
+    return np.arange(cols.start, cols.stop) <= np.arange(rows.start, rows.stop)[:, None]
+
+
+def tile_counts(left: Array, right: Array, starts: Indices, plain: Array, whole: bool) -> tuple[Array, Array | None]:
+    """D = L − G of all pairs of two blocks of features by cell, and n unless ``whole``: int32 (cells, a, b)."""
     left, right = read_only(left), read_only(right)
     limits = np.iinfo(left.dtype)
     counts = np.zeros((len(plain), len(left), len(right)), dtype=np.int32)
     tile_differences(left, right, starts, plain, limits.min, limits.max, counts)
-    if complete:
+    if whole:
         return counts, None
     observed = np.empty_like(counts)
     for cell in range(len(plain)):
         columns = slice(starts[cell], starts[cell + 1])
         words = -(-(columns.stop - columns.start) // WORD)
-        bits = [np.empty((len(side), words), dtype=np.uint64) for side in (left, right)]
-        for side, found in zip((left, right), bits, strict=True):
+        of_left, of_right = (np.empty((len(side), words), dtype=np.uint64) for side in (left, right))
+        for side, found in ((left, of_left), (right, of_right)):
             observed_bits(side[:, columns], limits.min, found)
-        common_samples(*bits, observed[cell])
+        common_samples(of_left, of_right, observed[cell])
     return counts, observed
 
 
@@ -212,7 +219,7 @@ def read_only(array: Array) -> Array:
     return view
 
 
-# Groups of tiles, and reductions -----------------------------------------------------------------------------------------
+# Groups of tiles, and reductions -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -335,7 +342,8 @@ def reduce_pairs(
     with _folder(executor, kept) as folder:
         shared = SharedArrays(arrays, folder)
         numbers = tuple(range(len(rules)))
-        work = PairWork(shared, codes.starts, codes.plain, codes.complete, tuple(rules), numbers, row_count, p)
+        whole = all(rule.weights is not None for rule in rules)
+        work = PairWork(shared, codes.starts, codes.plain, whole, tuple(rules), numbers, row_count, p)
         needed = work.bytes + max((reduction.bytes(group) for group in groups), default=0)
         if needed > (may := executor.memory_per_task(None)):
             raise MemoryLimitError(
@@ -369,7 +377,7 @@ def _folder(executor: Executor, kept: _Parts | None) -> Iterator[str | None]:
             yield folder
 
 
-# Parts on disk -----------------------------------------------------------------------------------------------------------
+# Parts on disk -------------------------------------------------------------------------------------------------------
 
 
 class _Parts:
@@ -380,7 +388,9 @@ class _Parts:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot write {str(self.folder)!r}: {error.strerror or error}; give another path") from error
+            raise InputError(
+                f"cannot write {str(self.folder)!r}: {error.strerror or error}; give another path"
+            ) from error
         name = self.folder / "pairs.digest"
         if not name.exists():
             if any(self.folder.iterdir()):
@@ -401,7 +411,7 @@ class _Parts:
 
     def _read(self, number: int) -> Part | None:
         try:
-            with np.load(self._file(number), allow_pickle=False) as found:
+            with np.load(BytesIO(self._file(number).read_bytes()), allow_pickle=False) as found:
                 return {name: found[name] for name in found.files}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
@@ -431,6 +441,5 @@ def _digest(
 
 
 def _text(rule: KeyRule) -> str:
-    weights = None if rule.weights is None else rule.weights.tolist()
-    table = None if rule.table is None else {name: np.asarray(value).tolist() for name, value in vars(rule.table).items()}
-    return f"{weights} {table} {rule.denominator} {rule.shift}"
+    arrays = [rule.weights] if rule.table is None else vars(rule.table).values()
+    return f"{[np.asarray(array).tolist() for array in arrays]} {rule.denominator} {rule.shift}"
