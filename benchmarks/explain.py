@@ -57,13 +57,23 @@ def measured(name: str, kernel: Any, samples: int, genes: int, *, ties: bool = F
     """Measure a model: its explanation, and the contributions to new samples."""
     X, y, new = cohort(samples, genes, ties)
     model = make_pipeline(KernelStandardizer(kernel=kernel), KernelSVC()).fit(X, y)
-    explain(make_pipeline(KernelStandardizer(kernel=kernel), KernelSVC()).fit(X[:, :300], y)).contributions(new[:, :300])
+    explain(make_pipeline(KernelStandardizer(kernel=kernel), KernelSVC()).fit(X[:, :300], y)).contributions(
+        new[:, :300]
+    )
     explained, seconds, above = seconds_of(lambda: explain(model, progress=False))
     found, of_new, _ = seconds_of(lambda: explained.contributions(new, progress=False))
     off = np.abs(found.of_features.sum(axis=1) + found.intercepts - found.decisions).max()
     ours = f"{seconds:.1f} s"
     theirs = by_numpy(X.astype(np.float32), np.ones(samples, dtype=np.float32), rows)
-    row = [name, f"{samples:,}", ours, readable_bytes(above), f"{theirs / seconds:.0f} ×", f"{of_new:.1f} s", f"{off:.0e}"]
+    row = [
+        name,
+        f"{samples:,}",
+        ours,
+        readable_bytes(above),
+        f"{theirs / seconds:.0f} ×",
+        f"{of_new:.1f} s",
+        f"{off:.0e}",
+    ]
     print(" | ".join(row), flush=True)
     return row
 
@@ -84,11 +94,19 @@ def main() -> None:
         rows.append(measured(f"{fewer:,} genes, {name}", kernel, sizes[0], fewer))
     if small:
         return
-    header = ["cohort", "samples", "weights of all pairs", "memory above rest", "NumPy takes", f"{NEW} new samples", "off by"]
+    header = [
+        "cohort",
+        "samples",
+        "weights of all pairs",
+        "memory above rest",
+        "NumPy takes",
+        f"{NEW} new samples",
+        "off by",
+    ]
     note = (
-        f"Seconds of the clock on {len(os.sched_getaffinity(0))} cores. A support vector machine after a standardizer, so "
-        "that every sample has a coefficient. NumPy multiplies the signs of some rows of pairs in single precision on one "
-        "core. Off by: largest difference between a decision value and the sum of the contributions of all features."
+        f"Seconds of the clock on {len(os.sched_getaffinity(0))} cores. A support vector machine after a standardizer, "
+        "so that every sample has a coefficient. NumPy multiplies the signs of some rows of pairs in single precision "
+        "on one core. Off by: largest difference of a decision value from the sum of the contributions of all features."
     )
     publish("explain", table(header, rows), note, f"Measured on {machine()}; {versions('distkern', 'numba', 'numpy')}.")
 

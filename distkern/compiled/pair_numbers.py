@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from distkern.core.jit import compiled
 
 LANES = 4
@@ -15,7 +17,7 @@ def fill_signs(codes, top, left, out):  # type: ignore[no-untyped-def]
         value = codes[top + i]
         for j in range(out.shape[1]):
             other = codes[left + j]
-            out[i, j] = float(value > other) - float(value < other)
+            out[i, j] = np.float64(value > other) - np.float64(value < other)
 
 
 @compiled
@@ -42,14 +44,14 @@ def reduce_tile(numbers, upper, least, turned, sums, squares, first, second):  #
         Sums of all features, (n,), updated from ``first`` on by the rows and from ``second`` on by the columns.
     """
     height, width = numbers.shape
-    hits = 0
+    hits = np.int64(0)
     for i in range(height):
         row, start = numbers[i], i + 1 if upper else 0
         for j in range(start, width):
             value = row[j]
             sums[second + j] += turned * value
             squares[second + j] += value * value
-            hits += int(abs(value) >= least)
+            hits += np.int64(abs(value) >= least)
         a = b = c = d = p = q = r = s = 0.0
         whole = start + (width - start) // LANES * LANES
         for j in range(start, whole, LANES):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distkern.compiled.pair_numbers import fill_contributions
 from distkern.core.errors import MissingExtraError
 from distkern.core.typing import Floats, Indices
 from distkern.engine.progress import Late, progress_listener
@@ -119,7 +120,7 @@ def explain(
     n, machines = space.training.n_features, len(known.machines.names)
     require_memory(space.nbytes(n, k), memory_limit, f"the weights of all pairs of {n:,} features")
     sums = space.training.sums(space.weights)
-    found = _passed(sums, n, machines, k, -1.0, executor, progress)
+    found = _passed(sums, n, machines, k, len(space.training), -1.0, executor, progress)
     first, second = np.divmod(union(found.best), n)
     weights = exact_sums(space.training, space.weights, first, second)
     order = _by_size(weights)
@@ -233,12 +234,12 @@ class Explanation:
         >>> found = explain(model).contributions(np.array([[1.0, 3.0, 2.0]]))
         >>> found.pairs
           sample first second  contribution
-        0      0     0      1      0.200000
-        1      0     0      2      0.200000
-        2      0     1      2     -0.133333
-        >>> found.scores
-          sample  decision  intercept  listed pairs  other pairs
-        0      0  0.266667        0.0      0.266667          0.0
+        0      0     1      2     -0.200000
+        1      0     0      1      0.142857
+        2      0     0      2      0.142857
+        >>> found.scores[["decision", "intercept", "listed pairs"]].round(3)
+           decision  intercept  listed pairs
+        0     0.086        0.0         0.086
         """
         k, model = whole(k, "k"), self._model
         source = as_source(new).selected(model.features, "X")
@@ -249,7 +250,7 @@ class Explanation:
         require_memory(needed, memory_limit, f"the contributions of {n:,} features to {kinds:,} decision values")
         decided = model.decided(source)
         terms = _Terms.of(self._space, model, decided)
-        found = _passed(terms.numbers(), n, kinds, k, 1.0, executor, progress)
+        found = _passed(terms.numbers(), n, kinds, k, len(self._space.training) + kinds, 1.0, executor, progress)
         best = [found.best[start : start + machines] for start in range(0, kinds, machines)]
         return Contributions(
             self.machines,
@@ -420,12 +421,14 @@ class _Terms:
 
         def of_tile(rows: slice, cols: slice) -> Iterator[Floats]:
             both = sums(rows, cols)
-            weights, mean = both[:machines], both[machines] if len(both) > machines else 0.0
+            weights, mean = both[:machines], both[machines] if len(both) > machines else np.zeros(both.shape[1:])
             sample = 0
             for part in self.new:
                 for entries in part.tile(rows, cols):
-                    entries = (entries * self.scales[sample] - mean) / self.norms[sample]
-                    yield from (own * entries for own in weights)
+                    for own in weights:
+                        numbers = np.empty(entries.shape)
+                        fill_contributions(own, mean, entries, self.scales[sample], self.norms[sample], numbers)
+                        yield numbers
                     sample += 1
 
         return of_tile
@@ -445,10 +448,11 @@ class _Terms:
 
 
 def _passed(
-    numbers: TileNumbers, n: int, kinds: int, k: int, turned: float, executor: Any, progress: Any
+    numbers: TileNumbers, n: int, kinds: int, k: int, samples: int, turned: float, executor: Any, progress: Any
 ) -> PairTotals:
     listener = Late(progress_listener(progress), BAR_AFTER if progress is None else 0)
-    return pass_over_pairs(numbers, n, kinds, k, turned=turned, executor=resolve_executor(executor), listener=listener)
+    pool = resolve_executor(executor)
+    return pass_over_pairs(numbers, n, kinds, k, samples=samples, turned=turned, executor=pool, listener=listener)
 
 
 def _by_size(numbers: Floats) -> Indices:

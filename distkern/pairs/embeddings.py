@@ -16,6 +16,7 @@ from functools import singledispatch
 import numpy as np
 
 from distkern.compiled.inversions import rank
+from distkern.compiled.pair_numbers import fill_signs
 from distkern.compiled.panels import STEP, WIDTH, empty_panels, panels
 from distkern.compiled.partial import ABSENT
 from distkern.compiled.sign_sums import LIMIT, add_products, arrange, sign_sums, sign_tables
@@ -96,6 +97,13 @@ class SignEmbedding(Embedding):
     def entries(self, first: Indices, second: Indices) -> Floats:
         """Signs of the pairs."""
         return _signs(self.codes, first, second)
+
+    def tile(self, rows: slice, cols: slice) -> Floats:
+        """Signs of a tile."""
+        out = np.empty((len(self), rows.stop - rows.start, cols.stop - cols.start))
+        for codes, signs in zip(self.codes, out, strict=True):
+            fill_signs(codes, rows.start, cols.start, signs)
+        return out
 
     def sums(self, coefficients: Floats) -> TileSums:
         """Prepare sums that look up the signs of eight samples at a time."""

@@ -238,7 +238,7 @@ class Reduction(ABC):
     """What is kept of all pairs; it does not depend on how the pairs are divided into tiles and groups."""
 
     @abstractmethod
-    def start(self, work: PairWork, group: Group) -> Any:
+    def start(self, work: Any, group: Group) -> Any:
         """Return an accumulator for the pairs of a group, with methods ``add(tile)`` and ``part()``."""
 
     @abstractmethod
@@ -260,7 +260,7 @@ class GroupTask:
 
     number: int
     group: Group
-    work: PairWork
+    work: Any
     reduction: Reduction
 
 
@@ -344,25 +344,54 @@ def reduce_pairs(
         numbers = tuple(range(len(rules)))
         whole = all(rule.weights is not None for rule in rules)
         work = PairWork(shared, codes.starts, codes.plain, whole, tuple(rules), numbers, row_count, p)
-        needed = work.bytes + max((reduction.bytes(group) for group in groups), default=0)
-        if needed > (may := executor.memory_per_task(None)):
-            raise MemoryLimitError(
-                f"a task on the pairs of {samples:,} samples takes {readable_bytes(needed)} and may take "
-                f"{readable_bytes(may)}: give the workers more memory, or fewer threads, or ask for fewer pairs"
-            )
-        tasks = [GroupTask(number, group, work, reduction) for number, group in enumerate(groups)]
-        done = {} if kept is None else kept.found(len(tasks))
-        for number, part in done.items():
-            reduction.merge(groups[number], part)
-
-        def merge(finished: GroupDone) -> None:
-            if kept is not None:
-                kept.keep(finished)
-            reduction.merge(groups[finished.number], finished.part)
-
-        left = [task for task in tasks if task.number not in done]
-        run(executor, score_group, left, merge, phase="score pairs", listener=listener, done=len(done))
+        run_groups(work, groups, reduction, samples, executor=executor, listener=listener, kept=kept)
     return replace(work, arrays=SharedArrays(arrays, None))
+
+
+def run_groups(
+    work: Any,
+    groups: Sequence[Group],
+    reduction: Reduction,
+    samples: int,
+    *,
+    executor: Executor,
+    listener: Listener,
+    kept: _Parts | None = None,
+) -> None:
+    """Work on all groups of pairs, and merge what the reduction makes of each.
+
+    Parameters
+    ----------
+    work
+        The numbers of pairs: ``tiles(rows, cols)`` yields those of two ranges of features; each takes ``bytes``.
+    samples
+        Number of samples, for messages.
+    kept
+        The parts of groups that an earlier run finished.
+
+    Raises
+    ------
+    MemoryLimitError
+        If a task does not fit in memory.
+    """
+    needed = work.bytes + max((reduction.bytes(group) for group in groups), default=0)
+    if needed > (may := executor.memory_per_task(None)):
+        raise MemoryLimitError(
+            f"a task on the pairs of {samples:,} samples takes {readable_bytes(needed)} and may take "
+            f"{readable_bytes(may)}: give the workers more memory, or fewer threads, or ask for fewer pairs"
+        )
+    tasks = [GroupTask(number, group, work, reduction) for number, group in enumerate(groups)]
+    done = {} if kept is None else kept.found(len(tasks))
+    for number, part in done.items():
+        reduction.merge(groups[number], part)
+
+    def merge(finished: GroupDone) -> None:
+        if kept is not None:
+            kept.keep(finished)
+        reduction.merge(groups[finished.number], finished.part)
+
+    left = [task for task in tasks if task.number not in done]
+    run(executor, score_group, left, merge, phase="score pairs", listener=listener, done=len(done))
 
 
 @contextmanager

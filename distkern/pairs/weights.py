@@ -1,27 +1,25 @@
 """A pass over all pairs of features that sums numbers of pairs by feature, and keeps the pairs with the largest ones.
 
-The numbers of a pair, such as its weight in each machine, are computed tile by tile: no number of all pairs is kept. A
-task is a strip of tiles, one block of features against itself and all later ones. Its sums are added in the order of
-the strips, and pairs are compared in a total order; so results do not depend on the executor.
+The numbers of a pair, such as its weight in each machine, are computed tile by tile: no number of all pairs is kept.
+Pairs are compared in a total order, and sums are added in one order; so results do not depend on the executor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from distkern.compiled.pair_numbers import reduce_tile
 from distkern.core.events import Listener
 from distkern.core.typing import Floats, Indices
 from distkern.engine.base import Executor
-from distkern.engine.run import run
+from distkern.engine.run import await_workers
 from distkern.pairs.embeddings import Embedding
-
-SIDE = 256
-"""Features of a block. Sums are made tile by tile, so that another number may change their last bits."""
+from distkern.pairs.tiles import SIDE, Group, Part, Reduction, groups_of, run_groups
 
 TileNumbers = Callable[[slice, slice], Iterable[Floats]]
 """The numbers of the pairs of two blocks of features: an array (rows, cols) for each kind of number."""
@@ -66,50 +64,128 @@ NO_PAIRS = BestPairs(np.empty(0, dtype=np.intp), np.empty(0))
 
 
 @dataclass(frozen=True)
-class PairTotals:
-    """The result of a pass, for each kind of number v.
+class NumberTile:
+    """One kind of number of the pairs of two blocks of features, (rows, cols)."""
 
-    Parameters
-    ----------
-    best
-        The pairs with the largest numbers.
-    sums
-        Σ_j v_ij of each feature i, (kinds, n).
-    squares
-        Σ_j v_ij², (kinds, n).
-    """
-
-    best: list[BestPairs]
-    sums: Floats
-    squares: Floats
+    kind: int
+    rows: slice
+    cols: slice
+    numbers: Floats
 
 
 @dataclass(frozen=True)
-class _Strip:
-    """A block of features against itself and all later ones."""
+class NumberWork:
+    """The numbers of all pairs of n features: ``kinds`` of them for each pair, in tiles that take ``bytes``."""
 
     numbers: TileNumbers
     n: int
     kinds: int
-    k: int
-    turned: float
-    """v_ji / v_ij: −1 if the numbers change their sign with the order of the features, else 1."""
+    bytes: int
 
-    def __call__(self, block: int) -> tuple[int, PairTotals]:
-        best = [NO_PAIRS] * self.kinds
-        sums, squares = np.zeros((2, self.kinds, self.n))
-        rows = slice(block * SIDE, min((block + 1) * SIDE, self.n))
-        for start in range(rows.start, self.n, SIDE):
-            cols = slice(start, min(start + SIDE, self.n))
-            for kind, numbers in enumerate(self.numbers(rows, cols)):
-                own = np.triu(numbers, 1) if start == rows.start else numbers
-                best[kind] = best[kind].with_tile(own, rows, cols, self.n, self.k)
-                sums[kind, rows] += own.sum(axis=1)
-                sums[kind, cols] += self.turned * own.sum(axis=0)
-                squared = own * own
-                squares[kind, rows] += squared.sum(axis=1)
-                squares[kind, cols] += squared.sum(axis=0)
-        return block, PairTotals(best, sums, squares)
+    def tiles(self, rows: slice, cols: slice) -> Iterator[NumberTile]:
+        """Compute the numbers of the pairs of two ranges of features, block by block."""
+        for top in range(rows.start, rows.stop, SIDE):
+            own = slice(top, min(top + SIDE, rows.stop))
+            for left in range(max(top, cols.start), cols.stop, SIDE):
+                other = slice(left, min(left + SIDE, cols.stop))
+                for kind, numbers in enumerate(self.numbers(own, other)):
+                    yield NumberTile(kind, own, other, numbers)
+
+
+class PairTotals(Reduction):
+    """For each kind of number v: the best k pairs, and Σ_j v_ij and Σ_j v_ij² of each feature i.
+
+    Floating-point sums depend on their order, so that the parts of groups wait until those of all earlier groups are
+    added.
+
+    Parameters
+    ----------
+    groups
+        The groups of pairs, in the order in which they are added.
+    n, kinds, k
+        Number of features, of kinds of numbers, and of pairs to keep.
+    turned
+        v_ji / v_ij: −1 if the numbers change their sign with the order of the features, else 1.
+
+    Attributes
+    ----------
+    best
+        The best pairs of each kind.
+    sums, squares
+        Σ_j v_ij and Σ_j v_ij², (kinds, n).
+    """
+
+    def __init__(self, groups: Sequence[Group], n: int, kinds: int, k: int, turned: float) -> None:
+        self.n, self.kinds, self.k, self.turned = n, kinds, k, turned
+        self.best = [NO_PAIRS] * kinds
+        self.sums, self.squares = np.zeros((2, kinds, n))
+        self._left = [(group.rows.start, group.cols.start) for group in reversed(groups)]
+        self._waiting: dict[tuple[int, int], tuple[Group, Part]] = {}
+
+    def start(self, work: Any, group: Group) -> _GroupTotals:
+        """Return an accumulator for the pairs of a group."""
+        return _GroupTotals(self, group)
+
+    def merge(self, group: Group, part: Part) -> None:
+        """Add the part of a group, and those that waited for it."""
+        self._waiting[group.rows.start, group.cols.start] = group, part
+        while self._left and self._left[-1] in self._waiting:
+            self._add(*self._waiting.pop(self._left.pop()))
+
+    def _add(self, group: Group, part: Part) -> None:
+        rows, apart = group.rows.stop - group.rows.start, _apart(group)
+        for kind in range(self.kinds):
+            found = part[f"codes{kind}"], part[f"numbers{kind}"]
+            self.best[kind] = self.best[kind].joined(*found, self.k)
+        for name, whole in (("sums", self.sums), ("squares", self.squares)):
+            whole[:, group.rows] += part[name][:, :rows]
+            if apart:
+                whole[:, group.cols] += part[name][:, rows:]
+
+    def bytes(self, group: Group) -> int:
+        """Bytes of the sums of a group, and of its best pairs."""
+        features = group.rows.stop - group.rows.start + group.cols.stop - group.cols.start
+        return self.kinds * (16 * features + 48 * self.k) + 64 * SIDE * SIDE
+
+    def describe(self) -> str:
+        """Describe the parameters."""
+        return f"best {self.k} and sums of {self.kinds}, {self.turned}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"n": self.n, "kinds": self.kinds, "k": self.k, "turned": self.turned}
+
+
+def _apart(group: Group) -> bool:
+    """Whether the rows and the columns of a group are different features."""
+    return group.rows.start != group.cols.start
+
+
+class _GroupTotals:
+    """Sums and best pairs of a group: of its rows, then of its columns if they are other features."""
+
+    def __init__(self, of: PairTotals, group: Group) -> None:
+        self._n, self._k, self._turned, self._group = of.n, of.k, of.turned, group
+        rows, cols = (side.stop - side.start for side in (group.rows, group.cols))
+        self._offset = rows if _apart(group) else 0
+        self._best = [NO_PAIRS] * of.kinds
+        self._sums, self._squares = np.zeros((2, of.kinds, self._offset + cols))
+
+    def add(self, tile: NumberTile) -> None:
+        kind, upper = tile.kind, tile.rows.start == tile.cols.start
+        first = tile.rows.start - self._group.rows.start
+        second = self._offset + tile.cols.start - self._group.cols.start
+        best, numbers = self._best[kind], np.ascontiguousarray(tile.numbers)
+        least = abs(best.numbers[-1]) if len(best.codes) == self._k else 0.0
+        hits = reduce_tile(numbers, upper, least, self._turned, self._sums[kind], self._squares[kind], first, second)
+        if hits:
+            own = np.triu(numbers, 1) if upper else numbers
+            self._best[kind] = best.with_tile(own, tile.rows, tile.cols, self._n, self._k)
+
+    def part(self) -> Part:
+        part: Part = {"sums": self._sums, "squares": self._squares}
+        for kind, best in enumerate(self._best):
+            part |= {f"codes{kind}": best.codes, f"numbers{kind}": best.numbers}
+        return part
 
 
 def pass_over_pairs(
@@ -118,10 +194,10 @@ def pass_over_pairs(
     kinds: int,
     k: int,
     *,
+    samples: int,
     turned: float,
     executor: Executor,
     listener: Listener,
-    phase: str = "pairs of features",
 ) -> PairTotals:
     """Pass over all pairs of n features once: sum each kind of number by feature, and find the k pairs of largest size.
 
@@ -131,31 +207,23 @@ def pass_over_pairs(
         The numbers of the pairs of two blocks.
     kinds
         How many arrays ``numbers`` gives.
+    samples
+        Number of samples that they are computed from; it decides how the work is divided.
     turned
         v_ji / v_ij, −1 or 1.
-    executor, listener, phase
-        Who runs the strips, who is told of the progress, and the name of the work.
+    executor, listener
+        Who works, and who is told of the progress.
+
+    Raises
+    ------
+    MemoryLimitError
+        If a task does not fit in memory.
     """
-    best = [NO_PAIRS] * kinds
-    sums, squares = np.zeros((2, kinds, n))
-    waiting: dict[int, PairTotals] = {}
-    following = iter(range(-(-n // SIDE)))
-    expected = next(following)
-
-    def add(receipt: tuple[int, PairTotals]) -> None:
-        nonlocal expected
-        waiting[receipt[0]] = receipt[1]
-        while expected in waiting:  # floating-point sums depend on their order
-            own = waiting.pop(expected)
-            for kind, found in enumerate(own.best):
-                best[kind] = best[kind].joined(*found, k)
-            np.add(sums, own.sums, out=sums)
-            np.add(squares, own.squares, out=squares)
-            expected = next(following, -1)
-
-    work = _Strip(numbers, n, kinds, k, turned)
-    run(executor, work, range(-(-n // SIDE)), add, phase=phase, listener=listener)
-    return PairTotals(best, sums, squares)
+    groups = groups_of(n, n, samples)
+    work, totals = NumberWork(numbers, n, kinds, 64 * SIDE * SIDE), PairTotals(groups, n, kinds, k, turned)
+    await_workers(executor, listener)
+    run_groups(work, groups, totals, samples, executor=executor, listener=listener)
+    return totals
 
 
 def exact_sums(embedding: Embedding, coefficients: Floats, first: Indices, second: Indices) -> Floats:

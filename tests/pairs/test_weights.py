@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from distkern.engine.executors import Serial, Threads
-from distkern.pairs import weights
+from distkern.pairs import tiles, weights
 from distkern.pairs.embeddings import SignEmbedding
 from distkern.pairs.weights import NO_PAIRS, BestPairs, exact_sums, pass_over_pairs, union
 
@@ -19,6 +19,7 @@ def passed(values, k, turned=-1.0, executor=None):
         n,
         kinds,
         k,
+        samples=10,
         turned=turned,
         executor=executor or Serial(),
         listener=lambda event: None,
@@ -36,6 +37,7 @@ def as_dict(values):
 def test_best_pairs_and_sums_are_those_of_the_naive_loop(values, k):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weights, "SIDE", 3)
+        patch.setattr(tiles, "SIDE", 3)
         found = passed(values, k)
     for kind in range(2):
         numbers = as_dict(values[kind])
@@ -47,7 +49,8 @@ def test_best_pairs_and_sums_are_those_of_the_naive_loop(values, k):
 
 
 def test_bits_do_not_depend_on_the_executor(monkeypatch):
-    monkeypatch.setattr(weights, "SIDE", 16)
+    monkeypatch.setattr(weights, "SIDE", 4)
+    monkeypatch.setattr(tiles, "SIDE", 4)
     values = np.random.default_rng(0).normal(size=(1, 100, 100))
     one, other = passed(values, 20), passed(values, 20, executor=Threads(3))
     np.testing.assert_array_equal(one.sums, other.sums)
