@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -106,13 +106,13 @@ def explain(
     >>> explained = explain(model, k=2)
     >>> explained.machines, explained.pairs.round(3)
     (('yes against no',),   first second  weight
-    0  TP53    MYC     1.0
-    1   MYC   KRAS    -1.0)
+    0  TP53    MYC     0.5
+    1   MYC   KRAS    -0.5)
     >>> explained.features.round(3)
       feature  weight  importance
-    0    TP53     1.0       1.000
-    1     MYC    -2.0       1.414
-    2    KRAS     1.0       1.000
+    0    TP53     0.5       0.500
+    1     MYC    -1.0       0.707
+    2    KRAS     0.5       0.500
     """
     k = whole(k, "k")
     known = in_feature_space(model, gram)
@@ -138,7 +138,7 @@ def explain(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The pairs of features and the features that decide in the machines of a model; made by `explain`.
 
@@ -170,8 +170,12 @@ class Explanation:
     weights: Floats
     feature_weights: Floats
     importances: Floats
-    _model: FeatureSpaceModel = field(repr=False)
-    _space: _PairSpace = field(repr=False)
+    _model: FeatureSpaceModel
+    _space: _PairSpace
+
+    def __repr__(self) -> str:
+        listed = f"{len(self.first):,} of the heaviest pairs"
+        return f"<Explanation of {_machines(self.machines)}: {listed} of {len(self.names):,} features, {self.kernel!r}>"
 
     @property
     def kernel(self) -> Kernel:
@@ -280,7 +284,7 @@ class SamplePairs:
     contributions: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contributions:
     """What pairs of features and features contribute to the decision values of some samples.
 
@@ -307,6 +311,10 @@ class Contributions:
     decisions: Floats
     of_pairs: tuple[SamplePairs, ...]
     of_features: Floats
+
+    def __repr__(self) -> str:
+        parts = f"{len(self.samples):,} samples, {len(self.names):,} features"
+        return f"<Contributions to {_machines(self.machines)}: {parts}>"
 
     @cached_property
     def pairs(self) -> Any:
@@ -458,6 +466,11 @@ def _passed(
 def _by_size(numbers: Floats) -> Indices:
     """Order of pairs (pairs, machines) by their largest number in any machine; equal ones stay in their order."""
     return np.argsort(-np.abs(numbers).max(axis=1, initial=0.0), kind="stable")
+
+
+def _machines(names: tuple[str, ...]) -> str:
+    """Name one machine, or count several."""
+    return repr(names[0]) if len(names) == 1 else f"{len(names)} machines"
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "cluster.py",
             "clustering.py",
             "crossovers.py",
+            "explain.py",
             "genome_scale.py",
             "kernels.py",
             "memory.py",
