@@ -14,6 +14,7 @@ from distkern.core.errors import InputError
 from distkern.core.events import Listener
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import name_of
 from distkern.core.warning import warn
@@ -273,11 +274,13 @@ def refuse_too_few(training: Training, ranked: Ranked, k: int, disjoint: bool) -
                 "or too few samples observe it"
             )
         if len(pairs) < k:
-            kind = "disjoint pairs" if disjoint else "pairs"
-            instead = ", or set disjoint=False" if disjoint else ""
             raise InputError(
-                f"k={k:,} is more than the {len(pairs):,} {kind} that tell {training.side(problem)}: ask for fewer"
-                f"{instead}"
+                "k is {k:,}, and {count:,} {kind} tell {side}: ask for fewer{overlapping}",
+                k=k,
+                count=len(pairs),
+                kind="disjoint pairs" if disjoint else "pairs",
+                side=training.side(problem),
+                overlapping=Sentence(", or give {disjoint}", disjoint=Argument("disjoint", False)) if disjoint else "",
             )
 
 

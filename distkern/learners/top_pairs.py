@@ -105,8 +105,9 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     problem_, n_pairs_
         Number of the machine of each pair, (pairs,), and the number of pairs: one number for two classes, else one for
         each machine.
-    counts_
-        Numbers of training samples of each class with first < second, and with first > second, (pairs, classes, 2).
+    counts_, observed_
+        Numbers of training samples of each class with first < second, and with first > second, (pairs, classes, 2), and
+        with both values, (pairs, classes).
     k_path_
         Numbers k, and the t or the mean score of each, (numbers, 2); a list of such arrays for the machines of several
         classes with ``k="variance"``. Only if k was chosen.
@@ -136,6 +137,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     """
 
     counts_: Array
+    observed_: Array
     class_count_: Indices
 
     def __init__(
@@ -283,13 +285,13 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
 
     def _count(self, training: Training) -> None:
         """Count the samples of each class that order the chosen pairs either way."""
-        counts = np.zeros((len(self.pairs_), len(training.classes), 2), dtype=np.int64)
+        counts = np.zeros((len(self.pairs_), len(training.classes), 3), dtype=np.int64)
         members = np.eye(len(training.classes), dtype=np.int64)[training.codes]
         skip = self.missing == "skip"
         for rows, votes in votes_of(training.source, self.pairs_, training.source.features, skip=skip):
-            for column, way in enumerate((votes.signs > 0, votes.signs < 0)):
-                counts[:, :, column] += way.T.astype(np.int64) @ members[rows]
-        self.counts_ = counts
+            for column, which in enumerate((votes.signs > 0, votes.signs < 0, votes.observed)):
+                counts[:, :, column] += which.T.astype(np.int64) @ members[rows]
+        self.counts_, self.observed_ = counts[:, :, :2].copy(), counts[:, :, 2].copy()
 
     def _calibrate(self, training: Training, f: Floats) -> None:
         """Fit the sigmoid of each machine to its decisions for held-out samples."""
@@ -345,7 +347,7 @@ class TopScoringPair(KTopScoringPairs):
 
     Attributes
     ----------
-    classes_, class_count_, pairs_, pair_names_, scores_, secondary_, problem_, n_pairs_, counts_
+    classes_, class_count_, pairs_, pair_names_, scores_, secondary_, problem_, n_pairs_, counts_, observed_
         As for `KTopScoringPairs`.
     n_features_in_, feature_names_in_
         As for `KTopScoringPairs`.
