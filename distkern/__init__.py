@@ -74,6 +74,7 @@ _HOMES = {
     "distkern.learners.ranking": ("LSRRanker", "MLSRRanker"),
     "distkern.learners.ridge": ("KernelRidge",),
     "distkern.learners.kmeans": ("KernelKMeans",),
+    "distkern.learners.all_pairs": ("AllPairsMajorityVote",),
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
     "distkern.learners.mixture": ("MallowsMixture",),

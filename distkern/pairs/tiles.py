@@ -286,7 +286,7 @@ def groups_of(rows: int, cols: int, samples: int) -> list[Group]:
     Examples
     --------
     >>> [len(groups_of(p, p, 100)) for p in (50, 600, 20_000)]
-    [1, 3, 78]
+    [1, 6, 78]
     """
     across = -(-cols // SIDE)
     wanted = int((GROUP_COMPARISONS / max(1, samples)) ** 0.5) // SIDE
