@@ -12,7 +12,7 @@ from distkern.compiled.pair_signs import code_rows, double_ranks, list_counts, r
 from distkern.core.errors import InputError, SampleError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices
-from distkern.core.validation import Names, name_of, refuse_single_feature
+from distkern.core.validation import Names, name_of
 from distkern.io.source import Source, as_source
 from distkern.pairs.contrasts import Cells, Contrast
 
@@ -109,7 +109,9 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
     """
     one_of(missing, "missing", MISSING)
     source = as_source(X)
-    refuse_single_feature(source)
+    if source.ragged or source.shape[1] < 2:
+        found = "bags have none" if source.ragged else f"there is {source.shape[1]}"
+        raise InputError(f"a pair takes two features, and {found}: give samples in rows, with more features")
     _refuse_same_names(source.features)
     of_sample = np.asarray(cells.of_sample if isinstance(cells, Cells) else cells, dtype=np.intp)
     if of_sample.shape != (len(source),):

@@ -396,7 +396,7 @@ def test_codes_name_what_is_wrong():
     with pytest.raises(SampleError, match=r"sample number 1 has no value \(NaN\) for feature number 0"):
         sign_codes([[1.0, 2.0], [np.nan, 1.0]], [0, 1])
     sign_codes([[1.0, 2.0], [np.nan, 1.0]], [0, -1])  # a sample that takes no part
-    with pytest.raises(InputError, match="samples have 1"):
+    with pytest.raises(InputError, match="a pair takes two features, and there is 1"):
         sign_codes([[1.0]], [0])
     with pytest.raises(InputError, match="give one for each"):
         sign_codes([[1.0, 2.0]], [0, 1])
