@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from distkern import InputError, KTopScoringPairs, Linear, SampleError, TopScoringPair, compute_gram
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
-from distkern.learners.pair_selection import by_variance
 
 QUIET = {"executor": "serial"}
 
@@ -263,12 +262,6 @@ def test_k_by_variance_equals_loops(missing):
         best = (k, t) if best is None or t > best[1] else best
     np.testing.assert_allclose(model.k_path_, path, rtol=1e-12)
     assert model.n_pairs_ == best[0]
-
-
-def test_the_statistic_of_separation_by_hand():
-    kappas, positive = np.array([[4, 5], [2, 6], [1, 1], [3, 3]]), np.array([True, True, False, False])
-    expected = [abs(3 - 2) / np.sqrt(2 + 2 + 1e-9), abs(5.5 - 2) / np.sqrt(0.5 + 2 + 1e-9)]
-    np.testing.assert_allclose(by_variance(kappas, positive, np.array([5, 7])), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
