@@ -16,8 +16,8 @@ from distkern.cli.common import (
     LocalPath,
     Numbers,
     cohort_options,
+    execution_options,
     executor_of,
-    executor_options,
     json_option,
     options,
     print_json,
@@ -115,7 +115,7 @@ pair_options = options(
 @click.option("--table", type=LocalPath(), metavar="FILE", help="Write a CSV table of the pairs.")
 @click.option("--votes", type=LocalPath(), metavar="FILE", help="Write a CSV table of the votes in every sample.")
 @click.option("--overwrite", is_flag=True, help="Replace these files if they exist.")
-@executor_options
+@execution_options
 @json_option
 @quiet_option
 def pairs(
@@ -229,8 +229,9 @@ def _trained(
             random_state=given["seed"],
             executor=executor,
             progress=progress_of(quiet),
+            memory_limit=given["memory_limit"],
         ).fit(source, y, groups)
-    return fitted.set_params(executor=None, progress=False)
+    return fitted.set_params(executor=None, progress=False, memory_limit=None)
 
 
 def _loaded(path: Path, absent: str, missing: str) -> KTopScoringPairs:

@@ -89,6 +89,8 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         What counts pairs, as for `compute_gram`: None for the Dask client of this process, else threads.
     progress
         Whether to show a bar; None for one on terminals only.
+    memory_limit
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default what the executor allows.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         calibrate: bool = False,
         executor: Any = None,
         progress: Any = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.k = k
         self.k_range = k_range
@@ -184,6 +187,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         self.calibrate = calibrate
         self.executor = executor
         self.progress = progress
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> KTopScoringPairs:
         """Choose the pairs.
@@ -204,6 +208,8 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
             name; if all samples are constant, or no group holds two classes.
         SampleError
             If a value is missing and ``missing="error"``; the sample and the feature are named.
+        MemoryLimitError
+            If the ranks of the samples, or the work on a tile, do not fit in memory.
 
         Warns
         -----
@@ -342,7 +348,7 @@ class TopScoringPair(KTopScoringPairs):
     ----------
     features, pairs, pivot, missing, min_observed, absent, min_pairs, multi_class, rest, group_agg
         As for `KTopScoringPairs`.
-    executor, progress
+    executor, progress, memory_limit
         As for `KTopScoringPairs`.
 
     Attributes
@@ -374,6 +380,7 @@ class TopScoringPair(KTopScoringPairs):
         group_agg: str = "mean",
         executor: Any = None,
         progress: Any = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         super().__init__(
             k=1,
@@ -389,4 +396,5 @@ class TopScoringPair(KTopScoringPairs):
             group_agg=group_agg,
             executor=executor,
             progress=progress,
+            memory_limit=memory_limit,
         )

@@ -171,6 +171,7 @@ def test_missing_values(run, cohort, frame):
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "many"), 2, "such as 4 or a range"),
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "9"), 3, "ask for fewer, or give --overlapping"),
         (("--labels", "clinical.csv", "--label", "relapse", "--features", "99"), 3, "more than the 15 features"),
+        (("--labels", "clinical.csv", "--label", "relapse", "--memory-limit", "1KiB"), 3, "may take 1"),
         (("--labels", "clinical.csv", "--label", "relapse", "--groups", "centre"), 3, ""),
         (("--apply", "model.json", "--model", "x.json"), 2, "--apply trains nothing: leave out --model"),
         (("--apply", "model.json", "--groups", "centre"), 2, "leave out --groups"),

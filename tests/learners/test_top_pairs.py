@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from distkern import InputError, KTopScoringPairs, Linear, SampleError, TopScoringPair, compute_gram
+from distkern import InputError, KTopScoringPairs, Linear, MemoryLimitError, SampleError, TopScoringPair, compute_gram
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
 
@@ -487,6 +487,13 @@ def test_rules_are_written_as_people_read_them():
     assert "the rest" in three[0]
     ovo = KTopScoringPairs(1, multi_class="ovo", **QUIET).fit(X, y).rules().split("\n")
     assert [line.partition(" → ")[2].split()[0] for line in ovo] == ["ill", "ill", "other"]
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_it_is_counted():
+    X, y = cohort()
+    for model in (KTopScoringPairs(3, memory_limit="1KiB"), TopScoringPair(memory_limit=100)):
+        with pytest.raises(MemoryLimitError, match="may take"):
+            model.fit(X, y)
 
 
 def test_tools_of_scikit_learn_take_it():
