@@ -11,11 +11,13 @@ from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.parameters import whole_number
 from distkern.engine.progress import progress_listener
 from distkern.io.source import as_source
+from distkern.learners.memory import within_limit
 from distkern.learners.pair_selection import PairOptions, Training, labelled, ranked_pairs
 from distkern.learners.validation import flag, labels_and_weights, samples_of
 from distkern.pairs.scores import ScoredPairs
 
 
+@within_limit
 def pair_scores(
     X: Any,
     y: Any,
@@ -34,6 +36,7 @@ def pair_scores(
     executor: Any = None,
     store: str | os.PathLike[str] | None = None,
     progress: Any = None,
+    memory_limit: int | str | None = None,
 ) -> Any:
     """Δ_ij = ½ abs((L_1 − G_1)/n_1 − (L_0 − G_0)/n_0): the pairs of features whose order differs most between classes.
 
@@ -76,7 +79,7 @@ def pair_scores(
         other classes.
     group_agg
         ``"mean"`` over the groups, or ``"min"``: the group that is closest to 0, or 0 if two differ in sign.
-    executor, progress
+    executor, progress, memory_limit
         As for `compute_gram`. The table does not depend on the number of workers.
     store
         Folder that keeps finished parts, so that the same call goes on from there after an interruption. Workers on
@@ -97,7 +100,7 @@ def pair_scores(
     SampleError
         If a value is missing and ``missing="error"``; the sample and the feature are named.
     MemoryLimitError
-        If the pairs do not fit in memory.
+        If the coded samples, the work on a tile, or the pairs do not fit in memory.
     StoreMismatchError
         If the store holds parts of other work.
 

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from distkern.compiled.pair_signs import CHUNK, WORD, common_samples, observed_bits, tile_differences
+from distkern.core.allowance import allowed_bytes
 from distkern.core.errors import InputError, MemoryLimitError, StoreMismatchError
 from distkern.core.events import Listener
 from distkern.core.files import as_path, written_whole
@@ -345,7 +346,7 @@ def reduce_pairs(
         whole = all(rule.weights is not None for rule in rules)
         work = PairWork(shared, codes.starts, codes.plain, whole, tuple(rules), numbers, row_count, p)
         needed = work.bytes + max((reduction.bytes(group) for group in groups), default=0)
-        if needed > (may := executor.memory_per_task(None)):
+        if needed > (may := executor.memory_per_task(_limit_beside(arrays, executor))):
             raise MemoryLimitError(
                 f"a task on the pairs of {samples:,} samples takes {readable_bytes(needed)} and may take "
                 f"{readable_bytes(may)}: give the workers more memory, or fewer threads, or ask for fewer pairs"
@@ -363,6 +364,14 @@ def reduce_pairs(
         left = [task for task in tasks if task.number not in done]
         run(executor, score_group, left, merge, phase="score pairs", listener=listener, done=len(done))
     return replace(work, arrays=SharedArrays(arrays, None))
+
+
+def _limit_beside(arrays: Mapping[str, Array], executor: Executor) -> int | None:
+    """Bytes that this process may use beside the arrays; None without a limit, and for workers, who have their own."""
+    limit = allowed_bytes()
+    if limit is None or executor.remote:
+        return None
+    return max(0, limit - sum(array.nbytes for array in arrays.values()))
 
 
 @contextmanager

@@ -228,5 +228,9 @@ def test_parameters_that_contradict_each_other_are_refused():
 def test_signs_that_do_not_fit_are_refused(monkeypatch):
     X, y, _ = cohort(100)
     monkeypatch.setattr(memory, "available_memory", lambda: 100)
+    with pytest.raises(MemoryLimitError, match="the codes of 14 samples of 100 features take"):
+        AllPairsMajorityVote().fit(X, y)
+    monkeypatch.setattr(signs, "share_of", lambda limit, tasks: 100)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**9)
     with pytest.raises(MemoryLimitError, match="the signs of all pairs of 100 features take"):
         AllPairsMajorityVote().fit(X, y)

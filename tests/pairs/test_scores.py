@@ -372,8 +372,11 @@ def test_parts_of_other_work_are_refused(tmp_path):
 
 def test_memory_is_refused_before_any_work(monkeypatch):
     X, y = cohort()
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 200_000)
     with pytest.raises(MemoryLimitError, match="a task on the pairs of 23 samples takes"):
+        scores_of(X, y, 9)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    with pytest.raises(MemoryLimitError, match="the codes of 23 samples of 70 features take"):
         scores_of(X, y, 9)
 
 
