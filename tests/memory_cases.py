@@ -59,6 +59,19 @@ def tau(missing="raise", **options):
     return case
 
 
+def scored_pairs(gaps=False, **options):
+    """`pair_scores` of as many features as samples are asked for."""
+
+    def case(features, limit, folder):
+        X = points(400, features)
+        if gaps:
+            X[rng.random(X.shape) < 0.1] = np.nan
+        y = rng.integers(0, 2, 400)
+        return lambda: dk.pair_scores(X, y, memory_limit=limit, missing="skip", progress=False, **options)
+
+    return case
+
+
 def learning(make, targets="labels", of="store", tile=None):
     """Fit a learner to a stored matrix, an array of kernel values, or samples."""
 
@@ -116,6 +129,9 @@ CASES = {
     "tau": (tau(), 1500),
     "tau with p-values": (tau(pvalue=True), 1500),
     "tau pairwise with p-values": (tau("pairwise", pvalue=True), 1000),
+    "pair scores": (scored_pairs(), 5000),
+    "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
+    "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

@@ -27,6 +27,12 @@ VARIANTS = {
     dk.MLSRRanker: [{"kernels": [SAMPLES, Linear()], "weights": [1.0, 2.0]}],
     dk.MLSRRankerCV: [{"kernels": [SAMPLES, Gaussian(sigma=3.0)], "lams": [0.01, 1.0]}],
     dk.RankSVM: [{"kernel": Linear(), "loss": "squared_hinge"}],
+    dk.AllPairsMajorityVote: [
+        {"weighted": True},
+        {"weighted": True, "kernel": "precomputed"},
+        {"missing": "skip"},
+        {"zero": "paper"},
+    ],
     dk.KTopScoringPairs: [{"k": 1, "missing": "skip", "min_pairs": 0.0, "weights": "score"}],
 }
 """Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
@@ -102,6 +108,9 @@ def expected_failures(estimator):
         return {"check_estimators_dtypes": NOT_A_GRAM_MATRIX}
     if isinstance(estimator, dk.MallowsMixture):
         return dict.fromkeys(TIED, TIES) | {"check_clustering": NO_RANKINGS}
+    if isinstance(estimator, dk.AllPairsMajorityVote):
+        refused = estimator.kernel == "precomputed" or estimator.missing == "skip"
+        return {} if refused else {"check_estimators_nan_inf": INFINITE}
     if isinstance(estimator, (dk.KTopScoringPairs, dk.TopPairs, dk.TopPairGenes)):
         classifies = isinstance(estimator, dk.KTopScoringPairs)
         infinite = {} if estimator.missing == "skip" else {"check_estimators_nan_inf": INFINITE}

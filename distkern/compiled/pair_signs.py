@@ -520,6 +520,23 @@ def sign_planes(keys, positive, negative):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def place_words(part, top, first_word, offsets, first_words, plane):  # type: ignore[no-untyped-def]
+    """Copy words of some rows, uint64 (r, w), into a plane of all rows, where those below the diagonal have no place.
+
+    Parameters
+    ----------
+    top, first_word
+        Number of the first row of the part, and of its first word.
+    offsets, first_words
+        As for `majority`.
+    """
+    for row in range(part.shape[0]):
+        shift = offsets[top + row] - first_words[top + row]
+        for word in range(max(first_word, first_words[top + row]), first_word + part.shape[1]):
+            plane[shift + word] = part[row, word - first_word]
+
+
+@compiled
 def _mark(bits, ascending, start, stop):  # type: ignore[no-untyped-def]
     for place in range(start, stop):
         feature = ascending[place]
@@ -527,7 +544,7 @@ def _mark(bits, ascending, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def majority(X, positive, negative, offsets, first_words, votes):  # type: ignore[no-untyped-def]
+def majority(X, positive, negative, offsets, first_words, published, votes):  # type: ignore[no-untyped-def]
     """Fill the votes of all pairs for each sample, int64 (k, 2): for class 0, and for class 1.
 
     Features are visited in ascending order of their values, so that the features below and above the present one are
@@ -539,6 +556,10 @@ def majority(X, positive, negative, offsets, first_words, votes):  # type: ignor
         float64 (k, p); NaN is missing. Tied and missing values vote for no class.
     positive, negative
         Planes of signs, uint64: the words of row i begin at offsets[i], with columns 64 first_words[i], …
+    published
+        Whether every pair votes, as in published tables, where no value is missing: a pair i < j of positive sign for
+        class 1 if x_i < x_j, one of negative sign unless x_i < x_j, one of sign 0 if x_j < x_i; else for class 0. The
+        last pair does not vote if the number of pairs is even.
     """
     samples, p = X.shape
     words = (p + WORD - 1) // WORD
@@ -566,38 +587,38 @@ def majority(X, positive, negative, offsets, first_words, votes):  # type: ignor
                     above, under = seen[word] & ~reached[word], below[word]
                     one += popcount(plus & above) + popcount(minus & under)
                     zero += popcount(plus & under) + popcount(minus & above)
+                if published:
+                    one += _other_votes(feature, positive, negative, shift, words, below, reached)
             _mark(below, ascending, start, stop)
             start = stop
+        if published:
+            total = np.int64(p) * (p - 1) // 2
+            if total % 2 == 0:
+                total -= 1
+                shift = offsets[p - 2] - first_words[p - 2] + (p - 1) // WORD
+                one -= _last_vote(X[k], positive[shift], negative[shift])
+            zero = total - one
         votes[k, 0], votes[k, 1] = zero, one
 
 
 @compiled
-def published_majority(X, positive, negative, offsets, first_words, dropped, votes):  # type: ignore[no-untyped-def]
-    """Fill the votes of all pairs as in published tables, where every pair votes; see `majority`.
+def _other_votes(i, positive, negative, shift, words, below, reached):  # type: ignore[no-untyped-def]
+    """Votes for class 1 of the pairs (i, j) that tie and have a negative sign, and of those of sign 0 and x_j < x_i."""
+    votes = np.int64(0)
+    later = ~np.uint64(0) << np.uint64(i % WORD) << np.uint64(1)
+    for word in range(i // WORD, words):
+        plus, minus = positive[shift + word], negative[shift + word]
+        votes += popcount(minus & reached[word] & ~below[word])
+        votes += popcount(~(plus | minus) & below[word] & later)
+        later = ~np.uint64(0)
+    return votes
 
-    A pair i < j of positive sign votes for class 1 if x_i < x_j, else for class 0; one of negative sign votes for class
-    0 if x_i < x_j, else for class 1; one of sign 0 votes for class 1 if x_j < x_i, else for class 0.
 
-    Parameters
-    ----------
-    dropped
-        Whether the last pair does not vote, so that the number of votes is odd.
-    """
-    samples, p = X.shape
-    total = np.int64(p) * (p - 1) // 2 - dropped
-    for k in range(samples):
-        one = np.int64(0)
-        for i in range(p):
-            shift = offsets[i] - first_words[i]
-            for j in range(i + 1, p):
-                if dropped and i == p - 2:
-                    continue
-                bit = np.uint64(1) << np.uint64(j % WORD)
-                less, more = X[k, i] < X[k, j], X[k, i] > X[k, j]
-                if positive[shift + j // WORD] & bit:
-                    one += less
-                elif negative[shift + j // WORD] & bit:
-                    one += not less
-                else:
-                    one += more
-        votes[k, 0], votes[k, 1] = total - one, one
+@compiled
+def _last_vote(x, plus, minus):  # type: ignore[no-untyped-def]
+    """Whether the last pair of a sample votes for class 1, from the words that hold its sign."""
+    p = len(x)
+    bit = np.uint64(1) << np.uint64((p - 1) % WORD)
+    if plus & bit:
+        return x[p - 2] < x[p - 1]
+    return x[p - 2] >= x[p - 1] if minus & bit else x[p - 2] > x[p - 1]

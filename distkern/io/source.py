@@ -131,7 +131,10 @@ class Source:
 
     def without_features(self, dropped: Indices) -> Source:
         """Return the same samples without some features."""
-        kept = np.delete(np.arange(self.shape[1], dtype=np.intp), dropped)
+        return self.with_features(np.delete(np.arange(self.shape[1], dtype=np.intp), dropped))
+
+    def with_features(self, kept: Indices) -> Source:
+        """Return the same samples with some features, in this order."""
         other = copy.copy(self)
         other._reader = PartReader(self._reader, np.arange(self.shape[0], dtype=np.intp), kept)
         other.shape = (self.shape[0], len(kept))

@@ -43,6 +43,12 @@ class SampleEstimator(BaseEstimator):
 
     n_features_in_: int
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let all that ``fit`` calls know the memory limit of the learner."""
+        super().__init_subclass__(**kwargs)
+        if "fit" in vars(cls):
+            cls.fit = _within_limit(vars(cls)["fit"])
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -210,12 +216,6 @@ class KernelEstimator(SampleEstimator):
         refuse_other_matrix(identity_of(self), X.identity, X.col_ids)
 
     # Kernel values ---------------------------------------------------------------------------------------------------
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let all that ``fit`` calls know the memory limit of the learner."""
-        super().__init_subclass__(**kwargs)
-        if "fit" in vars(cls):
-            cls.fit = _within_limit(vars(cls)["fit"])
 
     def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
         """Kernel values between the training samples: a Gram matrix unchanged, an array, or computed from samples.

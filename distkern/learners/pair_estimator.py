@@ -9,6 +9,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names
 from distkern.engine.progress import progress_listener
@@ -168,8 +169,13 @@ class PairEstimator(SampleEstimator):
             named = ", ".join(map(repr, list(lacking)[:SHOWN])) + (", …" if len(lacking) > SHOWN else "")
             cost = int((columns < 0).any(axis=1).sum())
             raise InputError(
-                f"X lacks {len(lacking)} features that {cost} of {len(columns)} pairs compare ({named}): add them, or "
-                "set absent='abstain', so that these pairs do not vote"
+                "X lacks {count} features that {cost} of {pairs} pairs compare ({named}): add them, or give {absent}, "
+                "so that these pairs do not vote",
+                count=len(lacking),
+                cost=cost,
+                pairs=len(columns),
+                named=named,
+                absent=Argument("absent", "abstain"),
             )
         return source, places
 

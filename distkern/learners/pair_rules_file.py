@@ -37,8 +37,8 @@ _DAMAGE = (KeyError, TypeError, AttributeError, IndexError, ValueError, Recursio
 
 
 def rule_lines(model: Any) -> list[str]:
-    """One line for each pair, such as ``ESR1 < TBC1D9 → relapse   score 0.9286   no 3 of 90, relapse 41 of 44``."""
-    sides = [_sides(model, problem) for problem in model.problem_.tolist()]
+    """Write a line for each pair, such as ``ESR1 < TBC1D9 → relapse   score 0.8984   no 3 of 90, relapse 41 of 44``."""
+    sides = [sides_of(model, problem) for problem in model.problem_.tolist()]
     rules = [
         f"{shown(a)} < {shown(b)} → {shown(side[0])}"
         for (a, b), side in zip(model.pair_names_.tolist(), sides, strict=True)
@@ -55,7 +55,7 @@ def rule_lines(model: Any) -> list[str]:
     return lines
 
 
-def _sides(model: Any, problem: int) -> tuple[Any, Any]:
+def sides_of(model: Any, problem: int) -> tuple[Any, Any]:
     """What a pair of a problem votes for, and against: labels, or None for the rest."""
     positive, negative = BinaryProblems(len(model.classes_), model.multi_class == "ovr").pairs[problem]
     return _label(model, positive), None if negative is None else _label(model, negative)
@@ -69,7 +69,7 @@ def _agreement(model: Any, number: int) -> str:
     """How many samples of both sides have first < second."""
     binary = BinaryProblems(len(model.classes_), model.multi_class == "ovr")
     positive, negative = binary.pairs[model.problem_[number]]
-    less, sizes = model.counts_[number, :, 0], model.class_count_
+    less, sizes = model.counts_[number, :, 0], model.observed_[number]
     if negative is None:
         other, name = [k for k in range(len(sizes)) if k != positive], "the rest"
     else:
@@ -96,29 +96,33 @@ def document_of(model: Any) -> str:
             f"the labels are of type {model.classes_.dtype}, which a file of rules cannot hold: use texts or numbers"
         )
     named = hasattr(model, "feature_names_in_")
-    head: dict[str, Any] = {
-        "kind": KIND,
-        "format": FORMAT,
-        "distkern": __version__,
-        "about": ABOUT,
-        "estimator": type(model).__name__,
-        "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items() if _fits(value)},
-        "classes": model.classes_.tolist(),
-        "class_count": model.class_count_.tolist(),
+    rows = model.pair_names_.tolist() if named else model.pairs_.tolist()
+    pairs = ",\n  ".join(_json(_pair(model, number, *row)) for number, row in enumerate(rows))
+    parts = {
+        "kind": _json(KIND),
+        "format": _json(FORMAT),
+        "distkern": _json(__version__),
+        "about": _json(ABOUT),
+        "classes": _json(model.classes_.tolist()),
+        "class_count": _json(model.class_count_.tolist()),
+        "pairs": f"[\n  {pairs}\n ]",
+        "estimator": _json(type(model).__name__),
+        "parameters": _json({k: _plain(v) for k, v in model.get_params(deep=False).items() if _fits(v)}),
     }
     if not named:
-        head["n_features"] = int(model.n_features_in_)
+        parts["n_features"] = _json(int(model.n_features_in_))
     for name in ("k_path", "probA", "probB"):
         if hasattr(model, f"{name}_"):
-            head[name] = _plain(getattr(model, f"{name}_"))
-    rows = model.pair_names_.tolist() if named else model.pairs_.tolist()
-    pairs = [json.dumps(_pair(model, number, *row), ensure_ascii=False) for number, row in enumerate(rows)]
-    text = json.dumps(head, ensure_ascii=False, indent=1)
-    return text[: -len("\n}")] + ',\n "pairs": [\n  ' + ",\n  ".join(pairs) + "\n ]\n}\n"
+            parts[name] = _json(_plain(getattr(model, f"{name}_")))
+    return "{\n" + ",\n".join(f' "{name}": {value}' for name, value in parts.items()) + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _pair(model: Any, number: int, first: Any, second: Any) -> dict[str, Any]:
-    votes_for, against = _sides(model, int(model.problem_[number]))
+    votes_for, against = sides_of(model, int(model.problem_[number]))
     return {
         "first": first,
         "second": second,
@@ -127,6 +131,7 @@ def _pair(model: Any, number: int, first: Any, second: Any) -> dict[str, Any]:
         "score": float(model.scores_[number]),
         "secondary": float(model.secondary_[number]),
         "counts": model.counts_[number].tolist(),
+        "observed": model.observed_[number].tolist(),
     }
 
 
@@ -207,6 +212,7 @@ def _model(document: Mapping[str, Any], known: Mapping[str, type[BaseEstimator]]
             raise ValueError(f"{key} must be 0 or more")
         setattr(model, {"score": "scores_"}.get(key, f"{key}_"), values)
     model.counts_ = _whole([pair["counts"] for pair in pairs], (len(pairs), len(model.classes_), 2))
+    model.observed_ = _whole([pair["observed"] for pair in pairs], model.counts_.shape[:2])
     for key in ("probA", "probB"):
         if key in document:
             setattr(model, f"{key}_", np.array(document[key], dtype=np.float64))
@@ -240,7 +246,7 @@ def _set_features(model: Any, document: Mapping[str, Any], pairs: Sequence[tuple
 def _set_problems(model: Any, sides: Sequence[tuple[Any, Any]]) -> None:
     """Set the machine of each pair from what it votes for and against."""
     count = len(BinaryProblems(len(model.classes_), model.multi_class == "ovr").pairs)
-    number = {_sides(model, problem): problem for problem in range(count)}
+    number = {sides_of(model, problem): problem for problem in range(count)}
     model.problem_ = np.array([number[side] for side in sides], dtype=np.intp)
     sizes = np.bincount(model.problem_, minlength=count)
     if (np.diff(model.problem_) < 0).any() or not sizes.all():

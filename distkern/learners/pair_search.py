@@ -20,7 +20,7 @@ from distkern.io.source import Source
 from distkern.kernels.pair_agreement import pair_signs, products_of_signs
 from distkern.learners.base import SampleEstimator
 from distkern.learners.folds import Folds, Split
-from distkern.learners.memory import require_memory
+from distkern.learners.memory import require_memory, within_limit
 from distkern.learners.nested import JointEvaluation
 from distkern.learners.pair_selection import (
     PairOptions,
@@ -118,6 +118,7 @@ class _Samples(SampleEstimator):
         return self._samples(X, reset=True)
 
 
+@within_limit
 def cross_validate_pairs(
     X: Any,
     y: Any,
@@ -173,7 +174,8 @@ def cross_validate_pairs(
     executor, progress
         As for `compute_gram`.
     memory_limit
-        Memory for the kernel matrices, in bytes or text such as ``"2GiB"``; by default half of the available memory.
+        Memory for the ranks of the samples and for the kernel matrices, in bytes or text such as ``"2GiB"``; by default
+        half of the available memory.
 
     Returns
     -------

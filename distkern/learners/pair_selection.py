@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from distkern.core.errors import InputError
 from distkern.core.events import Listener
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import name_of
+from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
 from distkern.io.source import Source
 from distkern.learners.folds import Folds
@@ -101,6 +102,8 @@ class PairOptions:
     rest: Any = "pooled"
     group_agg: Any = "mean"
     executor: Any = None
+    min_score: float = 0.0
+    store: Any = None
 
     def wanted_features(self) -> int | None:
         """Number of features that the rank sum test chooses; None if it chooses none."""
@@ -144,7 +147,7 @@ def labelled(source: Source, samples: Any, y: Array, groups: Any, multi_class: s
 def ranked_pairs(
     training: Training,
     options: PairOptions,
-    k: int,
+    k: int | None,
     listener: Listener,
     folds: Indices | None = None,
     left_out: int = 0,
@@ -154,7 +157,7 @@ def ranked_pairs(
     Parameters
     ----------
     k
-        Number of pairs.
+        Number of pairs; None for all of at least ``options.min_score``.
     folds, left_out
         Number of the fold of each sample, (m,), and the number of folds that are left out in turn: 0, 1, and so on.
 
@@ -195,7 +198,9 @@ def ranked_pairs(
         contrasts,
         k,
         disjoint=options.disjoint,
+        min_score=options.min_score,
         min_observed=options.min_observed,
+        store=options.store,
         executor=options.executor,
         listener=listener,
         **_competing(codes, contrasts, options),
@@ -273,11 +278,13 @@ def refuse_too_few(training: Training, ranked: Ranked, k: int, disjoint: bool) -
                 "or too few samples observe it"
             )
         if len(pairs) < k:
-            kind = "disjoint pairs" if disjoint else "pairs"
-            instead = ", or set disjoint=False" if disjoint else ""
             raise InputError(
-                f"k={k:,} is more than the {len(pairs):,} {kind} that tell {training.side(problem)}: ask for fewer"
-                f"{instead}"
+                "k is {k:,}, and {count:,} {kind} tell {side}: ask for fewer{overlapping}",
+                k=k,
+                count=len(pairs),
+                kind="disjoint pairs" if disjoint else "pairs",
+                side=training.side(problem),
+                overlapping=Sentence(", or give {disjoint}", disjoint=Argument("disjoint", False)) if disjoint else "",
             )
 
 
@@ -366,19 +373,27 @@ def first_maximum(values: Floats) -> int:
 
 def variance_paths(training: Training, ranked: Ranked, numbers: Indices, options: PairOptions) -> list[Floats]:
     """Candidates and their t for each binary problem, (candidates, 2) each."""
-    out = []
-    for problem, pairs in enumerate(ranked):
-        positive, negative = training.binary.pairs[problem]
-        fitting = possible(numbers, [[pairs]])
-        columns = np.column_stack([pairs.first, pairs.second])[: fitting[-1]]
-        kappas = np.empty((len(training.source), len(fitting)), dtype=np.intp)
-        skip = options.missing == "skip"
-        for rows, votes in votes_of(training.source, columns, training.source.features, skip=skip):
-            kappas[rows] = np.cumsum(votes.signs > 0, axis=1, dtype=np.intp)[:, fitting - 1]
+    fitting = [possible(numbers, [[pairs]]) for pairs in ranked]
+    kappas = [np.empty((len(training.source), len(some)), dtype=np.intp) for some in fitting]
+    best = [int(some[-1]) for some in fitting]
+    for rows, signs in _signs_by_problem(training.source, training.source.features, ranked, best, options):
+        for out, own, some in zip(kappas, signs, fitting, strict=True):
+            out[rows] = np.cumsum(own > 0, axis=1, dtype=np.intp)[:, some - 1]
+    paths = []
+    for (positive, negative), some, kappa in zip(training.binary.pairs, fitting, kappas, strict=True):
         own = training.codes >= 0 if negative is None else np.isin(training.codes, (positive, negative))
-        t = by_variance(kappas[own], training.codes[own] == positive, fitting)
-        out.append(np.column_stack([fitting, t]))
-    return out
+        paths.append(np.column_stack([some, by_variance(kappa[own], training.codes[own] == positive, some)]))
+    return paths
+
+
+def _signs_by_problem(
+    source: Source, names: Names, ranked: Ranked, best: Sequence[int], options: PairOptions
+) -> Iterator[tuple[slice, list[Array]]]:
+    """Votes of the best pairs of each binary problem, (samples, pairs) each, in one pass over the samples."""
+    columns = [np.column_stack([pairs.first, pairs.second])[:k] for pairs, k in zip(ranked, best, strict=True)]
+    ends = np.cumsum([len(part) for part in columns])[:-1]
+    for rows, votes in votes_of(source, np.concatenate(columns), names, skip=options.missing == "skip"):
+        yield rows, np.split(votes.signs, ends, axis=1)
 
 
 # Folds ----------------------------------------------------------------------------------------------------------------
@@ -404,11 +419,8 @@ def fold_of_samples(cv: Any, training: Training, seed: int) -> Indices:
         splits = with_own_errors(lambda: list(check_cv(cv, labels, classifier=True).split(labels, labels)))
     fold = np.full(len(labels), -1, dtype=np.intp)
     for number, (train, test) in enumerate(splits):
-        if (
-            len(np.union1d(train, test)) != len(labels)
-            or len(train) + len(test) != len(labels)
-            or (fold[test] >= 0).any()
-        ):
+        whole = len(train) + len(test) == len(np.union1d(train, test)) == len(labels)
+        if not whole or (fold[test] >= 0).any():
             raise InputError("the test sets of cv must hold each sample out once, and train on all others")
         fold[test] = number
     if (fold < 0).any():
@@ -435,17 +447,14 @@ def held_out(
 ) -> HeldOut:
     """Decide each sample by the best k pairs of the folds that do not hold it, for several k at once."""
     f, support = np.empty((2, len(training.source), len(numbers), len(training.binary.pairs)))
-    names, skip = training.source.features, options.missing == "skip"
+    names = training.source.features
     for fold, of_fold in enumerate(ranked):
         test = np.flatnonzero(folds == fold)
-        part = training.source.part(test)
-        for problem, pairs in enumerate(of_fold):
-            columns = np.column_stack([pairs.first, pairs.second])[: numbers[-1]]
-            scores = pairs.score[: len(columns)]
-            for rows, votes in votes_of(part, columns, names, skip=skip):
-                weights = scores if weighted else np.ones(len(columns))
-                f[test[rows], :, problem] = prefix_decisions(votes.signs, weights, numbers)
-                agreeing = np.cumsum(np.where(votes.signs > 0, scores, 0.0), axis=1)
+        best, scores = [int(numbers[-1])] * len(of_fold), [pairs.score[: numbers[-1]] for pairs in of_fold]
+        for rows, signs in _signs_by_problem(training.source.part(test), names, of_fold, best, options):
+            for problem, (own, score) in enumerate(zip(signs, scores, strict=True)):
+                f[test[rows], :, problem] = prefix_decisions(own, score if weighted else np.ones(len(score)), numbers)
+                agreeing = np.cumsum(np.where(own > 0, score, 0.0), axis=1)
                 support[test[rows], :, problem] = agreeing[:, numbers - 1]
     return HeldOut(f, support)
 

@@ -39,6 +39,7 @@ class PairTransformer(TransformerMixin, PairEstimator):
         random_state: int = 0,
         executor: Any = None,
         progress: Any = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.k = k
         self.k_range = k_range
@@ -57,6 +58,7 @@ class PairTransformer(TransformerMixin, PairEstimator):
         self.random_state = random_state
         self.executor = executor
         self.progress = progress
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
         """Choose the pairs; samples (m, n), labels (m,), and the group of each sample as for `KTopScoringPairs`.
@@ -114,7 +116,7 @@ class TopPairs(PairTransformer):
         Whether no feature may be in two pairs. By default they may overlap, as in the paper.
     features, pairs, pivot, missing, min_observed, absent, multi_class, rest, group_agg
         As for `KTopScoringPairs`. Pairs whose features are absent or missing give 0.
-    cv, scoring, random_state, executor, progress
+    cv, scoring, random_state, executor, progress, memory_limit
         As for `KTopScoringPairs`.
 
     Attributes
@@ -169,7 +171,7 @@ class TopPairGenes(PairTransformer):
     features, pairs, pivot, missing, min_observed, absent, multi_class, rest, group_agg
         As for `KTopScoringPairs`. With ``missing="skip"`` missing values stay, and with ``absent="abstain"`` absent
         features are missing values.
-    cv, scoring, random_state, executor, progress
+    cv, scoring, random_state, executor, progress, memory_limit
         As for `KTopScoringPairs`.
 
     Attributes

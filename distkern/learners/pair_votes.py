@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from distkern.core.errors import InputError, SampleError
+from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, name_of
 from distkern.io.source import Source
@@ -72,9 +73,11 @@ def refuse_missing(lacking: Array, start: int, ids: Names, used: Indices, featur
     if len(found):
         row, column = found[0].tolist()
         raise SampleError(
-            f"sample {name_of(start + row, ids)} has no value (NaN) for feature "
-            f"{name_of(int(used[column]), features)}: fill it in, or set missing='skip', so that its pairs abstain",
+            "sample {sample} has no value (NaN) for feature {feature}, which pairs compare: fill it in{skip}",
             start + row,
+            sample=name_of(start + row, ids),
+            feature=name_of(int(used[column]), features),
+            skip=OptionalPart(", or set {missing}'skip', so that its pairs abstain", missing=Parameter("missing")),
         )
 
 
@@ -231,6 +234,10 @@ def refuse_undecided(f: Floats, ids: Names, min_pairs: float) -> None:
     if len(lacking):
         named = ", ".join(name_of(int(row), ids) for row in lacking[:SHOWN]) + (", …" if len(lacking) > SHOWN else "")
         raise InputError(
-            f"{len(lacking):,} of {len(f):,} samples have values for too few pairs to be classified ({named}): give "
-            f"the missing features, leave these samples out, or set min_pairs, now {min_pairs:g}, lower"
+            "{count:,} of {total:,} samples have values for too few pairs to be classified ({named}): give the missing "
+            "features, or leave these samples out{lower}",
+            count=len(lacking),
+            total=len(f),
+            named=named,
+            lower=OptionalPart(f", or lower {{least}}{min_pairs:g}", least=Parameter("min_pairs")),
         )

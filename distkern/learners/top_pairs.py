@@ -89,6 +89,8 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         What counts pairs, as for `compute_gram`: None for the Dask client of this process, else threads.
     progress
         Whether to show a bar; None for one on terminals only.
+    memory_limit
+        Memory that training may use, in bytes or text such as ``"2GiB"``; by default what the executor allows.
 
     Attributes
     ----------
@@ -105,8 +107,9 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     problem_, n_pairs_
         Number of the machine of each pair, (pairs,), and the number of pairs: one number for two classes, else one for
         each machine.
-    counts_
-        Numbers of training samples of each class with first < second, and with first > second, (pairs, classes, 2).
+    counts_, observed_
+        Numbers of training samples of each class with first < second, and with first > second, (pairs, classes, 2), and
+        with both values, (pairs, classes).
     k_path_
         Numbers k, and the t or the mean score of each, (numbers, 2); a list of such arrays for the machines of several
         classes with ``k="variance"``. Only if k was chosen.
@@ -136,6 +139,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     """
 
     counts_: Array
+    observed_: Array
     class_count_: Indices
 
     def __init__(
@@ -161,6 +165,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         calibrate: bool = False,
         executor: Any = None,
         progress: Any = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.k = k
         self.k_range = k_range
@@ -182,6 +187,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         self.calibrate = calibrate
         self.executor = executor
         self.progress = progress
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> KTopScoringPairs:
         """Choose the pairs.
@@ -202,6 +208,8 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
             name; if all samples are constant, or no group holds two classes.
         SampleError
             If a value is missing and ``missing="error"``; the sample and the feature are named.
+        MemoryLimitError
+            If the ranks of the samples, or the work on a tile, do not fit in memory.
 
         Warns
         -----
@@ -283,13 +291,13 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
 
     def _count(self, training: Training) -> None:
         """Count the samples of each class that order the chosen pairs either way."""
-        counts = np.zeros((len(self.pairs_), len(training.classes), 2), dtype=np.int64)
+        counts = np.zeros((len(self.pairs_), len(training.classes), 3), dtype=np.int64)
         members = np.eye(len(training.classes), dtype=np.int64)[training.codes]
         skip = self.missing == "skip"
         for rows, votes in votes_of(training.source, self.pairs_, training.source.features, skip=skip):
-            for column, way in enumerate((votes.signs > 0, votes.signs < 0)):
-                counts[:, :, column] += way.T.astype(np.int64) @ members[rows]
-        self.counts_ = counts
+            for column, which in enumerate((votes.signs > 0, votes.signs < 0, votes.observed)):
+                counts[:, :, column] += which.T.astype(np.int64) @ members[rows]
+        self.counts_, self.observed_ = counts[:, :, :2].copy(), counts[:, :, 2].copy()
 
     def _calibrate(self, training: Training, f: Floats) -> None:
         """Fit the sigmoid of each machine to its decisions for held-out samples."""
@@ -340,12 +348,12 @@ class TopScoringPair(KTopScoringPairs):
     ----------
     features, pairs, pivot, missing, min_observed, absent, min_pairs, multi_class, rest, group_agg
         As for `KTopScoringPairs`.
-    executor, progress
+    executor, progress, memory_limit
         As for `KTopScoringPairs`.
 
     Attributes
     ----------
-    classes_, class_count_, pairs_, pair_names_, scores_, secondary_, problem_, n_pairs_, counts_
+    classes_, class_count_, pairs_, pair_names_, scores_, secondary_, problem_, n_pairs_, counts_, observed_
         As for `KTopScoringPairs`.
     n_features_in_, feature_names_in_
         As for `KTopScoringPairs`.
@@ -372,6 +380,7 @@ class TopScoringPair(KTopScoringPairs):
         group_agg: str = "mean",
         executor: Any = None,
         progress: Any = False,
+        memory_limit: int | str | None = None,
     ) -> None:
         super().__init__(
             k=1,
@@ -387,4 +396,5 @@ class TopScoringPair(KTopScoringPairs):
             group_agg=group_agg,
             executor=executor,
             progress=progress,
+            memory_limit=memory_limit,
         )

@@ -9,21 +9,23 @@ from typing import Any, Literal
 import numpy as np
 
 from distkern.compiled.pair_signs import code_rows, double_ranks, list_counts, rank_sum_scores
-from distkern.core.errors import InputError, SampleError
+from distkern.core.errors import InputError, MemoryLimitError, SampleError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices
-from distkern.core.validation import Names, name_of, refuse_single_feature
+from distkern.core.units import readable_bytes
+from distkern.core.validation import Names, name_of
+from distkern.engine.memory import share_of
 from distkern.io.source import Source, as_source
 from distkern.pairs.contrasts import Cells, Contrast
 
 Missing = Literal["error", "skip"]
 MISSING = ("error", "skip")
 
-BLOCK_ENTRIES = 2**21
-"""Values of the cohort that are coded at a time: 16 MiB."""
+BLOCK_ENTRIES = 2**19
+"""Values of the cohort that are coded at a time: 4 MiB."""
 
 RANK_ENTRIES = 2**25
-"""Mid-ranks that are held at a time: 128 MiB."""
+"""Mid-ranks that are held at a time: 128 MiB, or less where less is allowed."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
         If a value is missing and ``missing="error"``; the first sample and feature are named.
     InputError
         If there are fewer than two features, or two features have the same name.
+    MemoryLimitError
+        If the codes do not fit in memory.
 
     Examples
     --------
@@ -109,7 +113,9 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
     """
     one_of(missing, "missing", MISSING)
     source = as_source(X)
-    refuse_single_feature(source)
+    if source.ragged or source.shape[1] < 2:
+        found = "bags have none" if source.ragged else f"there is {source.shape[1]}"
+        raise InputError(f"a pair takes two features, and {found}: give samples in rows, with more features")
     _refuse_same_names(source.features)
     of_sample = np.asarray(cells.of_sample if isinstance(cells, Cells) else cells, dtype=np.intp)
     if of_sample.shape != (len(source),):
@@ -118,13 +124,16 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
     rows = np.argsort(of_sample, kind="stable")[np.count_nonzero(of_sample < 0) :]
     columns = np.full(len(source), -1, dtype=np.intp)
     columns[rows] = np.arange(len(rows))
-    codes = np.empty((p, len(rows)), dtype=np.int16 if p <= 65_534 else np.int32)
+    dtype = np.dtype(np.int16 if p <= 65_534 else np.int32)
+    _require_memory(p, len(rows), count, dtype)
+    codes = np.empty((p, len(rows)), dtype=dtype)
     rank_sums, observed = np.zeros((2, count, p), dtype=np.int64)
     plain, constant = np.ones(count, dtype=bool), np.zeros(len(source), dtype=bool)
     height = max(1, BLOCK_ENTRIES // p)
     for start in range(0, len(source), height):
         used = start + np.flatnonzero(of_sample[start : start + height] >= 0)
-        values = source.read(slice(start, min(start + height, len(source))))[used - start]
+        values = source.read(slice(start, min(start + height, len(source))))
+        values = values if len(used) == len(values) else values[used - start]
         if missing == "error":
             _refuse_missing(values, used, source)
         block, tied = np.empty(values.shape, dtype=codes.dtype), np.empty(len(used), dtype=bool)
@@ -143,6 +152,16 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
         observed=observed,
         constant=np.flatnonzero(constant),
     )
+
+
+def _require_memory(p: int, samples: int, cells: int, dtype: np.dtype[Any]) -> None:
+    """Refuse codes that do not fit in memory, with the sums of the cells and a block of the cohort."""
+    needed = p * (samples * dtype.itemsize + 16 * cells) + 24 * max(p, min(BLOCK_ENTRIES, samples * p))
+    if needed > (may := share_of(None, 1)):
+        raise MemoryLimitError(
+            f"the codes of {samples:,} samples of {p:,} features take {readable_bytes(needed)} and may take "
+            f"{readable_bytes(may)}: use fewer samples or features, or a machine with more memory"
+        )
 
 
 def _refuse_same_names(features: Names) -> None:
@@ -249,7 +268,8 @@ def wilcoxon_features(codes: SignCodes, contrasts: Sequence[Contrast], count: in
             for cell in cells:
                 sides[number, codes.starts[cell] : codes.starts[cell + 1]] = sign
     scores = np.empty((len(contrasts), p))
-    step = max(1, RANK_ENTRIES // max(1, codes.codes.shape[1]))
+    held = min(RANK_ENTRIES, share_of(None, 1) // 16)
+    step = max(1, held // max(1, codes.codes.shape[1]))
     for start in range(0, p, step):
         features = np.arange(start, min(start + step, p))
         part = np.empty((len(contrasts), len(features)))

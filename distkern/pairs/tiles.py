@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from distkern.compiled.pair_signs import CHUNK, WORD, common_samples, observed_bits, tile_differences
+from distkern.core.allowance import allowed_bytes
 from distkern.core.errors import InputError, MemoryLimitError, StoreMismatchError
 from distkern.core.events import Listener
 from distkern.core.files import as_path, written_whole
@@ -286,7 +287,7 @@ def groups_of(rows: int, cols: int, samples: int) -> list[Group]:
     Examples
     --------
     >>> [len(groups_of(p, p, 100)) for p in (50, 600, 20_000)]
-    [1, 3, 78]
+    [1, 6, 78]
     """
     across = -(-cols // SIDE)
     wanted = int((GROUP_COMPARISONS / max(1, samples)) ** 0.5) // SIDE
@@ -344,7 +345,8 @@ def reduce_pairs(
         numbers = tuple(range(len(rules)))
         whole = all(rule.weights is not None for rule in rules)
         work = PairWork(shared, codes.starts, codes.plain, whole, tuple(rules), numbers, row_count, p)
-        run_groups(work, groups, reduction, samples, executor=executor, listener=listener, kept=kept)
+        limit = _limit_beside(arrays, executor)
+        run_groups(work, groups, reduction, samples, executor=executor, listener=listener, limit=limit, kept=kept)
     return replace(work, arrays=SharedArrays(arrays, None))
 
 
@@ -356,6 +358,7 @@ def run_groups(
     *,
     executor: Executor,
     listener: Listener,
+    limit: int | None = None,
     kept: _Parts | None = None,
 ) -> None:
     """Work on all groups of pairs, and merge what the reduction makes of each.
@@ -366,6 +369,8 @@ def run_groups(
         The numbers of pairs: ``tiles(rows, cols)`` yields those of two ranges of features; each takes ``bytes``.
     samples
         Number of samples, for messages.
+    limit
+        Bytes that tasks in this process may use together.
     kept
         The parts of groups that an earlier run finished.
 
@@ -375,7 +380,7 @@ def run_groups(
         If a task does not fit in memory.
     """
     needed = work.bytes + max((reduction.bytes(group) for group in groups), default=0)
-    if needed > (may := executor.memory_per_task(None)):
+    if needed > (may := executor.memory_per_task(limit)):
         raise MemoryLimitError(
             f"a task on the pairs of {samples:,} samples takes {readable_bytes(needed)} and may take "
             f"{readable_bytes(may)}: give the workers more memory, or fewer threads, or ask for fewer pairs"
@@ -392,6 +397,14 @@ def run_groups(
 
     left = [task for task in tasks if task.number not in done]
     run(executor, score_group, left, merge, phase="score pairs", listener=listener, done=len(done))
+
+
+def _limit_beside(arrays: Mapping[str, Array], executor: Executor) -> int | None:
+    """Bytes that this process may use beside the arrays; None without a limit, and for workers, who have their own."""
+    limit = allowed_bytes()
+    if limit is None or executor.remote:
+        return None
+    return max(0, limit - sum(array.nbytes for array in arrays.values()))
 
 
 @contextmanager

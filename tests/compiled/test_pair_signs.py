@@ -13,6 +13,7 @@ from strategies import any_cohort, with_gaps
 
 from distkern.compiled import pair_signs
 from distkern.pairs.codes import sign_codes
+from distkern.pairs.signs import places_of
 from distkern.pairs.tiles import tile_counts
 
 
@@ -197,3 +198,30 @@ def test_planes_of_signs_equal_the_naive_ones(width):
             bits = [int(plane[i, j // 64]) >> (j % 64) & 1 for j in range(64 * words)]
             assert bits[:width] == [int(key == sign) for key in keys[i].tolist()]
             assert not any(bits[width:])
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("p", [2, 5, 64, 67])
+def test_votes_of_planes_equal_the_naive_ones(p, published):
+    rng = np.random.default_rng(p)
+    signs, X = rng.integers(-1, 2, (p, p)), rng.integers(0, 4, (2, p)).astype(float)
+    if not published:
+        X[1, ::3] = np.nan
+    offsets, first_words, words = places_of(p)
+    planes = np.zeros((2, words), dtype=np.uint64)
+    part = np.empty((2, p, -(-p // 64)), dtype=np.uint64)
+    pair_signs.sign_planes(np.triu(signs, 1), *part)
+    for plane, own in zip(planes, part, strict=True):
+        pair_signs.place_words(own, 0, 0, offsets, first_words, plane)
+    votes = np.empty((2, 2), dtype=np.int64)
+    pair_signs.majority(X, *planes, offsets, first_words, published, votes)
+    pairs = list(combinations(range(p), 2))
+    for x, found in zip(X.tolist(), votes.tolist(), strict=True):
+        expected = [0, 0]
+        for i, j in pairs[:-1] if published and len(pairs) % 2 == 0 else pairs:
+            less, more = x[i] < x[j], x[i] > x[j]
+            if published:
+                expected[int({1: less, -1: not less, 0: more}[int(signs[i, j])])] += 1
+            elif signs[i, j] and (less or more):
+                expected[int((signs[i, j] > 0) == less)] += 1
+        assert found == expected

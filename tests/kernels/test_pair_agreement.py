@@ -1,5 +1,6 @@
 import json
 
+import naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,16 +19,6 @@ from distkern.kernels.trust import could_have_prepared
 PAIRS = ((0, 3), (2, 1), (1, 3), (2, 3), (3, 0))
 
 
-def agreement(x, y, pairs):
-    """Sum over the pairs of the product of the two signs, divided by the number of pairs."""
-    total = 0
-    for a, b in pairs:
-        sign_x = int(x[a] < x[b]) - int(x[a] > x[b])
-        sign_y = int(y[a] < y[b]) - int(y[a] > y[b])
-        total += sign_x * sign_y
-    return total / len(pairs)
-
-
 class TestPairAgreement(KernelContract):
     kernel = PairAgreement(PAIRS)
 
@@ -35,7 +26,7 @@ class TestPairAgreement(KernelContract):
         return st.one_of(cohorts(tied_values, min_features=4), cohorts(ordered_values, min_features=4))
 
     def naive(self, x, y):
-        return agreement(x, y, PAIRS)
+        return naive.pair_agreement(x, y, PAIRS)
 
     def test_prepared_blocks_of_other_features_are_refused(self):
         """Blocks tell their pairs, not their number of features: those of other pairs are refused."""

@@ -15,10 +15,9 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from distkern import InputError, KTopScoringPairs, Linear, SampleError, TopScoringPair, compute_gram
+from distkern import InputError, KTopScoringPairs, Linear, MemoryLimitError, SampleError, TopScoringPair, compute_gram
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
-from distkern.learners.pair_selection import by_variance
 
 QUIET = {"executor": "serial"}
 
@@ -68,7 +67,7 @@ def fitted_if_there_are_pairs(model, X, y, chosen):
         warnings.simplefilter("ignore")
         if all(len(pairs) == model.k for pairs in chosen):
             return model.fit(X, y)
-        with pytest.raises(InputError, match=r"is more than|separates|constant"):
+        with pytest.raises(InputError, match=r"ask for fewer|separates|constant"):
             model.fit(X, y)
     return None
 
@@ -265,12 +264,6 @@ def test_k_by_variance_equals_loops(missing):
     assert model.n_pairs_ == best[0]
 
 
-def test_the_statistic_of_separation_by_hand():
-    kappas, positive = np.array([[4, 5], [2, 6], [1, 1], [3, 3]]), np.array([True, True, False, False])
-    expected = [abs(3 - 2) / np.sqrt(2 + 2 + 1e-9), abs(5.5 - 2) / np.sqrt(0.5 + 2 + 1e-9)]
-    np.testing.assert_allclose(by_variance(kappas, positive, np.array([5, 7])), expected, rtol=1e-14)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"features": 6}, {"weights": "score"}, {"multi_class": "ovo"}, {"pivot": ["g00"]}]
 )
@@ -308,7 +301,7 @@ def test_fewer_pairs_than_the_range_are_all_taken():
     for k in ("variance", "cv"):
         model = KTopScoringPairs(k, **QUIET).fit(X.iloc[:, :2], y)
         assert (model.n_pairs_, model.k_path_[:, 0].tolist()) == (1, [1])
-    with pytest.raises(InputError, match="k=2 is more than the 1 disjoint pairs"):
+    with pytest.raises(InputError, match="k is 2, and 1 disjoint pairs tell"):
         KTopScoringPairs([2, 3], **QUIET).fit(X.iloc[:, :2], y)
 
 
@@ -402,7 +395,7 @@ def test_only_chosen_features_pairs_and_pivots_compete():
         ({"pairs": [("g00",)]}, "give two in each"),
         ({"pairs": [("g00", "TP53")]}, "TP53"),
         ({"pivot": ["EGFR"]}, "EGFR"),
-        ({"k": 7}, "k=7 is more than the 6 disjoint pairs .*disjoint=False"),
+        ({"k": 7}, "k is 7, and 6 disjoint pairs tell class .* or give disjoint=False"),
         ({"k": 0}, "whole numbers of 1 or more"),
         ({"k": "best"}, "must be one of variance, cv"),
         ({"k": []}, "k is empty"),
@@ -494,6 +487,13 @@ def test_rules_are_written_as_people_read_them():
     assert "the rest" in three[0]
     ovo = KTopScoringPairs(1, multi_class="ovo", **QUIET).fit(X, y).rules().split("\n")
     assert [line.partition(" → ")[2].split()[0] for line in ovo] == ["ill", "ill", "other"]
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_it_is_counted():
+    X, y = cohort()
+    for model in (KTopScoringPairs(3, memory_limit="1KiB"), TopScoringPair(memory_limit=100)):
+        with pytest.raises(MemoryLimitError, match="may take"):
+            model.fit(X, y)
 
 
 def test_tools_of_scikit_learn_take_it():

@@ -372,8 +372,11 @@ def test_parts_of_other_work_are_refused(tmp_path):
 
 def test_memory_is_refused_before_any_work(monkeypatch):
     X, y = cohort()
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 200_000)
     with pytest.raises(MemoryLimitError, match="a task on the pairs of 23 samples takes"):
+        scores_of(X, y, 9)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    with pytest.raises(MemoryLimitError, match="the codes of 23 samples of 70 features take"):
         scores_of(X, y, 9)
 
 
@@ -396,7 +399,7 @@ def test_codes_name_what_is_wrong():
     with pytest.raises(SampleError, match=r"sample number 1 has no value \(NaN\) for feature number 0"):
         sign_codes([[1.0, 2.0], [np.nan, 1.0]], [0, 1])
     sign_codes([[1.0, 2.0], [np.nan, 1.0]], [0, -1])  # a sample that takes no part
-    with pytest.raises(InputError, match="samples have 1"):
+    with pytest.raises(InputError, match="a pair takes two features, and there is 1"):
         sign_codes([[1.0]], [0])
     with pytest.raises(InputError, match="give one for each"):
         sign_codes([[1.0, 2.0]], [0, 1])
