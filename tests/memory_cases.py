@@ -76,11 +76,17 @@ def ranking(suffix, versus="rest"):
     return case
 
 
-def comparing(samples, limit, folder):
-    """`kendalltau_against` of features in a file with two variables."""
-    X, y = folder / f"{samples}.npy", points(samples, 2)
-    np.save(X, points(samples, 300))
-    return lambda: dk.kendalltau_against(X, y, memory_limit=limit, progress=False)
+def scored_pairs(gaps=False, **options):
+    """`pair_scores` of as many features as samples are asked for."""
+
+    def case(features, limit, folder):
+        X = points(400, features)
+        if gaps:
+            X[rng.random(X.shape) < 0.1] = np.nan
+        y = rng.integers(0, 2, 400)
+        return lambda: dk.pair_scores(X, y, memory_limit=limit, missing="skip", progress=False, **options)
+
+    return case
 
 
 def scoring(samples, limit, folder):
@@ -157,8 +163,10 @@ CASES = {
     "markers .npy": (ranking(".npy"), 20_000),
     "markers .npy of each group": (ranking(".npy", "each"), 20_000),
     "markers sparse": (ranking("sparse"), 10_000),
-    "tau with variables": (comparing, 20_000),
     "scores of sets": (scoring, 20_000),
+    "pair scores": (scored_pairs(), 5000),
+    "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
+    "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

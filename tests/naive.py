@@ -129,6 +129,14 @@ def rank_span(x, i):
     return range(above + 1, above + 1 + sum(1 for value in x if value == x[i]))
 
 
+def pair_agreement(x, y, pairs):
+    """Mean over pairs of features of the product of the two signs."""
+    total = 0
+    for a, b in pairs:
+        total += (int(x[a] < x[b]) - int(x[a] > x[b])) * (int(y[a] < y[b]) - int(y[a] > y[b]))
+    return total / len(pairs)
+
+
 def equal_rank(x, y):
     """Σ over features and ranks of the probability that the feature has that rank in x and y, ties broken at random."""
     total = Fraction(0)

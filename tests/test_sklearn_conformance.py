@@ -27,6 +27,13 @@ VARIANTS = {
     dk.MLSRRanker: [{"kernels": [SAMPLES, Linear()], "weights": [1.0, 2.0]}],
     dk.MLSRRankerCV: [{"kernels": [SAMPLES, Gaussian(sigma=3.0)], "lams": [0.01, 1.0]}],
     dk.RankSVM: [{"kernel": Linear(), "loss": "squared_hinge"}],
+    dk.AllPairsMajorityVote: [
+        {"weighted": True},
+        {"weighted": True, "kernel": "precomputed"},
+        {"missing": "skip"},
+        {"zero": "paper"},
+    ],
+    dk.KTopScoringPairs: [{"k": 1, "missing": "skip", "min_pairs": 0.0, "weights": "score"}],
 }
 """Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
 
@@ -34,6 +41,8 @@ DEFAULTS = {
     dk.KernelKMeans: {"n_clusters": 3},
     dk.KernelPCA: {"n_components": 2},
     dk.MallowsMixture: {"n_components": 2, "n_init": 2},
+    dk.TopPairGenes: {"k": 1},
+    dk.TopPairs: {"k": 1},
 }
 """Parameters without which the default estimator is slow or a check does not apply."""
 
@@ -65,6 +74,8 @@ SEEDS_BY_POSITION = (
     "and repetitions in the same order agree (tests/learners/test_kmeans.py)"
 )
 TIES = "the check passes samples with tied features, which are not total rankings and have no probability"
+INFINITE = "the check requires that infinite values are refused; only the order of values counts, and theirs is clear"
+NO_ORDER = "the check passes two features whose order is the same in both classes, so that no pair tells them apart"
 NO_RANKINGS = "the check requires that blobs of points are found; rankings of two items only state which one is larger"
 
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
@@ -97,6 +108,13 @@ def expected_failures(estimator):
         return {"check_estimators_dtypes": NOT_A_GRAM_MATRIX}
     if isinstance(estimator, dk.MallowsMixture):
         return dict.fromkeys(TIED, TIES) | {"check_clustering": NO_RANKINGS}
+    if isinstance(estimator, dk.AllPairsMajorityVote):
+        refused = estimator.kernel == "precomputed" or estimator.missing == "skip"
+        return {} if refused else {"check_estimators_nan_inf": INFINITE}
+    if isinstance(estimator, (dk.KTopScoringPairs, dk.TopPairs, dk.TopPairGenes)):
+        classifies = isinstance(estimator, dk.KTopScoringPairs)
+        infinite = {} if estimator.missing == "skip" else {"check_estimators_nan_inf": INFINITE}
+        return infinite | ({"check_classifier_data_not_an_array": NO_ORDER} if classifies else {})
     if isinstance(estimator, dk.KernelKMeans) and precomputed:
         return dict.fromkeys(OTHER_ROWS, NEEDS_DIAGONAL) | {"check_clustering": NOT_KERNEL_VALUES}
     if isinstance(estimator, dk.KernelKMeans):
@@ -104,6 +122,7 @@ def expected_failures(estimator):
     return {}
 
 
+@pytest.mark.filterwarnings("ignore:.*tie all features")  # some checks pass samples of zeros
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -52,6 +52,7 @@ KERNELS: list[tuple[Callable[..., dk.Kernel], Callable[[Generator], dict[str, An
     (dk.Mallows, lambda rng: {"lam": float(rng.uniform(0, 3)), "scaled": bool(rng.integers(2))}, naive.mallows),
     (dk.Mallows, lambda rng: {"lam": 0.5, "ties": "kemeny"}, naive.mallows),
     (dk.EqualRank, lambda rng: {}, naive.equal_rank),
+    (dk.PairAgreement, lambda rng: {"pairs": pick(rng, [((0, 1),), ((1, 0), (0, 1))])}, naive.pair_agreement),
 ]
 
 

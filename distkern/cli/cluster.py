@@ -17,6 +17,7 @@ from distkern.cli.cohort import read_cohort, read_column
 from distkern.cli.common import (
     Choice,
     LocalPath,
+    Numbers,
     StoreLocation,
     cohort_options,
     executor_of,
@@ -61,28 +62,15 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
 (the largest is the best), --values says which."""
 
 
-class Numbers(click.ParamType):
-    """A number of clusters, or a range such as 2-10."""
-
-    name = "K|FROM-TO"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
-        """Turn the text into a range of numbers."""
-        if isinstance(value, range):
-            return value
-        first, dash, last = str(value).partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not dash)):
-            self.fail(f"must be a number such as 4 or a range such as 2-10, not {value!r}", param, ctx)
-        low, high = int(first), int(last or first)
-        if not 1 <= low <= high <= MOST_CLUSTERS:
-            self.fail(f"must ascend from at least 1 to at most {MOST_CLUSTERS:,}, not {value!r}", param, ctx)
-        return range(low, high + 1)
-
-
 @click.command(epilog=EPILOG, short_help="Cluster the samples of a store or a cohort.")
 @click.argument("input", type=StoreLocation())
 @click.option(
-    "-k", "--clusters", "numbers", type=Numbers(), required=True, help="Number of clusters, or a range to choose from."
+    "-k",
+    "--clusters",
+    "numbers",
+    type=Numbers(MOST_CLUSTERS),
+    required=True,
+    help="Number of clusters, or a range to choose from.",
 )
 @click.option(
     "--choose",

@@ -61,6 +61,27 @@ class Amount(click.ParamType):
         return amount
 
 
+class Numbers(click.ParamType):
+    """A whole number, or a range such as 2-10, up to ``most``."""
+
+    name = "K|FROM-TO"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        """Turn the text into a range of numbers."""
+        if isinstance(value, range):
+            return value
+        first, dash, last = str(value).partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)):
+            self.fail(f"must be a number such as 4 or a range such as 2-10, not {value!r}", param, ctx)
+        low, high = int(first), int(last or first)
+        if not 1 <= low <= high <= self.most:
+            self.fail(f"must ascend from at least 1 to at most {self.most:,}, not {value!r}", param, ctx)
+        return range(low, high + 1)
+
+
 class Choice(click.Choice):
     """One of some words; a mistyped one is answered with the most similar word."""
 

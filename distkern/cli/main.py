@@ -15,7 +15,7 @@ from distkern.cli.errors import EXIT_CODES, one_line_errors
 
 IN_ORDER = (
     *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
-    *("evaluate", "cluster", "markers", "score_sets", "report", "reproduce", "deploy"),
+    *("evaluate", "pairs", "cluster", "explain", "markers", "score_sets", "report", "reproduce", "deploy"),
 )
 """Commands that the help lists first, in the order of their use; all others follow in alphabetical order."""
 
@@ -24,6 +24,7 @@ Examples:
   distkern demo
   distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
   distkern evaluate cohort.zarr --labels clinical.csv --label relapse --out result.json
+  distkern pairs cohort.csv --samples columns --labels clinical.csv --label relapse -k 9 --model relapse.json
   distkern report cohort.zarr --evaluation result.json --out report.html
 
 {EXIT_CODES}

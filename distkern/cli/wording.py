@@ -12,7 +12,9 @@ from distkern.core.sentences import Argument, Call, Parameter, Reference, Senten
 
 OPTIONS: dict[str, str | None] = {
     "Y": "--against FILE",
+    "absent": "--absent",
     "columns": "--columns",
+    "disjoint": "--overlapping",
     "dtype": "--dtype",
     "evaluation": "--evaluation FILE",
     "executor": None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from distkern.core.names import checked_names, is_missing
 from distkern.core.parameters import entries
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import Names, refuse_other_features, warn_without_names
+from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
@@ -130,11 +131,62 @@ class Source:
 
     def without_features(self, dropped: Indices) -> Source:
         """Return the same samples without some features."""
-        kept = np.delete(np.arange(self.shape[1], dtype=np.intp), dropped)
+        return self.with_features(np.delete(np.arange(self.shape[1], dtype=np.intp), dropped))
+
+    def with_features(self, kept: Indices) -> Source:
+        """Return the same samples with some features, in this order."""
         other = copy.copy(self)
         other._reader = PartReader(self._reader, np.arange(self.shape[0], dtype=np.intp), kept)
         other.shape = (self.shape[0], len(kept))
         other.features = None if self.features is None else tuple(self.features[k] for k in kept)
+        return other
+
+    def selected(self, features: Names, whose: str) -> Source:
+        """Return the same samples with the features of these names in their order, wherever they are among others.
+
+        Unchanged if one side has no names.
+
+        Parameters
+        ----------
+        features
+            Names of the features.
+        whose
+            Name of the samples in messages.
+
+        Raises
+        ------
+        InputError
+            If a feature is missing, or there are two of its name.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> cohort = as_source(pd.DataFrame({"MYC": [2.0], "KRAS": [9.0], "TP53": [1.0]}))
+        >>> cohort.selected(["TP53", "MYC"], "X").features
+        ('TP53', 'MYC')
+        """
+        if features is None or self.features is None or not (are_named(features) and are_named(self.features)):
+            return self
+        wanted = tuple(features)
+        if wanted == self.features:
+            return self
+        at = {name: position for position, name in enumerate(self.features)}
+        lacking = [name for name in wanted if name not in at]
+        if lacking:
+            some = ", ".join(map(repr, lacking[:3])) + (", …" if len(lacking) > 3 else "")
+            raise InputError(
+                f"{whose} lacks {len(lacking):,} of the {len(wanted):,} features that are needed: {some}; give all of "
+                "them, in any order"
+            )
+        repeated = [name for name, times in Counter(self.features).items() if times > 1 and name in set(wanted)]
+        if repeated:
+            raise InputError(
+                f"{whose} has {len(repeated):,} features more than once, such as {repeated[0]!r}: name each"
+            )
+        other = copy.copy(self)
+        kept = np.array([at[name] for name in wanted], dtype=np.intp)
+        other._reader = PartReader(self._reader, np.arange(self.shape[0], dtype=np.intp), kept)
+        other.shape, other.features = (self.shape[0], len(kept)), wanted
         return other
 
     def widened(self, width: int) -> Source:

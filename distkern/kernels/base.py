@@ -368,6 +368,8 @@ def finite_tile(kernel: Kernel, A: Prepared, B: Prepared, rows: Names = None, co
         If a value is infinite or NaN, because sums or products were beyond what floating point holds; names its
         samples, whose names are ``rows`` and ``cols``.
     """
+    if not (len(A) and len(B)):  # as of a machine without support vectors
+        return np.zeros((len(A), len(B)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         values = kernel.tile(A, B)
     refuse_not_finite(values, rows, cols, same=A is B)

@@ -130,7 +130,9 @@ class SmoothedKendall(Kernel):
             return self._prepared_copies(values, start)
         if self.window == 0:  # ranks differ by one at least, however close the values
             values = rank(values)[1].astype(np.float64)
-        return Prepared({"values": values, "squares": feature_squares(values, self._signs(values.shape[1]))}, start)
+        return Prepared(
+            {"values": values, "squares": feature_squares(values, self.expected_signs(values.shape[1]))}, start
+        )
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
@@ -138,7 +140,7 @@ class SmoothedKendall(Kernel):
         if self.method == "monte-carlo":
             return self._mean_over_copies(A, B)
         x, y = A.arrays["values"], None if A is B else B.arrays["values"]
-        values = feature_products(x, y, self._signs(x.shape[1]))
+        values = feature_products(x, y, self.expected_signs(x.shape[1]))
         values /= math.comb(x.shape[1], 2)
         return values
 
@@ -161,7 +163,7 @@ class SmoothedKendall(Kernel):
             raise InputError(f"window has {len(self.window)} numbers for {n} features: give one number, or one each")
         return np.array(self.window)
 
-    def _signs(self, n: int) -> Signs:
+    def expected_signs(self, n: int) -> Signs:
         """Expected signs of pairs of ``n`` features."""
         widths = self._widths(n)
         return _one_window(self.noise, widths) if isinstance(widths, float | int) else _window_each(self.noise, widths)

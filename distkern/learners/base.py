@@ -1,9 +1,9 @@
-"""Base class of the estimators that take kernel values or raw samples."""
+"""Base classes of the estimators that take raw samples, and of those that take kernel values or raw samples."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -34,7 +34,102 @@ from distkern.operators.checks import finite, require_symmetric
 Self = TypeVar("Self", bound="KernelEstimator")
 
 
-class KernelEstimator(BaseEstimator):
+PLAIN: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
+"""How scikit-learn validates samples: their values are validated by the kernel, or by the learner."""
+
+
+class SampleEstimator(BaseEstimator):
+    """An estimator that takes samples: rows of features, in any container that `compute_gram` accepts."""
+
+    n_features_in_: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let all that ``fit`` calls know the memory limit of the learner."""
+        super().__init_subclass__(**kwargs)
+        if "fit" in vars(cls):
+            cls.fit = _within_limit(vars(cls)["fit"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _refuse_gram(self, X: Any) -> None:
+        """Refuse a Gram matrix in the place of samples."""
+        if isinstance(X, BaseGram):
+            raise InputTypeError(f"{type(self).__name__} takes samples, not a Gram matrix: give the samples themselves")
+
+    def _samples(self, X: Any, *, reset: bool) -> Source:
+        """View raw samples as a `Source`; with ``reset``, set the attributes that describe the features, else compare.
+
+        Values are not validated here, because each kernel has its own requirements.
+        """
+        self._refuse_gram(X)
+        plain = PLAIN | {"reset": reset}
+        if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
+            return as_source(validated(self, X, **plain))
+        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
+            validated(self, X, skip_check_array=True, reset=reset)
+        try:
+            source = as_source(X)
+        except InputTypeError:  # lists and other array-likes of scikit-learn
+            return as_source(validated(self, X, **plain))
+        if reset:
+            self.n_features_in_ = source.shape[1]
+            if not hasattr(X, "iloc"):
+                self._set_feature_names(source.features)
+            return source
+        known = getattr(self, "feature_names_in_", None)
+        known = None if known is None else tuple(known)
+        refuse_other_features(known, source.features, "X")
+        self._refuse_other_number(source)
+        if not hasattr(X, "iloc"):  # scikit-learn has warned of such a DataFrame
+            warn_without_names(known, source.features, "X")
+        return source
+
+    def _refuse_other_number(self, source: Source) -> None:
+        """Refuse samples with another number of features than the training samples, unless they are bags."""
+        if source.shape[1] != self.n_features_in_ and not source.ragged:
+            raise InputError(
+                f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+
+    def _set_feature_names(self, names: Names) -> None:
+        """Set ``feature_names_in_``, or delete it if the features have no names."""
+        if names is not None and are_named(names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            delete_attribute(self, "feature_names_in_")
+
+    def _found_by_name(self, X: Any) -> tuple[Source, Indices]:
+        """View new samples, and find each feature of the training samples among theirs: its position, −1 if absent.
+
+        Where both sides have names, the names decide: in any order, and among others. Otherwise the position decides,
+        and the number of features must be the same.
+
+        Raises
+        ------
+        InputError
+            If the number of features without names differs, or a name of the training samples occurs twice.
+        """
+        self._refuse_gram(X)
+        every, plain = np.arange(self.n_features_in_), PLAIN | {"reset": False}
+        if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
+            return as_source(validated(self, X, **plain)), every
+        try:
+            source = as_source(X)
+        except InputTypeError:  # lists and other array-likes of scikit-learn
+            return as_source(validated(self, X, **plain)), every
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and source.features is not None and are_named(source.features):
+            return source, _places(known, source.features)
+        self._refuse_other_number(source)
+        warn_without_names(None if known is None else tuple(known), source.features, "X")
+        return source, every
+
+
+class KernelEstimator(SampleEstimator):
     """An estimator with a parameter ``kernel``.
 
     ``kernel="precomputed"``: X contains kernel values, a Gram matrix or an array. A `Kernel`: X contains samples.
@@ -70,6 +165,14 @@ class KernelEstimator(BaseEstimator):
 
     # Validation of X -------------------------------------------------------------------------------------------------
 
+    def _refuse_gram(self, X: Any) -> None:
+        """Refuse a Gram matrix where there is a kernel of samples."""
+        if isinstance(X, BaseGram):
+            raise InputTypeError(
+                f"{type(self).__name__} with kernel={self.kernel!r} takes samples: for a Gram matrix leave the kernel "
+                "at 'precomputed'"
+            )
+
     def _takes_samples(self) -> bool:
         """Whether X contains samples; otherwise it contains kernel values."""
         if isinstance(self.kernel, Kernel):
@@ -86,7 +189,7 @@ class KernelEstimator(BaseEstimator):
         if not isinstance(X, BaseGram):
             X = labelled_table(X)
             if reset:
-                _delete_attribute(self, "training_ids_")
+                delete_attribute(self, "training_ids_")
                 keep_identity(self, None)
             elif hasattr(X, "iloc") and hasattr(self, "training_ids_") and X.shape[1:] == (len(self.training_ids_),):
                 columns = SimpleNamespace(col_ids=tuple(map(str, X.columns)))
@@ -112,56 +215,7 @@ class KernelEstimator(BaseEstimator):
         refuse_other_columns(names, X)
         refuse_other_matrix(identity_of(self), X.identity, X.col_ids)
 
-    def _samples(self, X: Any, *, reset: bool) -> Source:
-        """View raw samples as a `Source`; with ``reset``, set the attributes that describe the features, else compare.
-
-        Values are not validated here, because each kernel has its own requirements.
-        """
-        if isinstance(X, BaseGram):
-            raise InputTypeError(
-                f"{type(self).__name__} with kernel={self.kernel!r} takes samples: for a Gram matrix leave the kernel "
-                "at 'precomputed'"
-            )
-        plain: dict[str, Any] = {"reset": reset, "dtype": "numeric", "ensure_all_finite": False}
-        if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
-            return as_source(validated(self, X, **plain))
-        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
-            validated(self, X, skip_check_array=True, reset=reset)
-        try:
-            source = as_source(X)
-        except InputTypeError:  # lists and other array-likes of scikit-learn
-            return as_source(validated(self, X, **plain))
-        if reset:
-            self.n_features_in_ = source.shape[1]
-            if not hasattr(X, "iloc"):
-                self._set_feature_names(source.features)
-            return source
-        known = getattr(self, "feature_names_in_", None)
-        known = None if known is None else tuple(known)
-        refuse_other_features(known, source.features, "X")
-        if source.shape[1] != self.n_features_in_ and not source.ragged:
-            raise InputError(
-                f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input"
-            )
-        if not hasattr(X, "iloc"):  # scikit-learn has warned of such a DataFrame
-            warn_without_names(known, source.features, "X")
-        return source
-
-    def _set_feature_names(self, names: Names) -> None:
-        """Set ``feature_names_in_``, or delete it if the features have no names."""
-        if names is not None and are_named(names):
-            self.feature_names_in_ = np.array(names, dtype=object)
-        else:
-            _delete_attribute(self, "feature_names_in_")
-
     # Kernel values ---------------------------------------------------------------------------------------------------
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let all that ``fit`` calls know the memory limit of the learner."""
-        super().__init_subclass__(**kwargs)
-        if "fit" in vars(cls):
-            cls.fit = _within_limit(vars(cls)["fit"])
 
     def _training_gram(self, X: Any, memory_limit: int | str | None = None) -> BaseGram:
         """Kernel values between the training samples: a Gram matrix unchanged, an array, or computed from samples.
@@ -232,7 +286,17 @@ def _within_limit(fit: Callable[..., Any]) -> Callable[..., Any]:
     return limited
 
 
-def _delete_attribute(estimator: Any, name: str) -> None:
+def _places(wanted: Array, names: Sequence[str]) -> Indices:
+    """Position of each wanted name, −1 for a name that is absent."""
+    place: dict[str, int] = {}
+    repeated = {name for position, name in enumerate(names) if place.setdefault(name, position) != position}
+    twice = next((name for name in wanted if name in repeated), None)
+    if twice is not None:
+        raise InputError(f"two features of X are called {twice!r}: rename one or leave it out")
+    return np.array([place.get(name, -1) for name in wanted], dtype=np.intp)
+
+
+def delete_attribute(estimator: Any, name: str) -> None:
     """Delete an attribute that an earlier fit may have set."""
     if hasattr(estimator, name):
         delattr(estimator, name)

@@ -183,16 +183,21 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             If X has another number of columns than training samples, or values that are not finite.
         """
         check_is_fitted(self)
-        positive = self.eigenvalues_ > 0  # a component without variance is 0 for every sample
-        weights = np.where(positive, self.eigenvectors_ / np.sqrt(np.where(positive, self.eigenvalues_, 1.0)), 0.0)
-        if not self.center:
-            return self._expansion(X, weights)
-        offset = self.grand_mean_ * weights.sum(axis=0) - self.means_ @ weights
-        return self._expansion(X, weights - weights.mean(axis=0)) + offset
+        weights, offsets = self._expanded()
+        return self._expansion(X, weights) + offsets
 
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
+
+    def _expanded(self) -> tuple[Floats, Floats]:
+        """Coefficients of the training samples, (m, components), and offsets: z(x) = Σ_i c_i k(x, x_i) + offset."""
+        positive = self.eigenvalues_ > 0  # a component without variance is 0 for every sample
+        weights = np.where(positive, self.eigenvectors_ / np.sqrt(np.where(positive, self.eigenvalues_, 1.0)), 0.0)
+        if not self.center:
+            return weights, np.zeros(weights.shape[1])
+        offsets = self.grand_mean_ * weights.sum(axis=0) - self.means_ @ weights
+        return weights - weights.mean(axis=0), offsets
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Saving and loading of fitted models: arrays and a JSON header in one ``.npz`` file, without pickle.
 
-A file contains data only, so loading an untrusted file runs no code from it. Estimator classes are found by name in the
-registry of saveable estimators, and kernels in the registry of kernels.
+Top-scoring pairs are a JSON file that people can read (`distkern.learners.pair_rules_file`). A file contains data only,
+so loading an untrusted file runs no code from it. Estimator classes are found by name in the registry of saveable
+estimators, and kernels in the registry of kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern import learners
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
-from distkern.core.files import as_path, refuse_existing, written_whole
+from distkern.core.files import as_path, refuse_existing, write_text, written_whole
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array
 from distkern.engine.memory import share_of
@@ -35,8 +36,10 @@ from distkern.kernels.base import Kernel, Prepared
 from distkern.kernels.registry import from_spec
 from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
 from distkern.learners.identity import identity_of, refuse_damaged_identity
+from distkern.learners.pair_rules_file import document_of, is_rules_file, read_rules
 from distkern.learners.predictor import CohortPredictor, PreparedColumns, first_step
 from distkern.learners.registry import SAVEABLE
+from distkern.learners.top_pairs import KTopScoringPairs
 
 FORMAT = 1
 """Version of the file format; a file with a larger one was written by a later version of distkern."""
@@ -63,7 +66,7 @@ def estimators() -> dict[str, type[BaseEstimator]]:
 
 
 def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, overwrite: bool = False) -> Path:
-    """Write a fitted model to one ``.npz`` file.
+    """Write a fitted model to one file: ``.npz``, or JSON for the rules of `KTopScoringPairs` and `TopScoringPair`.
 
     Parameters
     ----------
@@ -87,7 +90,8 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     ------
     InputError
         If the file exists, the matrix does not know its samples, or it is not the matrix that the model was fitted on:
-        its columns are other samples, or its values are those of another kernel or view.
+        its columns are other samples, or its values are those of another kernel or view. If there is a matrix, and the
+        model takes samples.
     InputTypeError
         If the model contains a value that a file cannot.
     NotFittedError
@@ -107,6 +111,13 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     check_is_fitted(model)
     target = as_path(path)
     refuse_existing(target, overwrite)
+    if isinstance(model, KTopScoringPairs):
+        if gram is not None:
+            raise InputError(
+                "{model} takes samples: leave out {gram}", model=type(model).__name__, gram=Argument("gram")
+            )
+        write_text(target, document_of(model), overwrite=overwrite)
+        return target
     arrays: Arrays = {}
     header = {"kind": KIND, "format": FORMAT, "distkern": __version__, "model": _encode(model, "model", arrays)}
     header["columns"] = None if gram is None else _encode_columns(CohortPredictor(model, gram).gram, arrays)
@@ -140,6 +151,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     array([0.5, 1. ])
     """
     path = as_path(path)
+    if is_rules_file(path):
+        return read_rules(path, estimators())
     arrays, header = _read(path)
     try:
         model = _decode(header["model"], arrays)

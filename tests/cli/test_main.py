@@ -17,7 +17,9 @@ COMMANDS = (
     "info",
     "verify",
     "evaluate",
+    "pairs",
     "cluster",
+    "explain",
     "markers",
     "score-sets",
     "report",
@@ -47,7 +49,7 @@ def test_help_imports_no_heavy_package():
     heavy = "{'numpy', 'numba', 'sklearn', 'pandas', 'anndata', 'zarr', 'dask', 'distributed', 'matplotlib'}"
     code = (
         "import sys; from distkern.cli.main import main\n"
-        "helps = [[name, '-h'] for name in ('gram', 'evaluate', 'cluster', 'demo')]\n"
+        "helps = [[name, '-h'] for name in ('gram', 'evaluate', 'pairs', 'cluster', 'demo')]\n"
         "helps += [['-h'], ['reproduce', '--list']]\n"
         "for words in helps:\n"
         "    main(words, standalone_mode=False)\n"

@@ -17,6 +17,7 @@ from distkern import (
     Gaussian,
     Kendall,
     MeanMap,
+    PairAgreement,
     PartialKendall,
     PartialMallows,
     SmoothedKendall,
@@ -44,6 +45,7 @@ CASES = {
     "copies": (SmoothedKendall(0.5, method="monte-carlo", draws=3), X),
     "bags": (Entropy(), Bags.from_arrays(list(RNG.integers(0, 3, (9, 4, 2)).astype(float))).rows()),
     "based": (MeanMap(Kendall()), Bags.from_arrays(list(RNG.normal(size=(9, 4, 3)))).rows()),
+    "pairs": (PairAgreement([(0, 1), (5, 2), (7, 0)]), X),
     "sum": (EqualRank().normalized() + 2.0 * Gaussian(2.0), X),
 }
 

@@ -91,6 +91,14 @@ CASES = {
     "MallowsMixture weight": lambda g, v: (
         dk.MallowsMixture(random_state=0).fit(FRAME, sample_weight=v(WEIGHTS)).weights_
     ),
+    "KTopScoringPairs y": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, v(LABELS)).scores_,
+    "KTopScoringPairs groups": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, LABELS, v(GROUPS % 3)).scores_,
+    "KTopScoringPairs score": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, LABELS).score(FRAME, v(LABELS)),
+    "TopPairs y": lambda g, v: dk.TopPairs(1).fit_transform(FRAME, v(LABELS)),
+    "cross_validate_pairs y": lambda g, v: dk.cross_validate_pairs(FRAME, v(LABELS), 2, [1], [1.0]).accuracy,
+    "cross_validate_pairs groups": lambda g, v: (
+        dk.cross_validate_pairs(FRAME, LABELS, 2, [1], [1.0], groups=v(GROUPS % 3)).accuracy
+    ),
     "samples with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(FRAME, v(LABELS)).dual_coef_,
     "AnnData with a kernel": lambda g, v: dk.KernelSVC(kernel=KERNEL).fit(AnnData(FRAME), v(LABELS)).dual_coef_,
     "table of kernel values": lambda g, v: dk.KernelSVC().fit(pd.DataFrame(KERNEL(X), IDS, IDS), v(LABELS)).dual_coef_,

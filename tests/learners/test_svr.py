@@ -119,3 +119,10 @@ def test_stopping_early_and_too_little_memory():
         assert KernelSVR(max_iter=2).fit(gram, y).fit_status_ == 1
     with pytest.raises(MemoryLimitError, match="training on 200 samples needs"):
         KernelSVR(memory_limit="10kB").fit(gram, y)
+
+
+def test_a_function_without_support_vectors_is_its_intercept():
+    X, y = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]), [1.0, 2.0]
+    model = KernelSVR(kernel=Kendall(), epsilon=5.0).fit(X, y)
+    assert len(model.support_) == 0
+    assert model.predict(X).tolist() == [model.intercept_[0]] * 2

@@ -1,0 +1,353 @@
+"""``distkern pairs``: top-scoring pairs of features, and the classes that they predict."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkern.cli.cohort import count_classes, read_cohort, read_column
+from distkern.cli.common import (
+    Choice,
+    LocalPath,
+    Numbers,
+    cohort_options,
+    execution_options,
+    executor_of,
+    json_option,
+    options,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    refuse_unwritable_file,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
+from distkern.core.files import write_text
+from distkern.core.names import shown
+
+if TYPE_CHECKING:
+    from distkern.io.source import Source
+    from distkern.learners.top_pairs import KTopScoringPairs
+
+MOST_PAIRS = 100_000
+"""Largest number of pairs that the option takes; there may be fewer."""
+
+EPILOG = """\b
+Examples:
+  distkern pairs cohort.csv --samples columns --labels clinical.csv --label relapse -k 9 --model relapse.json
+  distkern pairs cohort.h5ad --label relapse -k 2-10 --features 2000 --table pairs.csv --votes votes.csv
+  distkern pairs both.csv --samples rows --labels clinical.csv --label er --groups platform --missing skip
+  distkern pairs new.csv --samples columns --apply relapse.json --absent abstain --votes new-votes.csv
+
+A pair A < B votes for a class where the value of A is less than that of B in the same sample, and against it where it
+is greater. The majority of the votes decides. Features are found by name, so that a model needs no normalisation and no
+other feature. Labels are matched by the samples' ids."""
+
+pair_options = options(
+    click.option(
+        "-k",
+        "numbers",
+        type=Numbers(MOST_PAIRS),
+        default="2-10",
+        help="Number of pairs, or a range to choose from. An odd number of votes never draws.",
+    ),
+    click.option(
+        "--choose",
+        type=Choice(["variance", "cv"]),
+        default="variance",
+        help="Criterion for choosing from a range: the separation of the training samples by their votes, or balanced "
+        "accuracy in inner folds.",
+    ),
+    click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds of --choose cv."),
+    click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles these folds."),
+    click.option("--overlapping", is_flag=True, help="Let a feature be in several pairs."),
+    click.option(
+        "--features",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Let only the N features compete that differ most between the classes, by rank sum.",
+    ),
+    click.option(
+        "--missing",
+        type=Choice(["error", "skip"]),
+        default="error",
+        help="Missing values: an error, or leave a sample out of the pairs whose values it lacks.",
+    ),
+    click.option(
+        "--multi-class",
+        type=Choice(["ovr", "ovo"]),
+        default="ovr",
+        help="Three or more classes: pairs for each class against the rest, or for each two classes.",
+    ),
+)
+
+
+@click.command(epilog=EPILOG, short_help="Find pairs of features whose order tells classes apart.")
+@click.argument("cohort", type=LocalPath())
+@cohort_options
+@click.option(
+    "--labels",
+    type=LocalPath(),
+    metavar="FILE",
+    help="File of labels, whose column --label names. Default: the file of the cohort.",
+)
+@click.option(
+    "--groups",
+    metavar="COLUMN",
+    help="Column of groups, such as platforms, beside the labels: scores compare samples of one group only.",
+)
+@pair_options
+@click.option("--apply", type=LocalPath(), metavar="FILE", help="Predict with the model in FILE, and train nothing.")
+@click.option(
+    "--absent",
+    type=Choice(["error", "abstain"]),
+    default="error",
+    help="Features that the cohort of --apply lacks: an error, or let their pairs abstain.",
+)
+@click.option("--model", type=LocalPath(), metavar="FILE", help="Write the rules as a model file, in readable JSON.")
+@click.option("--table", type=LocalPath(), metavar="FILE", help="Write a CSV table of the pairs.")
+@click.option("--votes", type=LocalPath(), metavar="FILE", help="Write a CSV table of the votes in every sample.")
+@click.option("--overwrite", is_flag=True, help="Replace these files if they exist.")
+@execution_options
+@json_option
+@quiet_option
+def pairs(
+    cohort: Path,
+    labels: Path | None,
+    label: str | None,
+    groups: str | None,
+    apply: Path | None,
+    model: Path | None,
+    table: Path | None,
+    votes: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Find the pairs of features whose order tells the classes of the samples in COHORT apart, or apply such pairs."""
+    _refuse_usage(apply, labels, label, groups=groups, model=model, table=table)
+    files = {"model": model, "table": table, "votes": votes}
+    _refuse_unwritable([file for file in files.values() if file is not None], overwrite)
+    on_interruption("nothing was written: run the same command again")
+    source, name, y = _read(cohort, labels, label, given)
+    if apply is not None:
+        fitted = _loaded(apply, given["absent"], given["missing"])
+    else:
+        grouped = None if groups is None else _column(source, cohort, labels, groups, given)[1]
+        fitted = _trained(source, y, grouped, quiet, given)
+    decisions = fitted.decision_function(source)
+    predicted = _predicted(fitted, source, decisions)
+    if model is not None:
+        from distkern.learners.persist import save_model
+
+        save_model(fitted, model, overwrite=overwrite)
+    if table is not None:
+        write_text(table, _csv(_pair_rows(fitted)))
+    if votes is not None:
+        write_text(votes, _csv(_vote_rows(fitted, source, predicted, decisions)))
+    written = {option: None if file is None else str(file) for option, file in files.items()}
+    if as_json:
+        print_json(_summary(fitted, source, predicted, name, y, apply) | written)
+        return
+    about = "" if y is None else f" by {name!r}: {count_classes(y)}"
+    click.echo(shown(f"{len(source):,} samples of {cohort.name!r}{about}"))
+    click.echo(fitted.rules())
+    print_table(_about(fitted, source, predicted, y, apply))
+    for file in filter(None, files.values()):
+        click.echo(f"written to {file}")
+
+
+def _refuse_usage(apply: Path | None, labels: Path | None, label: str | None, **training: Any) -> None:
+    if apply is None and labels is None and label is None:
+        raise click.UsageError("training needs labels: name their column with --label, and their file with --labels")
+    given = [name for name, value in training.items() if value is not None]
+    if apply is not None and given:
+        raise click.UsageError(f"--apply trains nothing: leave out --{given[0]}")
+
+
+def _refuse_unwritable(files: Sequence[Path], overwrite: bool) -> None:
+    for file in files:
+        refuse_unwritable_file(file, overwrite)
+    if len(set(files)) < len(files):
+        raise click.UsageError("--model, --table and --votes name one file twice: give each its own")
+
+
+# Input -------------------------------------------------------------------------------------------------------------
+
+
+def _read(
+    cohort: Path, labels: Path | None, label: str | None, given: dict[str, Any]
+) -> tuple[Source, str | None, list[str] | None]:
+    """Read the samples and, where they are named, the labels: the name of their column, and one for each sample."""
+    how = {key: given[key] for key in ("samples", "layer", "use_rep", "values")}
+    own = label if labels in (None, cohort) else None
+    source = read_cohort(cohort, label=own, sep=separator_of(given["sep"]), **how)
+    if label is None and labels is None:
+        return source, None, None
+    return source, *_column(source, cohort, labels, label, given)
+
+
+def _column(
+    source: Source, cohort: Path, labels: Path | None, column: str | None, given: dict[str, Any]
+) -> tuple[str, list[str]]:
+    """Read a text for each sample, from the file of the cohort or from that of the labels."""
+    ids = list(source.ids or map(str, range(len(source))))
+    if labels in (None, cohort):
+        return read_column(cohort, column, ids, samples=given["samples"], sep=separator_of(given["sep"]))
+    from distkern.io.labels import read_labels
+
+    assert labels is not None
+    return read_labels(labels, ids, label=column, features=source.features or ())
+
+
+def _trained(
+    source: Source, y: list[str] | None, groups: list[str] | None, quiet: bool, given: dict[str, Any]
+) -> KTopScoringPairs:
+    """Choose the pairs."""
+    from distkern.learners.top_pairs import KTopScoringPairs
+
+    numbers = given["numbers"]
+    several = len(numbers) > 1
+    with executor_of(**given) as executor:
+        fitted = KTopScoringPairs(
+            given["choose"] if several else numbers[0],
+            k_range=(numbers[0], numbers[-1]),
+            disjoint=not given["overlapping"],
+            features=given["features"],
+            missing=given["missing"],
+            absent=given["absent"],
+            multi_class=given["multi_class"],
+            cv=given["inner"],
+            random_state=given["seed"],
+            executor=executor,
+            progress=progress_of(quiet),
+            memory_limit=given["memory_limit"],
+        ).fit(source, y, groups)
+    return fitted.set_params(executor=None, progress=False, memory_limit=None)
+
+
+def _loaded(path: Path, absent: str, missing: str) -> KTopScoringPairs:
+    """Read the model of an earlier command; it skips missing values if it did in training, or if it is asked to."""
+    from distkern.learners.persist import load_model
+    from distkern.learners.top_pairs import KTopScoringPairs
+
+    found = load_model(path)
+    if not isinstance(found, KTopScoringPairs):
+        raise InputError(f"{path.name!r} is a model of another kind ({type(found).__name__}): give one of --model")
+    return found.set_params(absent=absent, **({"missing": missing} if missing == "skip" else {}))
+
+
+# Output ------------------------------------------------------------------------------------------------------------
+
+UNDECIDED = "undecided"
+"""What is printed for a sample with values for too few pairs."""
+
+
+def _predicted(fitted: KTopScoringPairs, source: Source, decisions: Any) -> list[str | None]:
+    """Predict the label of each sample as text; None for a sample with values for too few pairs."""
+    import numpy as np
+
+    decided = np.flatnonzero(~np.isnan(decisions.reshape(len(source), -1)).any(axis=1))
+    out: list[str | None] = [None] * len(source)
+    if len(decided):
+        for row, label in zip(decided.tolist(), fitted.predict(source.part(decided)).tolist(), strict=True):
+            out[row] = str(label)
+    return out
+
+
+def _about(
+    fitted: KTopScoringPairs, source: Source, predicted: list[str | None], y: list[str] | None, apply: Path | None
+) -> list[tuple[str, str]]:
+    """Rows about the model: how k was chosen, and what it predicts for these samples."""
+    rows = [] if apply is None else [("model", apply.name)]
+    if apply is None and hasattr(fitted, "k_path_"):
+        path = fitted.k_path_ if isinstance(fitted.k_path_, list) else [fitted.k_path_]
+        chosen = fitted.n_pairs_ if isinstance(fitted.n_pairs_, int) else ", ".join(map(str, fitted.n_pairs_))
+        rows.append(("pairs", f"{chosen} of {path[0][0, 0]:g} to {path[0][-1, 0]:g}, chosen by {fitted.k}"))
+    rows.append(("predicted", count_classes([UNDECIDED if one is None else one for one in predicted])))
+    if y is not None and any(predicted):
+        accuracy, balanced = _accuracy(predicted, y)
+        of = ("these" if apply is not None else "the training") + " samples" + " that are decided" * (None in predicted)
+        rows.append(("accuracy", f"{accuracy:.2%} of {of}, balanced {balanced:.2%}".replace("%", " %")))
+    return [*rows, ("samples from", source.describe())]
+
+
+def _accuracy(predicted: Sequence[str | None], y: Sequence[str]) -> tuple[float, float]:
+    """Accuracy on the samples that are decided, and the mean over the classes of the accuracy within a class."""
+    hits: dict[str, list[bool]] = {}
+    for found, label in zip(predicted, y, strict=True):
+        if found is not None:
+            hits.setdefault(label, []).append(found == label)
+    recalls = [sum(own) / len(own) for own in hits.values()]
+    return sum(map(sum, hits.values())) / sum(map(len, hits.values())), sum(recalls) / len(recalls)
+
+
+def _summary(
+    fitted: KTopScoringPairs,
+    source: Source,
+    predicted: list[str | None],
+    name: str | None,
+    y: list[str] | None,
+    apply: Path | None,
+) -> dict[str, Any]:
+    """All of it, ready for JSON."""
+    head, *rows = _pair_rows(fitted)
+    accuracy, balanced = (None, None) if y is None or not any(predicted) else _accuracy(predicted, y)
+    path = getattr(fitted, "k_path_", [])
+    return {
+        "samples": len(source),
+        "source": source.describe(),
+        "label": name,
+        "applied": None if apply is None else str(apply),
+        "classes": dict(zip(map(str, fitted.classes_.tolist()), fitted.class_count_.tolist(), strict=True)),
+        "pairs": [dict(zip(head, row, strict=True)) for row in rows],
+        "k_path": [part.tolist() for part in path],
+        "predicted": dict(zip(source.ids or map(str, range(len(source))), predicted, strict=True)),
+        "accuracy": accuracy,
+        "balanced_accuracy": balanced,
+    }
+
+
+def _pair_rows(fitted: KTopScoringPairs) -> list[list[Any]]:
+    """Table of the pairs: what they vote for, their scores, and the numbers of samples of each class."""
+    import numpy as np
+
+    from distkern.learners.pair_rules_file import sides_of
+
+    names = fitted.classes_.tolist()
+    counted = [f"{what}_{name}" for name in names for what in ("less", "greater", "n")]
+    rows: list[list[Any]] = [["first", "second", "votes_for", "against", "score", "secondary", *counted]]
+    for number, (first, second) in enumerate(fitted.pair_names_.tolist()):
+        votes_for, against = sides_of(fitted, int(fitted.problem_[number]))
+        counts = np.concatenate([fitted.counts_[number], fitted.observed_[number][:, None]], axis=1)
+        rest = "the rest" if against is None else against
+        scores = [float(fitted.scores_[number]), float(fitted.secondary_[number])]
+        rows.append([first, second, votes_for, rest, *scores, *counts.ravel().tolist()])
+    return rows
+
+
+def _vote_rows(
+    fitted: KTopScoringPairs, source: Source, predicted: list[str | None], decisions: Any
+) -> list[list[Any]]:
+    """Table of the samples: the class, the decision values, and the vote of each pair."""
+    two = decisions.ndim == 1
+    values = ["decision"] if two else [f"decision {name}" for name in fitted.classes_.tolist()]
+    rows = [["id", "predicted", *values, *(f"{a}<{b}" for a, b in fitted.pair_names_.tolist())]]
+    ids = source.ids or tuple(map(str, range(len(source))))
+    values_of = decisions.reshape(len(ids), -1).tolist()
+    cells = zip(ids, predicted, values_of, fitted.votes(source).tolist(), strict=True)
+    return rows + [[name, label, *("" if f != f else f for f in own), *votes] for name, label, own, votes in cells]
+
+
+def _csv(rows: Iterable[Iterable[Any]]) -> str:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows(rows)
+    return table.getvalue()
