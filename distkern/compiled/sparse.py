@@ -55,7 +55,7 @@ TABLE_SHARE = 4
 
 
 @compiled
-def _tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
+def tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
     """Fill for each nonzero the first position of its tie group and the position after it; return the tied pairs."""
     tied = np.int64(0)
     start = np.int64(0)
@@ -74,7 +74,7 @@ def _scratch(width):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
+def number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
     """Number the distinct values of a sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
 
     Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not
@@ -236,6 +236,50 @@ def _count_shared(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def compare(  # type: ignore[no-untyped-def]
+    places_x, scores_x, firsts_x, ends_x, levels_x, zero_x, count_x, tied_x, balance_x,
+    scores_y, firsts_y, ends_y, zero_y, count_y, tied_y, balance_y, n,
+    table, levels_at, sizes_y, cells, smaller, xs, ys, bits, below,
+):  # fmt: skip
+    """S and the number of pairs tied in both, of a sample x and the sample y whose nonzeros are in ``table``.
+
+    Parameters
+    ----------
+    places_x, scores_x, firsts_x, ends_x, levels_x
+        Of the nonzeros of x, by ascending value: places, scores, tie groups and levels; no padding after them.
+    zero_x, count_x, tied_x, balance_x
+        Number of negative and of all levels of x, its tied pairs of nonzeros, and its positive minus negative values.
+    scores_y, firsts_y, ends_y, zero_y, count_y, tied_y, balance_y
+        The same of y.
+    n
+        Number of features.
+    table, levels_at
+        For each of the n items its position in y, or `NOWHERE`, and its level in y.
+    sizes_y
+        Number of nonzeros of y at each level.
+    cells, smaller, xs, ys, bits, below
+        Scratch: a table of `TABLE_SHARE` cells for each nonzero, and arrays for as many nonzeros as x and y have.
+    """
+    k, m = np.int64(len(places_x)), np.int64(len(scores_y))
+    if count_x * count_y <= TABLE_SHARE * k:
+        return _table_pair(
+            places_x, levels_x, k, zero_x, count_x, levels_at, zero_y, count_y, sizes_y, n, cells, smaller
+        )
+    q = _find_shared(places_x, k, table, xs, ys)
+    negative_x, negative_y = (k - balance_x) // 2, (m - balance_y) // 2
+    mixed, same, signs_x, signs_y = _sign_sums(xs[:q], ys[:q], scores_x, scores_y, negative_x, negative_y)
+    found = _count_shared(
+        xs[:q], ys[:q], firsts_x, ends_x, firsts_y, ends_y, (q - signs_x) // 2,
+        tied_x == 0 and tied_y == 0, m // 64 + 1, bits, below,
+    )  # fmt: skip
+    neither = n - k - m + q
+    S = found[0] + mixed + neither * same - balance_x * balance_y - signs_x * signs_y
+    if abs(signs_y) < q:
+        S -= _inner_scores(xs[:q], ys[:q], ends_x, negative_y)
+    return S, found[1] + tied_x + tied_y + neither * (neither - 1) // 2
+
+
+@compiled
 def sparse_tile(  # type: ignore[no-untyped-def]
     places_a, scores_a, nonzeros_a, balance_a, places_b, scores_b, nonzeros_b, balance_b, n, symmetric, counts, joint
 ):
@@ -261,8 +305,8 @@ def sparse_tile(  # type: ignore[no-untyped-def]
     levels_a, zero_a, count_a = np.empty(scores_a.shape, np.int32), np.empty(a, np.int64), np.empty(a, np.int64)
     tied_a, sizes = np.empty(a, np.int64), np.empty(width + 1, np.int64)
     for i in range(a):
-        tied_a[i] = _tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
-        zero_a[i], count_a[i] = _number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
+        tied_a[i] = tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
+        zero_a[i], count_a[i] = number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
     firsts, ends, xs, ys = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
     levels, levels_at, smaller = np.empty(width, np.int32), np.zeros(n, np.int32), np.empty(width + 1, np.int64)
     cells = np.zeros(TABLE_SHARE * max(1, width), np.int32)
@@ -270,33 +314,18 @@ def sparse_tile(  # type: ignore[no-untyped-def]
     table = np.full(n, NOWHERE)
     for j in range(b):
         m = np.int64(nonzeros_b[j])
-        tied = _tie_groups(scores_b[j], m, firsts, ends)
-        zero, count = _number_levels(scores_b[j], m, levels, sizes)
+        tied = tie_groups(scores_b[j], m, firsts, ends)
+        zero, count = number_levels(scores_b[j], m, levels, sizes)
         for position in range(m):
             table[places_b[j, position]], levels_at[places_b[j, position]] = position, levels[position]
-        negative_y = (m - balance_b[j]) // 2
         for i in range(j + 1 if symmetric else a):
-            k = np.int64(nonzeros_a[i])
-            if count_a[i] * count <= TABLE_SHARE * k:
-                found = _table_pair(
-                    places_a[i], levels_a[i], k, zero_a[i], count_a[i], levels_at, zero, count, sizes, n, cells, smaller
-                )
-                counts[i, j], joint[i, j] = found
-            else:
-                q = _find_shared(places_a[i], k, table, xs, ys)
-                negative_x = (k - balance_a[i]) // 2
-                sums = _sign_sums(xs[:q], ys[:q], scores_a[i], scores_b[j], negative_x, negative_y)
-                mixed, same, signs_x, signs_y = sums
-                found = _count_shared(
-                    xs[:q], ys[:q], firsts_a[i], ends_a[i], firsts, ends, (q - signs_x) // 2,
-                    tied_a[i] == 0 and tied == 0, m // 64 + 1, bits, below,
-                )  # fmt: skip
-                neither = n - k - m + q
-                S = found[0] + mixed + neither * same - balance_a[i] * balance_b[j] - signs_x * signs_y
-                if abs(signs_y) < q:
-                    S -= _inner_scores(xs[:q], ys[:q], ends_a[i], negative_y)
-                counts[i, j] = S
-                joint[i, j] = found[1] + tied_a[i] + tied + neither * (neither - 1) // 2
+            k = nonzeros_a[i]
+            counts[i, j], joint[i, j] = compare(
+                places_a[i, :k], scores_a[i], firsts_a[i], ends_a[i], levels_a[i],
+                zero_a[i], count_a[i], tied_a[i], balance_a[i],
+                scores_b[j, :m], firsts, ends, zero, count, tied, balance_b[j], n,
+                table, levels_at, sizes, cells, smaller, xs, ys, bits, below,
+            )  # fmt: skip
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]
         for position in range(m):
