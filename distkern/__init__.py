@@ -53,6 +53,7 @@ _HOMES = {
     "distkern.build.append": ("append_gram",),
     "distkern.build.compute": ("compute_gram", "plan_gram"),
     "distkern.pairs.correlation": ("kendalltau_matrix",),
+    "distkern.pairs.networks": ("EdgeFile",),
     "distkern.build.repair": ("repair_gram",),
     "distkern.gram.base": ("StoredGram",),
     "distkern.gram.handle": ("Gram",),

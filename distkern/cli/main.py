@@ -15,7 +15,7 @@ from distkern.cli.errors import EXIT_CODES, one_line_errors
 
 IN_ORDER = (
     *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
-    *("evaluate", "cluster", "report", "reproduce", "deploy"),
+    *("evaluate", "cluster", "tau", "report", "reproduce", "deploy"),
 )
 """Commands that the help lists first, in the order of their use; all others follow in alphabetical order."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from distkern.compiled.bit_ranks import words_of
 from distkern.compiled.radix import order_scratch, stable_order
-from distkern.compiled.sparse import NOWHERE, TABLE_SHARE, compare, number_levels, tie_groups
+from distkern.compiled.sparse import TABLE_SHARE, compare, enter, leave, number_levels, tie_groups
 from distkern.core.jit import compiled
 from distkern.core.typing import Array, Indices
 
@@ -175,10 +175,10 @@ def _fill(  # type: ignore[no-untyped-def]
             zero_a[i], count_a[i] = number_levels(scores, nonzeros_a[i], levels_a[start:stop], sizes)
     firsts, ends = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
     xs, ys = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
-    levels, levels_at, smaller = np.empty(width, np.int32), np.zeros(n, np.int32), np.empty(width + 1, np.int64)
+    levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
     cells = np.zeros(TABLE_SHARE * width, np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
-    table = np.full(n, NOWHERE)
+    member, table = np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32)
     pair = 0
     while pair < len(first):
         j = second[pair]
@@ -186,21 +186,19 @@ def _fill(  # type: ignore[no-untyped-def]
         places, scores = places_b[starts_b[j] : starts_b[j] + m], scores_b[starts_b[j] : starts_b[j] + m]
         tied = tie_groups(scores, m, firsts, ends)
         zero, count = number_levels(scores, m, levels, sizes)
-        for position in range(m):
-            table[places[position]], levels_at[places[position]] = position, levels[position]
+        enter(places, member, table)
         while pair < len(first) and second[pair] == j:
             i = first[pair]
             start, stop = starts_a[i], starts_a[i] + nonzeros_a[i]
             S, _ = compare(
                 places_a[start:stop], scores_a[start:stop], firsts_a[start:stop], ends_a[start:stop],
                 levels_a[start:stop], zero_a[i], count_a[i], tied_a[i], balance_a[i],
-                scores, firsts, ends, zero, count, tied, balance_b[j], n,
-                table, levels_at, sizes, cells, smaller, xs, ys, bits, below,
+                scores, firsts, ends, levels, zero, count, tied, balance_b[j], n,
+                member, table, sizes, cells, smaller, xs, ys, bits, below,
             )  # fmt: skip
             counts[pair] = S
             pair += 1
-        for position in range(m):
-            table[places[position]], levels_at[places[position]] = NOWHERE, 0
+        leave(places, member)
 
 
 def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) -> int:
@@ -211,4 +209,4 @@ def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) 
     >>> bytes_needed(10, 10, 1000, 500, 100, 100) < bytes_needed(10, 10, 2000, 500, 100, 100)
     True
     """
-    return 8 * n + 20 * entries + (40 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs
+    return 5 * n + 20 * entries + (40 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs

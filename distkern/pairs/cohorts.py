@@ -13,6 +13,7 @@ from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, SampleError
 from distkern.core.files import as_path
 from distkern.core.labels import encoded_labels
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import name_of
 from distkern.core.warning import warn
@@ -300,7 +301,11 @@ def _refuse_missing(X: Source, Y: Source | None, of_y: Indices, lacking: Array, 
         source, where, which = Y, int(of_y[row]), " of the second table"
     col = int(np.flatnonzero(np.isnan(source.read(slice(where, where + 1))[0]))[0])
     raise SampleError(
-        f"sample {name_of(where, source.ids)}{which} has no value (NaN) for feature {name_of(col, source.features)}: "
-        "fill it in, or choose missing='drop-samples' or missing='pairwise'",
+        "sample {sample}{which} has no value (NaN) for feature {feature}: fill it in, or choose {drop} or {pairwise}",
         where,
+        sample=name_of(where, source.ids),
+        which=which,
+        feature=name_of(col, source.features),
+        drop=Argument("missing", "drop-samples"),
+        pairwise=Argument("missing", "pairwise"),
     )

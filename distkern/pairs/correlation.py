@@ -24,7 +24,7 @@ from distkern.compiled.significance import (
 from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Argument, Call
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.core.validation import Names, name_of
@@ -235,7 +235,7 @@ def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any, store: Any) -> N
     """Refuse arguments that do not go together, and a file or key that exists, before the work starts."""
     edges = ask.threshold is not None
     if min_tau is not None and not edges:
-        raise InputError("min_tau= chooses edges: add output='edges'")
+        raise InputError("{min_tau} chooses edges: add output='edges'", min_tau=Argument("min_tau"))
     if ask.path is not None:
         if not edges and pairs is None:
             raise InputError("path= takes edges or a list of pairs: add output='edges', or write the matrix yourself")
@@ -244,7 +244,7 @@ def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any, store: Any) -> N
     if ask.key_added is not None:
         if ask.Y is not None or pairs is not None or ask.path is not None:
             raise InputError(
-                "key_added= keeps all pairs of one table: leave out {others}", others="Y=, pairs= and path="
+                "key_added= keeps all pairs of one table: leave out {Y}, pairs= and path=", Y=Argument("Y")
             )
         refuse_key(ask.X, ask.key_added, _varp_names(ask), ask.overwrite)
     if store is not None and (edges or pairs is not None or ask.Y is not None):
@@ -266,13 +266,18 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
     counts = cohort.X.count, (cohort.Y or cohort.X).count
     if cohort.gaps and square:
         warn(
-            "missing='pairwise' compares each two features on other samples, so the matrix need not be positive "
-            "semidefinite: do not use it as a kernel or a covariance"
+            Sentence(
+                "{pairwise} compares each two features on other samples, so the matrix need not be positive "
+                "semidefinite: do not use it as a kernel or a covariance",
+                pairwise=Argument("missing", "pairwise"),
+            )
         )
     if store is not None and (cohort.gaps or cohort.strata > 1):
         raise InputError(
-            "missing='pairwise' and strata= give no kernel matrix, and a store holds kernel matrices: leave store= "
-            "out, or choose missing='drop-samples'"
+            "{pairwise} and strata= give no kernel matrix, and a store holds kernel matrices: leave store= out, or "
+            "choose {drop}",
+            pairwise=Argument("missing", "pairwise"),
+            drop=Argument("missing", "drop-samples"),
         )
     limit = ask.limit
     if limit is not None:  # the rest is for the work

@@ -18,6 +18,7 @@ COMMANDS = (
     "verify",
     "evaluate",
     "cluster",
+    "tau",
     "report",
     "reproduce",
     "deploy",
