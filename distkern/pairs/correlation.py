@@ -50,7 +50,7 @@ from distkern.pairs.networks import (
     write_links,
     write_varp,
 )
-from distkern.pairs.ranked import Columns, disk_bytes, rank_cohort
+from distkern.pairs.ranked import disk_bytes, rank_cohort
 from distkern.pairs.tasks import Work, compute_list, compute_matrix, spill_edges
 
 Output = Literal["matrix", "edges"]
@@ -286,6 +286,7 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
         tau, p = _complete(ask, cohort, store, limit)
     else:
         with _ranked(ask, cohort, limit) as (work, _):
+            _warn_of_constants(work, cohort)
             tau, p = compute_matrix(work, resolve_executor(ask.executor), progress_listener(ask.progress), limit)
     if ask.key_added is not None:
         matrices = {"tau": tau} if p is None else {"tau": tau, "p": p}
@@ -342,26 +343,26 @@ def _ranked(ask: _Ask, cohort: Cohort, limit: int | None) -> Iterator[tuple[Work
     names: tuple[Names, Names] = cohort.X.source.features, (cohort.Y or cohort.X).source.features
     with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
         rows, cols = rank_cohort(cohort, folder, limit)
-        for columns, named in {rows: names[0], cols: names[1]}.items():
-            _warn_of_constants(columns, named)
         needed = names if ask.rule is not None and ask.rule.method == "exact" else (None, None)
         yield Work(rows, cols, ask.rule, needed), disk_bytes((rows, cols))
 
 
-def _warn_of_constants(columns: Columns, names: Names) -> None:
-    if columns.form == "gaps":
-        return
-    constant = np.flatnonzero(np.asarray(columns.array("untied")).sum(axis=1) == 0)
-    if len(constant):
-        warn(
-            f"{len(constant):,} of {columns.count:,} features have no tau, the first of them "
-            f"{name_of(int(constant[0]), names)}: they are constant, so they order no pair of samples"
-        )
+def _warn_of_constants(work: Work, cohort: Cohort) -> None:
+    """Say why features have no tau; with missing values, that differs from pair to pair."""
+    sources = {work.rows: cohort.X.source, work.cols: (cohort.Y or cohort.X).source}
+    for columns, source in sources.items() if not cohort.gaps else ():
+        constant = np.flatnonzero(np.asarray(columns.array("untied")).sum(axis=1) == 0)
+        if len(constant):
+            warn(
+                f"{len(constant):,} of {columns.count:,} features have no tau, the first of them "
+                f"{name_of(int(constant[0]), source.features)}: they are constant, so they order no pair of samples"
+            )
 
 
 def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
     """The pairs of a list in its order, or those that are edges."""
     with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+        _warn_of_constants(work, cohort)
         tau, p = compute_list(work, *pairs, resolve_executor(ask.executor), progress_listener(ask.progress), ask.limit)
     values = {"tau": tau} if p is None else {"tau": tau, "p": p}
     links = Links(*pairs, values)
@@ -380,6 +381,7 @@ def _edges(ask: _Ask, cohort: Cohort) -> Any:
     """All pairs that are edges: compared once, and the candidates spilled to files."""
     assert ask.threshold is not None
     with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+        _warn_of_constants(work, cohort)
         pool = resolve_executor(ask.executor)
         grid, spilled = spill_edges(work, ask.threshold, pool, progress_listener(ask.progress), ask.limit)
         edges = adjust(spilled, ask.threshold.fdr, min(SORTED_BYTES, share_of(ask.limit, 2)))
