@@ -34,19 +34,19 @@ ROWS = 2_000
 """Cells drawn at a time."""
 
 
-def write_cells(file: Path, cells: int, genes: int) -> np.ndarray:
+def write_cells(file: Path, cells: int, genes: int, share: float = 0.075) -> np.ndarray:
     """Write log-normalised counts (CSR) of cells of 20 types as AnnData; return the type of each cell.
 
     Means of genes are log-normal (σ = 2). Each type changes a twentieth of them by a factor of about e. Counts are
-    Poisson, and their mean is chosen such that a cell has counts of 1,500 genes of 20,000 on average. They are divided
-    by the number of counts of the cell and put through log1p.
+    Poisson, and their mean is chosen such that a cell has counts of a ``share`` of the genes on average. They are
+    divided by the number of counts of the cell and put through log1p.
     """
     rng = np.random.default_rng(0)
     shared = rng.normal(0, 2, genes)
     programs = np.exp(shared + np.where(rng.random((TYPES, genes)) < 0.05, rng.normal(0, 1, (TYPES, genes)), 0.0))
     programs /= programs.sum(axis=1, keepdims=True)
     grid = np.geomspace(10, 1e6, 500)
-    depth = grid[np.argmax([-np.expm1(-one * programs[0]).sum() >= 0.075 * genes for one in grid])]
+    depth = grid[np.argmax([-np.expm1(-one * programs[0]).sum() >= share * genes for one in grid])]
     types, stored = rng.integers(0, TYPES, cells), 0
 
     def draw(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

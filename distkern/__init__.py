@@ -55,6 +55,7 @@ _HOMES = {
     "distkern.build.compute": ("compute_gram", "plan_gram"),
     "distkern.pairs.against": ("kendalltau_against",),
     "distkern.pairs.correlation": ("kendalltau_matrix",),
+    "distkern.pairs.networks": ("EdgeFile",),
     "distkern.build.repair": ("repair_gram",),
     "distkern.gram.base": ("StoredGram",),
     "distkern.gram.handle": ("Gram",),

@@ -89,6 +89,19 @@ def scored_pairs(gaps=False, **options):
     return case
 
 
+def tau_of_cells(pairs=0, **options):
+    """`kendalltau_matrix` of columns without their zeros: edges, or a list of ``pairs`` pairs for each feature."""
+
+    def case(features, limit, folder):
+        import scipy.sparse as sp
+
+        X = sp.random(3000, features, density=0.05, format="csr", random_state=0)
+        given = options | ({"pairs": rng.integers(0, features, (pairs * features, 2))} if pairs else {})
+        return lambda: dk.kendalltau_matrix(X, memory_limit=limit, progress=False, **given)
+
+    return case
+
+
 def scoring(samples, limit, folder):
     """`score_sets` of ten sets in cells in a file."""
     import anndata
@@ -167,6 +180,9 @@ CASES = {
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
     "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
+    "tau edges": (tau(output="edges", fdr=0.5), 1500),
+    "tau edges sparse": (tau_of_cells(output="edges"), 900),
+    "tau list": (tau_of_cells(pairs=40), 1500),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

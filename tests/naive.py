@@ -211,6 +211,17 @@ def tau_b(x, y):
     return kendall(x, y, ties="b")
 
 
+def strata_counts(x, y, strata):
+    """S, and the pairs untied in x and in y, added up over the strata; only samples of one stratum are compared."""
+    totals = [0, 0, 0]
+    for label in set(strata):
+        inside = [k for k, one in enumerate(strata) if one == label]
+        concordant, discordant, x_only, y_only, _ = pair_counts([x[k] for k in inside], [y[k] for k in inside])
+        for position, value in enumerate((concordant - discordant, y_only, x_only)):
+            totals[position] += value + (concordant + discordant) * (position > 0)
+    return totals
+
+
 def chance_of_concordance(x, y, alternative="two-sided"):
     """Fraction of all orderings of y whose S is at least as extreme as that of x and y."""
     concordant, discordant, *_ = pair_counts(x, y)

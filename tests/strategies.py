@@ -7,6 +7,7 @@ from hypothesis.extra.numpy import arrays
 from distkern.core.bags import Bags
 
 tied_values = st.integers(-2, 2).map(float)
+few_values = st.integers(-2, 3).map(float)
 ordered_values = st.floats(allow_nan=False, allow_infinity=True, width=32)
 finite_values = st.floats(-100, 100, allow_subnormal=False, width=32)
 
@@ -23,6 +24,17 @@ def cohorts(draw, values=tied_values, max_samples=6, min_features=2, max_feature
 
 any_cohort = st.one_of(cohorts(tied_values), cohorts(ordered_values))
 finite_cohort = st.one_of(cohorts(tied_values), cohorts(finite_values))
+
+
+@st.composite
+def sparse_cohorts(draw, max_features=14):
+    """Samples of any density, few or many values, negative and infinite ones too, with empty and with full rows."""
+    m, n = draw(st.integers(1, 5)), draw(st.integers(2, max_features))
+    X = draw(arrays(np.float64, (m, n), elements=draw(st.sampled_from([few_values, ordered_values]))))
+    X[~draw(arrays(bool, (m, n)))] = 0
+    if draw(st.booleans()):
+        X = np.vstack([X, X[:1], np.zeros((1, n)), np.arange(n)[None] + 1.0])
+    return X
 
 
 @st.composite

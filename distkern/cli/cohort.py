@@ -94,7 +94,10 @@ def _refuse_infinite(path: Path, source: Any) -> None:
     rows, columns = source.shape
     height = max(1, BLOCK_BYTES // (8 * columns))
     for start in range(0, rows, height):
-        infinite = np.argwhere(np.isinf(source.read(slice(start, min(start + height, rows)))))
+        block = slice(start, min(start + height, rows))
+        if source.sparse and not np.isinf(source.read_sparse(block).data).any():
+            continue
+        infinite = np.argwhere(np.isinf(source.read(block)))
         if len(infinite):
             row, column = int(infinite[0, 0]) + start, int(infinite[0, 1])
             sample = repr(source.ids[row]) if source.ids else f"number {row}"

@@ -35,9 +35,9 @@ def tau_from_counts(concordance: Array, untied_rows: Array, untied_cols: Array) 
     Parameters
     ----------
     concordance
-        S = n_c − n_d of all pairs of rows and columns, (a, b).
+        S = n_c − n_d of pairs of samples, of any shape.
     untied_rows, untied_cols
-        t, the number of untied pairs of each sample, (a,) and (b,).
+        t, the number of untied pairs of each sample, in shapes that broadcast to that of S.
 
     Notes
     -----
@@ -46,10 +46,10 @@ def tau_from_counts(concordance: Array, untied_rows: Array, untied_cols: Array) 
 
     Examples
     --------
-    >>> tau_from_counts(np.array([[-1, 0]]), np.array([2]), np.array([2, 0]))
+    >>> tau_from_counts(np.array([[-1, 0]]), np.array([[2]]), np.array([[2, 0]]))
     array([[-0.5,  nan]])
     """
-    divisor = np.sqrt(np.multiply.outer(untied_rows.astype(float), untied_cols.astype(float)))
+    divisor = np.sqrt(untied_rows.astype(float) * untied_cols.astype(float))
     with np.errstate(invalid="ignore"):
         return concordance / divisor
 

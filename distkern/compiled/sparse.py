@@ -4,11 +4,12 @@ k is the number of nonzeros of one sample, and q the number of items that are no
 form one tie group, between its negative and its positive values. A sample is stored as the *places* of its nonzeros
 (feature numbers by ascending value) and their *scores*. The score of a nonzero is the number of nonzeros below it minus
 the number above it, minus the same difference for a zero. Scores have the order, the ties and the signs of the values.
-For each sample y, the position of each nonzero in its order, and the level of its value, are written into arrays over
-all n items once; a walk along the places of each x then finds the common items, in the order of x.
+For each sample y, a bit for each of the n items tells whether it is nonzero, and an array its position in the order of
+y. A walk along the places of each x then finds the common items, in the order of x; it reads bits, which stay in the
+first cache.
 
-**Few distinct values** (counts): the contingency table of the levels of x and y determines the result. The walk fills
-all rows except the row of the zeros of x, which follows from the known sizes of the levels of y.
+**Few distinct values** (counts): the contingency table of the levels of x and y determines the result. The common items
+fill it, except the row of the zeros of x and the column of the zeros of y, which follow from the sizes of the levels.
 
 **Many distinct values**: let A and B be the nonzeros of x and y, C = A ∩ B, s and r the sign and the score of an item,
 P = Σ s over all nonzeros of a sample, e the number of items that are zero in both, M = Σ sgn(y_j − y_i) over i in C
@@ -44,18 +45,15 @@ from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
-NOWHERE = np.uint32(2**32 - 1)
-"""Position in y of an item whose y is zero."""
-
 RECOUNT = 8
 """Words of a set of positions that are counted anew in the time in which one member is added and counted."""
 
 TABLE_SHARE = 4
-"""Maximum number of table cells for each nonzero of x for which the table is faster than a set."""
+"""Maximum number of table cells for each common item for which the table is faster than a set."""
 
 
 @compiled
-def _tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
+def tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
     """Fill for each nonzero the first position of its tie group and the position after it; return the tied pairs."""
     tied = np.int64(0)
     start = np.int64(0)
@@ -74,7 +72,7 @@ def _scratch(width):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
+def number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
     """Number the distinct values of a sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
 
     Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not
@@ -97,38 +95,45 @@ def _number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _table_pair(  # type: ignore[no-untyped-def]
-    places, levels, k, zero_x, levels_x, levels_at, zero_y, levels_y, sizes_y, n, table, below
-):
-    """S and the number of pairs tied in both, from the contingency table of levels, which is zero before and after.
-
-    ``levels_at`` contains the level of y of each item. A walk fills the rows of the nonzeros of x; that of its zeros
-    follows from the sizes of the levels of y.
-    """
-    for position in range(k):
-        table[(zero_x + levels[position]) * levels_y + zero_y + levels_at[places[position]]] += 1
-    origin = zero_x * levels_y
-    rest = n
-    for col in range(levels_y):
-        if col != zero_y:
-            counted = np.int64(0)
-            for row in range(levels_x):
-                counted += table[row * levels_y + col]
-            table[origin + col] = sizes_y[col] - counted
-            rest -= sizes_y[col] - counted
-    table[origin + zero_y] = rest - k
-    return from_table(table, levels_x, levels_y, below)
-
-
-@compiled
-def _find_shared(places, k, table, xs, ys):  # type: ignore[no-untyped-def]
+def _find_shared(places, k, member, table, xs, ys):  # type: ignore[no-untyped-def]
     """Fill the positions in x and in y of the items of C, in the order of x; return their number."""
     q = np.int64(0)
     for position in range(k):
-        found = table[places[position]]
-        xs[q], ys[q] = position, found
-        q += np.int64(found != NOWHERE)  # branch-free: an item with zero y is overwritten by the next one
+        place = np.uint64(places[position])
+        xs[q] = position
+        q += np.int64(member[place >> np.uint64(6)] >> (place & np.uint64(63)) & np.uint64(1))
+    for index in range(q):  # branch-free: an item with zero y is overwritten by the next one
+        ys[index] = table[places[xs[index]]]
     return q
+
+
+@compiled
+def _table_pair(  # type: ignore[no-untyped-def]
+    xs, ys, levels_x, ends_x, k, zero_x, count_x, levels_y, zero_y, count_y, sizes_y, m, n, cells, smaller
+):
+    """S and the number of pairs tied in both, from the contingency table of levels, which is zero before and after.
+
+    ``xs`` and ``ys`` are the positions of the common items.
+    """
+    for index in range(len(xs)):
+        cells[(zero_x + levels_x[xs[index]]) * count_y + zero_y + levels_y[ys[index]]] += 1
+    start = np.int64(0)
+    while start < k:
+        row = (zero_x + levels_x[start]) * count_y
+        shared = np.int64(0)
+        for col in range(count_y):
+            shared += cells[row + col]  # that of the zeros of y is 0 by now
+        cells[row + zero_y] = np.int64(ends_x[start]) - start - shared
+        start = np.int64(ends_x[start])
+    origin = zero_x * count_y
+    for col in range(count_y):
+        if col != zero_y:
+            shared = np.int64(0)
+            for row in range(count_x):
+                shared += cells[row * count_y + col]
+            cells[origin + col] = sizes_y[col] - shared
+    cells[origin + zero_y] = n - k - m + len(xs)
+    return from_table(cells, count_x, count_y, smaller)
 
 
 @compiled
@@ -236,6 +241,67 @@ def _count_shared(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def compare(  # type: ignore[no-untyped-def]
+    places_x, scores_x, firsts_x, ends_x, levels_x, zero_x, count_x, tied_x, balance_x,
+    scores_y, firsts_y, ends_y, levels_y, zero_y, count_y, tied_y, balance_y, n,
+    member, table, sizes_y, cells, smaller, xs, ys, bits, below,
+):  # fmt: skip
+    """S and the number of pairs tied in both, of a sample x and the sample y that `enter` wrote.
+
+    Parameters
+    ----------
+    places_x, scores_x, firsts_x, ends_x, levels_x
+        Of the nonzeros of x, by ascending value: places, scores, tie groups and levels; no padding after them.
+    zero_x, count_x, tied_x, balance_x
+        Number of negative and of all levels of x, its tied pairs of nonzeros, and its positive minus negative values.
+    scores_y, firsts_y, ends_y, levels_y, zero_y, count_y, tied_y, balance_y
+        The same of y.
+    n
+        Number of features.
+    member, table
+        For each of the n items a bit that is set if its y is not zero, and then its position in y.
+    sizes_y
+        Number of nonzeros of y at each level.
+    cells, smaller, xs, ys, bits, below
+        Scratch: a table of `TABLE_SHARE` cells for each nonzero, and arrays for as many nonzeros as x and y have.
+    """
+    k, m = np.int64(len(places_x)), np.int64(len(scores_y))
+    q = _find_shared(places_x, k, member, table, xs, ys)
+    if count_x * count_y <= TABLE_SHARE * q:
+        return _table_pair(
+            xs[:q], ys[:q], levels_x, ends_x, k, zero_x, count_x, levels_y, zero_y, count_y, sizes_y, m, n,
+            cells, smaller,
+        )  # fmt: skip
+    negative_x, negative_y = (k - balance_x) // 2, (m - balance_y) // 2
+    mixed, same, signs_x, signs_y = _sign_sums(xs[:q], ys[:q], scores_x, scores_y, negative_x, negative_y)
+    found = _count_shared(
+        xs[:q], ys[:q], firsts_x, ends_x, firsts_y, ends_y, (q - signs_x) // 2,
+        tied_x == 0 and tied_y == 0, m // 64 + 1, bits, below,
+    )  # fmt: skip
+    neither = n - k - m + q
+    S = found[0] + mixed + neither * same - balance_x * balance_y - signs_x * signs_y
+    if abs(signs_y) < q:
+        S -= _inner_scores(xs[:q], ys[:q], ends_x, negative_y)
+    return S, found[1] + tied_x + tied_y + neither * (neither - 1) // 2
+
+
+@compiled
+def enter(places, member, table):  # type: ignore[no-untyped-def]
+    """Write the nonzeros of a sample y for `compare`: set their bits, and note their positions."""
+    for position in range(len(places)):
+        place = np.uint64(places[position])
+        member[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+        table[place] = position
+
+
+@compiled
+def leave(places, member):  # type: ignore[no-untyped-def]
+    """Clear the bits that `enter` set; positions without a bit are not read."""
+    for position in range(len(places)):
+        member[np.uint64(places[position]) >> np.uint64(6)] = np.uint64(0)
+
+
+@compiled
 def sparse_tile(  # type: ignore[no-untyped-def]
     places_a, scores_a, nonzeros_a, balance_a, places_b, scores_b, nonzeros_b, balance_b, n, symmetric, counts, joint
 ):
@@ -261,46 +327,29 @@ def sparse_tile(  # type: ignore[no-untyped-def]
     levels_a, zero_a, count_a = np.empty(scores_a.shape, np.int32), np.empty(a, np.int64), np.empty(a, np.int64)
     tied_a, sizes = np.empty(a, np.int64), np.empty(width + 1, np.int64)
     for i in range(a):
-        tied_a[i] = _tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
-        zero_a[i], count_a[i] = _number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
+        tied_a[i] = tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
+        zero_a[i], count_a[i] = number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
     firsts, ends, xs, ys = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
-    levels, levels_at, smaller = np.empty(width, np.int32), np.zeros(n, np.int32), np.empty(width + 1, np.int64)
+    levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
     cells = np.zeros(TABLE_SHARE * max(1, width), np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
-    table = np.full(n, NOWHERE)
+    member, table = np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32)
     for j in range(b):
         m = np.int64(nonzeros_b[j])
-        tied = _tie_groups(scores_b[j], m, firsts, ends)
-        zero, count = _number_levels(scores_b[j], m, levels, sizes)
-        for position in range(m):
-            table[places_b[j, position]], levels_at[places_b[j, position]] = position, levels[position]
-        negative_y = (m - balance_b[j]) // 2
+        tied = tie_groups(scores_b[j], m, firsts, ends)
+        zero, count = number_levels(scores_b[j], m, levels, sizes)
+        enter(places_b[j, :m], member, table)
         for i in range(j + 1 if symmetric else a):
-            k = np.int64(nonzeros_a[i])
-            if count_a[i] * count <= TABLE_SHARE * k:
-                found = _table_pair(
-                    places_a[i], levels_a[i], k, zero_a[i], count_a[i], levels_at, zero, count, sizes, n, cells, smaller
-                )
-                counts[i, j], joint[i, j] = found
-            else:
-                q = _find_shared(places_a[i], k, table, xs, ys)
-                negative_x = (k - balance_a[i]) // 2
-                sums = _sign_sums(xs[:q], ys[:q], scores_a[i], scores_b[j], negative_x, negative_y)
-                mixed, same, signs_x, signs_y = sums
-                found = _count_shared(
-                    xs[:q], ys[:q], firsts_a[i], ends_a[i], firsts, ends, (q - signs_x) // 2,
-                    tied_a[i] == 0 and tied == 0, m // 64 + 1, bits, below,
-                )  # fmt: skip
-                neither = n - k - m + q
-                S = found[0] + mixed + neither * same - balance_a[i] * balance_b[j] - signs_x * signs_y
-                if abs(signs_y) < q:
-                    S -= _inner_scores(xs[:q], ys[:q], ends_a[i], negative_y)
-                counts[i, j] = S
-                joint[i, j] = found[1] + tied_a[i] + tied + neither * (neither - 1) // 2
+            k = nonzeros_a[i]
+            counts[i, j], joint[i, j] = compare(
+                places_a[i, :k], scores_a[i], firsts_a[i], ends_a[i], levels_a[i],
+                zero_a[i], count_a[i], tied_a[i], balance_a[i],
+                scores_b[j, :m], firsts, ends, levels, zero, count, tied, balance_b[j], n,
+                member, table, sizes, cells, smaller, xs, ys, bits, below,
+            )  # fmt: skip
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]
-        for position in range(m):
-            table[places_b[j, position]], levels_at[places_b[j, position]] = NOWHERE, 0
+        leave(places_b[j, :m], member)
 
 
 @compiled

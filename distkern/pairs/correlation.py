@@ -1,12 +1,13 @@
-"""Kendall's tau-b between the features of a cohort, with p-values and a choice of what to do about missing values."""
+"""Kendall's tau-b between features, with p-values: matrices, lists of pairs, and networks."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,39 +18,65 @@ from distkern.compiled.significance import (
     METHODS,
     Alternative,
     Method,
-    p_values,
-    tau_from_counts,
     tie_sums,
     variance_tile,
 )
-from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError, SampleError
+from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
+from distkern.core.files import as_path, refuse_existing
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Call
+from distkern.core.sentences import Argument, Call, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
-from distkern.core.validation import name_of
+from distkern.core.validation import Names, name_of
+from distkern.core.warning import warn
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
-from distkern.io.source import Source, as_source
+from distkern.io.source import Source
 from distkern.kernels.kendall import Concordance, Kendall
 from distkern.operators.base import BaseGram
-from distkern.pairs.pairwise import PValueRule, compute_pairwise
+from distkern.pairs.cohorts import MISSING, Cohort, Missing, open_cohort, read_strata, view
+from distkern.pairs.counts import PValueRule, Tally, p_of, tau_of
+from distkern.pairs.edges import SORTED_BYTES, Threshold, adjust, adjusted, checked_threshold, read_edges
+from distkern.pairs.lists import read_pairs
+from distkern.pairs.networks import (
+    EdgeFile,
+    Ends,
+    Links,
+    as_table,
+    check_suffix,
+    refuse_key,
+    symmetric_graph,
+    write_links,
+    write_varp,
+)
+from distkern.pairs.ranked import disk_bytes, rank_cohort
+from distkern.pairs.tasks import Work, compute_list, compute_matrix, spill_edges
 
-Missing = Literal["raise", "drop-samples", "pairwise"]
-MISSING = ("raise", "drop-samples", "pairwise")
+Output = Literal["matrix", "edges"]
+OUTPUTS = ("matrix", "edges")
 
 STRIP_ENTRIES = 2**15
 """Entries that the arithmetic on counts takes at a time: 256 KiB for each intermediate array."""
 
+EDGE_BYTES = 128
+"""Bytes of an edge in a table, and while the table is made; names are shared."""
+
 
 @dataclass(frozen=True)
-class _Cohort:
-    """A transposed cohort: features in rows."""
+class _Ask:
+    """What the user asks for, and where it goes."""
 
-    source: Source
-    features: Floats
-    incomplete: bool
+    X: Any
+    Y: Any
+    rule: PValueRule | None
+    threshold: Threshold | None
+    path: Path | None
+    key_added: str | None
+    overwrite: bool
+    executor: Any
+    progress: Any
+    limit: int | None
 
 
 def kendalltau_matrix(
@@ -57,6 +84,15 @@ def kendalltau_matrix(
     pvalue: bool = False,
     missing: Missing = "raise",
     *,
+    Y: Any = None,
+    pairs: Any = None,
+    strata: Any = None,
+    output: Output = "matrix",
+    fdr: float = 0.05,
+    min_tau: float | None = None,
+    path: str | os.PathLike[str] | None = None,
+    key_added: str | None = None,
+    overwrite: bool = False,
     executor: Any = None,
     store: str | os.PathLike[str] | None = None,
     alternative: Alternative = "two-sided",
@@ -64,57 +100,92 @@ def kendalltau_matrix(
     progress: Any = None,
     memory_limit: int | str | None = None,
 ) -> Any:
-    """tau_ij = (n_c − n_d) / sqrt(t_i t_j), Kendall's tau-b between all features: ``DataFrame.corr(method="kendall")``.
+    """tau_ij = (n_c − n_d) / sqrt(t_i t_j), Kendall's tau-b between features, as ``DataFrame.corr(method="kendall")``.
 
     n_c and n_d are the numbers of pairs of samples that features i and j order the same way and the opposite way, t_i
-    is the number of pairs that i does not tie. Tiles are computed by the engine of `compute_gram`, on threads or a
-    cluster.
+    is the number of pairs that i does not tie. With strata, samples are compared within each stratum only: n_c, n_d,
+    t_i and t_j are sums over the strata, and so is the variance of S = n_c − n_d, which gives the p-value.
 
-    Source: Kendall, *Rank Correlation Methods*; p-values by the rules of ``scipy.stats.kendalltau``.
+    Source: Kendall, *Rank Correlation Methods*; p-values by the rules of ``scipy.stats.kendalltau``; q-values by
+    Benjamini and Hochberg, "Controlling the false discovery rate" (1995).
 
     Parameters
     ----------
     frame
         Samples in rows, features in columns: a DataFrame, AnnData (var × var), array, or whatever `compute_gram` takes.
+        Columns of a sparse container that is at most half full are compared without their zeros.
     pvalue
         Whether to return the p-values too.
     missing
         Treatment of NaN. ``"raise"``: an error that names it. ``"drop-samples"``: samples that lack a value are left
         out, and a warning says how many. ``"pairwise"``: each pair of features uses the samples that observe both, as
         pandas does; the matrix need not be positive semidefinite, and a warning says so.
+    Y
+        A second table of the same samples: its features are the columns of the result. Samples are matched by name
+        where both tables name them, in any order, else by position.
+    pairs
+        Only these pairs of features, (q, 2) names or positions: an array, a list, a table with the columns ``first``
+        and ``second``, or the path of one (text, Parquet). With Y the second feature is one of Y.
+    strata
+        Label of each sample, such as its donor or batch; or, for AnnData or the path of a file, the name of a column of
+        ``obs``.
+    output
+        ``"matrix"``: all that is compared. ``"edges"``: the pairs that stand a multiple test, as a table.
+    fdr
+        Of edges: largest q of the Benjamini–Hochberg procedure over all pairs that are compared; 1 keeps all.
+    min_tau
+        Of edges: smallest |tau|. An edge meets both conditions; q counts all tests, also those with a smaller |tau|.
+    path
+        File of the edges, or of the pairs of a list: ``.csv``, ``.tsv``, ``.parquet`` or ``.graphml``. They are written
+        some at a time, so that they need not fit in memory.
+    key_added
+        Of an AnnData object in memory: key of ``varp`` under which tau is written, a matrix or a sparse graph of the
+        edges. P-values and q have the key with ``_p`` and ``_q``, and ``uns`` tells how they were computed.
+    overwrite
+        Whether an existing file, or an existing key, is replaced.
     executor
         ``None``: the Dask client that exists in this process, else threads; otherwise as for `compute_gram`.
     store
-        Folder in which to keep the concordance matrix, to go on from after an interruption; by default a temporary
-        one. Workers on other machines need one that they can reach.
+        Folder in which to keep the concordance matrix of one complete table, to go on from after an interruption; by
+        default a temporary one. Workers on other machines need one that they can reach.
     alternative
         ``"two-sided"``, ``"less"`` or ``"greater"``: which tau departs from independence.
     method
         Of the p-values. ``"exact"``: count permutations; needs features without ties. ``"asymptotic"``: S is normal,
         with its variance corrected for ties. ``"auto"``: exact where there are no ties and either n ≤ 33 or at most
-        one pair of samples departs from a perfect order.
+        one pair of samples departs from a perfect order; asymptotic where there are several strata.
     progress, memory_limit
         As for `compute_gram`. The matrix itself, the p-values and the features must fit ``memory_limit`` too.
 
     Returns
     -------
     DataFrame or ndarray
-        (p, p) tau; or a pair of tau and p-values. A DataFrame where the features have names. The diagonal of tau is 1,
-        and NaN for a feature without values, as in pandas; off it, tau and p of a constant feature are NaN.
+        Matrix: (p, p) tau, or (p, r) with Y; or a pair of tau and p-values. A DataFrame where the features have names.
+        The diagonal of tau is 1, and NaN for a feature without values, as in pandas; off it, tau and p of a constant
+        feature are NaN, because it orders no pair of samples.
+    DataFrame
+        List or edges: ``first``, ``second``, ``tau``, ``p`` (of a list with ``pvalue``) and ``q`` (of edges). A list
+        keeps its order; edges are sorted by the positions of their features. ``attrs`` has the numbers of ``tests`` and
+        of pairs without tau (``undefined``), and the ``disk_bytes`` of temporary files.
+    EdgeFile
+        With ``path``: the file and the same numbers. With ``key_added`` nothing is returned.
 
     Raises
     ------
     SampleError
         If a value is missing and ``missing="raise"``; the sample and the feature are named.
     InputError
-        If a parameter is unknown, fewer than two samples remain, or ``method="exact"`` meets ties.
+        If a parameter is unknown, fewer than two samples remain, ``method="exact"`` meets ties or strata, a pair names
+        an unknown feature, Y lacks a sample, or a file or key exists.
     MemoryLimitError
         If the result does not fit in memory.
 
     Notes
     -----
-    O(n log n) a pair of features and once a feature, n samples. ±infinity is a value like another here; pandas takes it
-    as missing.
+    O(n log n) a pair of features and once a feature, n samples; for columns without their zeros, the number of nonzeros
+    takes the place of n. ±infinity is a value like another here; pandas takes it as missing. Edges take temporary
+    files: 5 bytes for each value (8 for each nonzero, or each value where some are missing), and 28 bytes for each pair
+    with p ≤ fdr.
 
     Examples
     --------
@@ -125,157 +196,295 @@ def kendalltau_matrix(
     TP53  1.000  0.667 -0.913
     MYC   0.667  1.000 -0.548
     KRAS -0.913 -0.548  1.000
+    >>> kendalltau_matrix(frame, pairs=[("MYC", "KRAS")], strata=["a", "a", "b", "b"]).round(3)
+      first second    tau
+    0   MYC   KRAS -0.707
     """
     one_of(missing, "missing", MISSING)
     one_of(alternative, "alternative", ALTERNATIVES)
     one_of(method, "method", METHODS)
-    rule = PValueRule(alternative, method) if pvalue else None
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
-    cohort = _turned(frame, missing, pvalue, limit)
-    if limit is not None:  # the rest is for the work
-        limit -= _bytes_held(*cohort.source.shape, pvalue)
-    if cohort.incomplete:
-        if store is not None:
+    one_of(output, "output", OUTPUTS)
+    edges = output == "edges"
+    ask = _Ask(
+        frame,
+        Y,
+        PValueRule(alternative, method) if pvalue or edges else None,
+        checked_threshold(fdr, min_tau) if edges else None,
+        None if path is None else as_path(path),
+        key_added,
+        overwrite,
+        executor,
+        progress,
+        None if memory_limit is None else parse_bytes(memory_limit),
+    )
+    _refuse_contradictions(ask, pairs, min_tau, store)
+    X, other = view(frame), None if Y is None else view(Y)
+    counts = X.shape[1], (X if other is None else other).shape[1]
+    listed = None if pairs is None else read_pairs(pairs, X.features, (other or X).features, counts)
+    if listed is None and not edges:
+        _refuse_large(X.shape[0], counts, pvalue, ask.limit)
+    cohort = open_cohort(X, other, read_strata(frame, X, strata), missing)
+    if cohort.strata > 1 and method == "exact":
+        raise InputError("p-values of several strata are asymptotic: choose method='auto' or method='asymptotic'")
+    if listed is not None:
+        return _list(ask, cohort, listed)
+    return _edges(ask, cohort) if edges else _matrix(ask, cohort, store)
+
+
+def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any, store: Any) -> None:
+    """Refuse arguments that do not go together, and a file or key that exists, before the work starts."""
+    edges = ask.threshold is not None
+    if min_tau is not None and not edges:
+        raise InputError("{min_tau} chooses edges: add output='edges'", min_tau=Argument("min_tau"))
+    if ask.path is not None:
+        if not edges and pairs is None:
+            raise InputError("path= takes edges or a list of pairs: add output='edges', or write the matrix yourself")
+        check_suffix(ask.path)
+        refuse_existing(ask.path, ask.overwrite)
+    if ask.key_added is not None:
+        if ask.Y is not None or pairs is not None or ask.path is not None:
             raise InputError(
-                "missing='pairwise' gives no kernel matrix, and a store holds kernel matrices: leave store= out, or "
-                "choose missing='drop-samples'"
+                "key_added= keeps all pairs of one table: leave out {Y}, pairs= and path=", Y=Argument("Y")
             )
-        tau, p = compute_pairwise(
-            cohort.features,
-            resolve_executor(executor),
-            progress_listener(progress),
-            limit,
-            rule=rule,
-            names=cohort.source.features,
+        refuse_key(ask.X, ask.key_added, _varp_names(ask), ask.overwrite)
+    if store is not None and (edges or pairs is not None or ask.Y is not None):
+        raise InputError("store= keeps the matrix of one table: leave it out for edges, a list or two tables")
+
+
+def _varp_names(ask: _Ask) -> tuple[str, ...]:
+    if ask.threshold is not None:
+        return ("tau", "p", "q")
+    return ("tau",) if ask.rule is None else ("tau", "p")
+
+
+# Matrices ----------------------------------------------------------------------------------------------------------
+
+
+def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
+    """All pairs of features: by the engine of Gram matrices where it is one, else tile by tile."""
+    square = cohort.Y is None
+    counts = cohort.X.count, (cohort.Y or cohort.X).count
+    if cohort.gaps and square:
+        warn(
+            Sentence(
+                "{pairwise} compares each two features on other samples, so the matrix need not be positive "
+                "semidefinite: do not use it as a kernel or a covariance",
+                pairwise=Argument("missing", "pairwise"),
+            )
         )
+    if store is not None and (cohort.gaps or cohort.strata > 1):
+        raise InputError(
+            "{pairwise} and strata= give no kernel matrix, and a store holds kernel matrices: leave store= out, or "
+            "choose {drop}",
+            pairwise=Argument("missing", "pairwise"),
+            drop=Argument("missing", "drop-samples"),
+        )
+    limit = ask.limit
+    if limit is not None:  # the rest is for the work
+        limit -= _bytes_held(cohort.samples, counts, ask.rule is not None)
+    if square and cohort.strata == 1 and not cohort.gaps and (store is not None or not cohort.sparse):
+        tau, p = _complete(ask, cohort, store, limit)
     else:
-        tau, p = _complete(cohort, rule, store, executor, progress, limit)
-    result = _named(tau, frame, cohort.source)
-    return (result, _named(p, frame, cohort.source)) if pvalue else result
+        with _ranked(ask, cohort, limit) as (work, _):
+            _warn_of_constants(work, cohort)
+            tau, p = compute_matrix(work, resolve_executor(ask.executor), progress_listener(ask.progress), limit)
+    if ask.key_added is not None:
+        matrices = {"tau": tau} if p is None else {"tau": tau, "p": p}
+        write_varp(ask.X, ask.key_added, matrices, _about(ask, cohort))
+        return None
+    result = _named(tau, ask, cohort)
+    return result if p is None else (result, _named(p, ask, cohort))
 
 
-# The transposed cohort --------------------------------------------------------------------------------------------
+def _bytes_held(m: int, counts: tuple[int, int], pvalue: bool) -> int:
+    """Bytes of the result, of the columns, and of their ranks, for m samples."""
+    return 8 * counts[0] * counts[1] * (1 + pvalue) + 18 * m * max(counts)
 
 
-def _turned(frame: Any, missing: str, pvalue: bool, limit: int | None) -> _Cohort:
-    """Read the features as rows; missing values are refused, left out or kept, as the user asks."""
-    source = _source(frame)
-    m, n = source.shape
-    needed, may = _bytes_held(m, n, pvalue), share_of(limit, 1)
+def _refuse_large(m: int, counts: tuple[int, int], pvalue: bool, limit: int | None) -> None:
+    needed, may = _bytes_held(m, counts, pvalue), share_of(limit, 1)
     if needed > may:
         raise MemoryLimitError(
             "the matrix of {features:,} features takes {needed} with the cohort and may take {allowed}: choose "
-            "features, or store the matrix of the transposed cohort with {call} and read parts of it",
-            features=n,
+            "features, ask for output='edges', or store the matrix of the transposed cohort with {call} and read parts "
+            "of it",
+            features=max(counts),
             needed=readable_bytes(needed),
             allowed=readable_bytes(may),
             call=Call("compute_gram"),
         )
-    features = np.empty((n, m))
-    height = max(1, STRIP_ENTRIES // n)
-    for start in range(0, m, height):
-        features[:, start : start + height] = source.read(slice(start, start + height)).T
-    lacking = np.isnan(features)
-    if lacking.any() and missing == "raise":
-        _refuse(source, lacking)
-    kept = ~lacking.any(axis=0) if missing == "drop-samples" else np.ones(m, dtype=bool)
-    if kept.sum() < 2:
-        raise InputError(
-            f"tau compares pairs of samples, and {kept.sum()} of {m:,} can be compared: give more samples, or fill in "
-            "the missing values"
-        )
-    if not kept.all():
-        warnings.warn(f"{m - kept.sum():,} of {m:,} samples lack a value and were left out", UserWarning, stacklevel=3)
-        features, lacking = np.ascontiguousarray(features[:, kept]), lacking[:, kept]
-    if lacking.any():
-        warnings.warn(
-            "missing='pairwise' compares each two features on other samples, so the matrix need not be positive "
-            "semidefinite: do not use it as a kernel or a covariance",
-            UserWarning,
-            stacklevel=3,
-        )
-    return _Cohort(source, features, bool(lacking.any()))
 
 
-def _bytes_held(m: int, n: int, pvalue: bool) -> int:
-    """Bytes of the result, of the cohort, and of its ranks, for m samples of n features."""
-    return 8 * n * n * (1 + pvalue) + 18 * m * n
-
-
-def _source(frame: Any) -> Source:
-    """View the cohort; names of samples may repeat here, since no row of the result has the name of a sample."""
-    names = getattr(frame, "index" if hasattr(frame, "columns") else "obs_names", None)
-    repeat = names is not None and not getattr(names, "is_unique", True)
-    return as_source(frame, ids=range(len(names)) if repeat and names is not None else None)
-
-
-def _refuse(source: Source, lacking: Array) -> None:
-    row, col = (int(position) for position in np.argwhere(lacking.T)[0])
-    raise SampleError(
-        f"sample {name_of(row, source.ids)} has no value (NaN) for feature {name_of(col, source.features)}: fill it "
-        "in, or choose missing='drop-samples' or missing='pairwise'",
-        row,
-    )
-
-
-def _named(values: Any, frame: Any, source: Source) -> Any:
+def _named(values: Any, ask: _Ask, cohort: Cohort) -> Any:
     """Give the matrix the names of the features where they have any."""
-    if source.features is None:
+    rows, cols = cohort.X.source, (cohort.Y or cohort.X).source
+    if rows.features is None and cols.features is None:
         return values
     try:
         import pandas as pd
     except ImportError as error:
         raise MissingExtraError.of("a matrix with the features' names", "io") from error
-    labels = frame.columns if isinstance(frame, pd.DataFrame) else pd.Index(source.features)
-    return pd.DataFrame(values, index=labels.copy(), columns=labels.copy(), copy=False)
+
+    def labels(frame: Any, source: Source) -> Any:
+        if isinstance(frame, pd.DataFrame):
+            return frame.columns.copy()
+        return pd.RangeIndex(source.shape[1]) if source.features is None else pd.Index(source.features)
+
+    index, columns = labels(ask.X, rows), labels(ask.X if cohort.Y is None else ask.Y, cols)
+    return pd.DataFrame(values, index=index, columns=columns, copy=False)
 
 
-# Without missing values --------------------------------------------------------------------------------------------
+# Lists and edges ---------------------------------------------------------------------------------------------------
 
 
-def _complete(
-    cohort: _Cohort,
-    rule: PValueRule | None,
-    store: Any,
-    executor: Any,
-    progress: Any,
-    limit: int | None,
-) -> tuple[Floats, Floats | None]:
+@contextmanager
+def _ranked(ask: _Ask, cohort: Cohort, limit: int | None) -> Iterator[tuple[Work, int]]:
+    """Rank the columns in a temporary folder; yield the work on them, and the bytes of the folder."""
+    names: tuple[Names, Names] = cohort.X.source.features, (cohort.Y or cohort.X).source.features
+    with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
+        rows, cols = rank_cohort(cohort, folder, limit)
+        needed = names if ask.rule is not None and ask.rule.method == "exact" else (None, None)
+        yield Work(rows, cols, ask.rule, needed), disk_bytes((rows, cols))
+
+
+def _warn_of_constants(work: Work, cohort: Cohort) -> None:
+    """Say why features have no tau; with missing values, that differs from pair to pair."""
+    sources = {work.rows: cohort.X.source, work.cols: (cohort.Y or cohort.X).source}
+    for columns, source in sources.items() if not cohort.gaps else ():
+        constant = np.flatnonzero(np.asarray(columns.array("untied")).sum(axis=1) == 0)
+        if len(constant):
+            warn(
+                f"{len(constant):,} of {columns.count:,} features have no tau, the first of them "
+                f"{name_of(int(constant[0]), source.features)}: they are constant, so they order no pair of samples"
+            )
+
+
+def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
+    """The pairs of a list in its order, or those that are edges."""
+    with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+        _warn_of_constants(work, cohort)
+        tau, p = compute_list(work, *pairs, resolve_executor(ask.executor), progress_listener(ask.progress), ask.limit)
+    values = {"tau": tau} if p is None else {"tau": tau, "p": p}
+    links = Links(*pairs, values)
+    undefined = int(np.isnan(tau).sum())
+    if ask.threshold is not None:
+        assert p is not None
+        q = adjusted(p)
+        with np.errstate(invalid="ignore"):
+            kept = np.flatnonzero((q <= ask.threshold.fdr) & (np.abs(tau) >= ask.threshold.min_tau))
+        values = {"tau": tau[kept], "p": p[kept], "q": q[kept]}
+        links = Links(pairs[0][kept], pairs[1][kept], values)
+    return _delivered(ask, cohort, [links], len(links), (len(tau) - undefined, undefined, on_disk))
+
+
+def _edges(ask: _Ask, cohort: Cohort) -> Any:
+    """All pairs that are edges: compared once, and the candidates spilled to files."""
+    assert ask.threshold is not None
+    with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+        _warn_of_constants(work, cohort)
+        pool = resolve_executor(ask.executor)
+        grid, spilled = spill_edges(work, ask.threshold, pool, progress_listener(ask.progress), ask.limit)
+        edges = adjust(spilled, ask.threshold.fdr, min(SORTED_BYTES, share_of(ask.limit, 2)))
+        about = (
+            sum(one.tests for one in spilled),
+            sum(one.undefined for one in spilled),
+            on_disk + sum(one.bytes for one in spilled),
+        )
+        parts = (
+            Links(part.first, part.second, {"tau": part.tau, "p": part.p, "q": part.q})
+            for part in read_edges(grid, spilled)
+        )
+        return _delivered(ask, cohort, parts, edges, about)
+
+
+def _delivered(ask: _Ask, cohort: Cohort, parts: Iterable[Links], count: int, about: tuple[int, int, int]) -> Any:
+    """Write pairs where the user asks, or return them as a table; ``about`` are tests, undefined pairs, and bytes."""
+    columns = _varp_names(ask)
+    ends = Ends(cohort.X.source.features, (cohort.Y or cohort.X).source.features, cohort.Y is not None)
+    if ask.path is not None:
+        written = write_links(ask.path, parts, ends, columns, overwrite=ask.overwrite)
+        return EdgeFile(ask.path, written, *about)
+    needed, may = EDGE_BYTES * count, share_of(ask.limit, 1)
+    if needed > may:
+        raise MemoryLimitError(
+            "a table of {count:,} pairs takes {needed} and may take {allowed}: write them to a file, or choose fewer "
+            "of them with a smaller {fdr} or a larger {min_tau}",
+            count=count,
+            needed=readable_bytes(needed),
+            allowed=readable_bytes(may),
+            fdr=Argument("fdr"),
+            min_tau=Argument("min_tau"),
+        )
+    links = _joined(list(parts), columns)
+    if ask.key_added is not None:
+        graphs = {name: symmetric_graph(links, name, cohort.X.count) for name in columns}
+        write_varp(ask.X, ask.key_added, graphs, _about(ask, cohort) | {"tests": about[0]})
+        return None
+    table = as_table(links, ends)
+    table.attrs = dict(zip(("tests", "undefined", "disk_bytes"), about, strict=True))
+    return table
+
+
+def _joined(parts: list[Links], columns: tuple[str, ...]) -> Links:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        none = np.empty(0, dtype=np.intp)
+        return Links(none, none, {name: np.empty(0) for name in columns})
+    values = {name: np.concatenate([part.values[name] for part in parts]) for name in columns}
+    return Links(np.concatenate([one.first for one in parts]), np.concatenate([one.second for one in parts]), values)
+
+
+def _about(ask: _Ask, cohort: Cohort) -> dict[str, Any]:
+    """How the matrices in ``varp`` were computed, for ``uns``."""
+    known: dict[str, Any] = {"method": "kendall", "samples": cohort.samples, "strata": cohort.strata}
+    if ask.rule is not None:
+        known |= {"alternative": ask.rule.alternative, "pvalues": ask.rule.method}
+    return known | ({} if ask.threshold is None else ask.threshold._asdict())
+
+
+# One table, complete and in one stratum ---------------------------------------------------------------------------
+
+
+def _complete(ask: _Ask, cohort: Cohort, store: Any, limit: int | None) -> tuple[Floats, Floats | None]:
     """Compute the integer concordance of all features in a store, and tau and p from it."""
-    names = cohort.source.features
+    names = cohort.X.source.features
     ids = names if names is not None and len(set(names)) == len(names) else None
+    features = cohort.X.dense(0, cohort.X.count)
     with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
         gram = compute_gram(
             Kendall(ties="zero"),
-            cohort.features,
+            features,
             store=os.path.join(folder, "concordance.zarr") if store is None else store,
-            executor=executor,
+            executor=ask.executor,
             memory_limit=limit,
             ids=ids,
-            progress=progress,
+            progress=ask.progress,
         )
-        return _from_counts(gram.with_kernel(Concordance()), cohort, rule)
+        return _from_counts(gram.with_kernel(Concordance()), features, ask.rule, names)
 
 
-def _from_counts(gram: BaseGram, cohort: _Cohort, rule: PValueRule | None) -> tuple[Floats, Floats | None]:
+def _from_counts(
+    gram: BaseGram, features: Floats, rule: PValueRule | None, names: Names
+) -> tuple[Floats, Floats | None]:
     """Pass over the counts once and turn them into tau and p-values."""
-    n = cohort.features.shape[1]
-    untied = gram.diag()  # S of a feature with itself
+    n = features.shape[1]
+    untied = gram.diag().astype(np.int64)  # S of a feature with itself
     tau = np.empty(gram.shape)
     p = None if rule is None else np.empty(gram.shape)
-    tied, third, fifth = tie_sums(cohort.features) if rule is not None else (untied, untied, untied)
+    sums = np.zeros((3, len(untied))) if rule is None else np.stack(tie_sums(features))
     if rule is not None and rule.method == "exact":
-        _refuse_ties(tied, untied, cohort.source)
-    for rows, cols, concordance in _strips(gram):
-        tau[np.ix_(rows, cols)] = tau_from_counts(concordance, untied[rows], untied[cols])
-        if p is None or rule is None:
-            continue
-        variance = np.empty(concordance.shape)
-        variance_tile(n, tied[rows], third[rows], fifth[rows], tied[cols], third[cols], fifth[cols], variance)
-        no_ties = np.logical_and.outer(tied[rows] == 0, tied[cols] == 0)
-        values = p_values(concordance, n, no_ties, variance, alternative=rule.alternative, method=rule.method)
-        values[np.logical_or.outer(untied[rows] == 0, untied[cols] == 0)] = np.nan
-        p[np.ix_(rows, cols)] = values
+        _refuse_ties(sums[0], untied, names)
+    for rows, cols, S in _strips(gram):
+        variance = np.empty(S.shape)
+        if rule is not None:
+            own, other = sums[:, rows], sums[:, cols]
+            variance_tile(n, own[0], own[1], own[2], other[0], other[1], other[2], variance)
+        no_ties = np.logical_and.outer(sums[0, rows] == 0, sums[0, cols] == 0)
+        counted = Tally(S, untied[rows][:, None], untied[cols][None, :], variance, np.array(n), no_ties)
+        tau[np.ix_(rows, cols)] = tau_of(counted)
+        if p is not None and rule is not None:
+            p[np.ix_(rows, cols)] = p_of(counted, rule)
     np.fill_diagonal(tau, 1.0)
     return tau, p
 
@@ -289,11 +498,11 @@ def _strips(gram: BaseGram) -> Iterator[tuple[Indices, Indices, Array]]:
             yield rows[part], cols, values[part].astype(np.int64)
 
 
-def _refuse_ties(tied: Floats, untied: Array, source: Source) -> None:
+def _refuse_ties(tied: Floats, untied: Array, names: Names) -> None:
     """Refuse features with ties, for which permutations cannot be counted; a constant one has no p-value anyway."""
     some = np.flatnonzero((tied > 0) & (untied > 0))
     if some.size:
         raise InputError(
-            f"feature {name_of(int(some[0]), source.features)} has ties, so its p-values cannot be exact: choose "
+            f"feature {name_of(int(some[0]), names)} has ties, so its p-values cannot be exact: choose "
             "method='auto' or method='asymptotic'"
         )

@@ -34,6 +34,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "sparse_cells.py",
             "storing.py",
             "svm.py",
+            "tau.py",
         ),
     ]
     assert all(f"benchmarks/{script}" in page for script in SCRIPTS)

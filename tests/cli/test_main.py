@@ -22,6 +22,7 @@ COMMANDS = (
     "explain",
     "markers",
     "score-sets",
+    "tau",
     "report",
     "reproduce",
     "deploy",

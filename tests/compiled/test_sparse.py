@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy import sparse
+from strategies import sparse_cohorts
 
 from distkern import Kendall
 from distkern.compiled import sparse as compiled
@@ -15,20 +15,6 @@ from distkern.compiled.inversions import rank
 from distkern.compiled.sparse import concordance, rank_sparse
 from distkern.kernels.base import Prepared
 from distkern.kernels.trust import could_have_prepared
-
-levels = st.integers(-2, 3).map(float)
-many = st.floats(allow_nan=False, width=32)
-
-
-@st.composite
-def sparse_cohorts(draw, max_features=14):
-    """Samples of any density, few or many values, negative and infinite ones too, with empty and with full rows."""
-    m, n = draw(st.integers(1, 5)), draw(st.integers(2, max_features))
-    X = draw(arrays(np.float64, (m, n), elements=draw(st.sampled_from([levels, many]))))
-    X[~draw(arrays(bool, (m, n)))] = 0
-    if draw(st.booleans()):
-        X = np.vstack([X, X[:1], np.zeros((1, n)), np.arange(n)[None] + 1.0])
-    return X
 
 
 def ranked(X, width=None):

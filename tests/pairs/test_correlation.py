@@ -1,4 +1,4 @@
-"""kendalltau_matrix: pandas' and SciPy's values, choices about missing values, refusals."""
+"""kendalltau_matrix: pandas' and SciPy's values, missing values, two tables, lists, strata, edges, refusals."""
 
 import warnings
 
@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
-from scipy.stats import kendalltau
+from scipy.stats import false_discovery_control, kendalltau
+from tau_loops import Naive
 
 from distkern import InputError, MemoryLimitError, SampleError, compute_gram, kendalltau_matrix, open_gram
 from distkern import Kendall as KendallKernel
@@ -248,3 +249,288 @@ def test_repeated_features_are_features_like_others():
     expected_tau, expected_p = by_scipy(X)
     np.testing.assert_allclose(tau, expected_tau, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(p, expected_p, rtol=1e-9)
+
+
+# Two tables, lists, strata ------------------------------------------------------------------------------------------
+
+
+small = st.integers(2, 9)
+some = st.integers(-2, 2).map(float)
+
+
+@st.composite
+def tables(draw, elements=some, max_rows=7):
+    """X, Y and a label of each sample; every stratum has two samples or more."""
+    n = draw(st.integers(2, max_rows))
+    X, Y = (draw(arrays(np.float64, (n, draw(st.integers(1, 4))), elements=elements)) for _ in range(2))
+    strata = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    return X, Y, strata if np.bincount(strata, minlength=2).min() > 1 else np.zeros(n, dtype=int)
+
+
+def quiet(call):
+    """Constant features are warned of, and are NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call()
+
+
+def close(found, expected):
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=20)
+@given(tables(st.one_of(some, st.sampled_from([np.inf, -np.inf]))))
+def test_two_tables_lists_and_strata_equal_double_loops(drawn):
+    X, Y, strata = drawn
+    expected = Naive(X, Y, strata)
+    options = {"Y": Y, "strata": strata, "pvalue": True}
+    tau, p = quiet(lambda: matrix(X, method="asymptotic", **options))
+    close(tau, expected.tau)
+    close(p, expected.p)
+    first, second = (part.ravel() for part in np.indices(tau.shape))
+    listed = quiet(lambda: matrix(X, pairs=np.stack([first, second], axis=1), method="asymptotic", **options))
+    np.testing.assert_array_equal(listed["tau"], tau.ravel())
+    np.testing.assert_array_equal(listed["p"], p.ravel())
+    squared = quiet(lambda: matrix(X, strata=strata))
+    np.testing.assert_array_equal(np.diag(squared), 1)
+    close(off_diagonal(squared), off_diagonal(Naive(X, X, strata).tau))
+
+
+@settings(max_examples=15)
+@given(tables(max_rows=12), st.sampled_from(["two-sided", "less", "greater"]))
+def test_two_tables_equal_scipy(drawn, alternative):
+    X, Y, _ = drawn
+    tau, p = quiet(lambda: matrix(X, Y=Y, pvalue=True, alternative=alternative))
+    close(tau, Naive(X, Y).tau)
+    close(p, quiet(lambda: Naive(X, Y).scipy_p(alternative=alternative)))
+
+
+@settings(max_examples=20)
+@given(tables(), st.sampled_from(["csr", "csc"]))
+def test_columns_without_zeros_equal_dense_ones(drawn, layout):
+    X, Y, strata = drawn
+    X = np.hstack([X, np.zeros_like(X)])  # at most half full
+    thin = sparse.csr_array(X).asformat(layout)
+    for options in (
+        {},
+        {"Y": Y},
+        {"strata": strata},
+        {"pairs": [(0, 1), (1, 0), (1, 1)]},
+        {"output": "edges", "fdr": 1},
+    ):
+        found = quiet(lambda options=options: matrix(thin, pvalue=True, **options))
+        expected = quiet(lambda options=options: matrix(X, pvalue=True, **options))
+        for one, two in zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]:
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
+
+
+def test_samples_of_two_tables_are_matched_by_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(8, 3)), columns=list("abc"), index=[f"p{k}" for k in range(8)])
+    Y = pd.DataFrame(rng.normal(size=(8, 2)), columns=["age", "dose"], index=X.index)
+    tau = matrix(X, Y=Y)
+    close(tau, Naive(X, Y).tau)
+    assert (list(tau.index), list(tau.columns)) == (list("abc"), ["age", "dose"])
+    pd.testing.assert_frame_equal(matrix(X, Y=Y.sample(frac=1, random_state=1)), tau)
+    pd.testing.assert_frame_equal(matrix(X, Y=Y["age"]), tau[["age"]])
+    with pytest.raises(InputError, match="lacks 1 of 8 samples of the first one, such as 'p5'"):
+        matrix(X, Y=Y.drop("p5"))
+
+
+def test_lists_name_their_features_and_keep_their_order():
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 4)), columns=["TP53", "MYC", "KRAS", "EGFR"])
+    whole, p = matrix(X, pvalue=True)
+    pairs = pd.DataFrame({"first": ["KRAS", "TP53", "KRAS"], "second": ["TP53", "EGFR", "TP53"]})
+    found = matrix(X, pvalue=True, pairs=pairs)
+    assert found[["first", "second"]].equals(pairs)
+    for _, (first, second, tau, chance) in found.iterrows():
+        assert (tau, chance) == (whole.loc[first, second], p.loc[first, second])
+    assert found.attrs["tests"] == 3
+    with pytest.raises(InputError, match=r"'KRAZ', which is no feature.*did you mean 'KRAS'"):
+        matrix(X, pairs=[("KRAZ", "TP53")])
+
+
+def test_a_constant_feature_has_no_tau_for_a_reason():
+    X = np.array([[1.0, 5], [2, 5], [3, 5]])
+    with pytest.warns(UserWarning, match="1 of 2 features have no tau, the first of them number 1: they are constant"):
+        found = matrix(X, pairs=[(0, 1), (0, 0)], pvalue=True)
+    assert found["tau"].isna().tolist() == found["p"].isna().tolist() == [True, False]
+    assert (found.attrs["tests"], found.attrs["undefined"]) == (1, 1)
+
+
+@pytest.mark.parametrize("output", ["matrix", "edges"])
+def test_missing_values_of_lists_and_two_tables_are_compared_pairwise(output):
+    X, Y = GAPS[["a", "b"]], GAPS[["c", "a"]]
+    tau = matrix(X, Y=Y, missing="pairwise", output="matrix", pvalue=True)[0]
+    close(tau, [[-1, 1], [1, 1]])
+    listed = matrix(X, Y=Y, missing="pairwise", pairs=[("a", "c"), ("b", "c")], output=output, fdr=1)
+    assert listed["tau"].tolist() == [-1, 1]
+    with pytest.raises(SampleError, match="choose missing='drop-samples'"):
+        matrix(X, Y=Y)
+
+
+def test_strata_of_exact_p_values_are_refused():
+    with pytest.raises(InputError, match="p-values of several strata are asymptotic"):
+        matrix(np.eye(4), pvalue=True, strata=[0, 0, 1, 1], method="exact")
+
+
+# Edges --------------------------------------------------------------------------------------------------------------
+
+
+def cohort_with_edges(rows=40, features=25, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features))
+    X[:, : features // 2] += rng.normal(size=(rows, 1)) * 2
+    return pd.DataFrame(X.round(1), columns=[f"g{k}" for k in range(features)])
+
+
+def edges_of(tau, p, fdr, min_tau, square=True):
+    """Edges of whole matrices, by SciPy on all p-values."""
+    first, second = np.triu_indices(len(tau), 1) if square else (part.ravel() for part in np.indices(tau.shape))
+    tau, p = np.asarray(tau)[first, second], np.asarray(p)[first, second]
+    known = ~np.isnan(p)
+    q = np.full(len(p), np.inf)
+    q[known] = false_discovery_control(p[known])
+    kept = (q <= fdr) & (np.abs(np.nan_to_num(tau)) >= min_tau)
+    return [part[kept] for part in (first, second, tau, p, q)]
+
+
+@pytest.mark.parametrize("fdr", [0.001, 0.05, 1.0])
+@pytest.mark.parametrize("min_tau", [None, 0.3])
+@pytest.mark.parametrize("sorted_bytes", [2**28, 1000], ids=["at once", "in parts"])
+def test_edges_equal_those_of_the_whole_matrix(monkeypatch, fdr, min_tau, sorted_bytes):
+    monkeypatch.setattr("distkern.pairs.correlation.SORTED_BYTES", sorted_bytes)
+    monkeypatch.setattr("distkern.pairs.tasks.LARGEST_SIDE", 7)
+    X = cohort_with_edges()
+    tau, p = matrix(X, pvalue=True)
+    first, second, *expected = edges_of(tau, p, fdr, min_tau or 0)
+    found = matrix(X, output="edges", fdr=fdr, min_tau=min_tau)
+    assert found["first"].tolist() == [f"g{k}" for k in first]
+    assert found["second"].tolist() == [f"g{k}" for k in second]
+    np.testing.assert_array_equal(found[["tau", "p", "q"]].to_numpy().T, expected)
+    assert 0 < len(found) <= 300
+    assert found.attrs["tests"] == 300
+    assert found.attrs["undefined"] == 0
+    assert found.attrs["disk_bytes"] > 0
+
+
+def test_edges_of_two_tables_strata_and_lists():
+    X = cohort_with_edges()
+    strata = np.arange(40) % 3
+    Y = X[["g1", "g3", "g20"]].rename(columns=str.upper)
+    tau, p = matrix(X, Y=Y, strata=strata, pvalue=True)
+    first, second, *expected = edges_of(tau, p, 0.05, 0.2, square=False)
+    found = matrix(X, Y=Y, strata=strata, output="edges", min_tau=0.2)
+    assert list(zip(found["first"], found["second"], strict=True)) == [
+        (X.columns[i], Y.columns[j]) for i, j in zip(first, second, strict=True)
+    ]
+    np.testing.assert_array_equal(found[["tau", "p", "q"]].to_numpy().T, expected)
+    pairs = np.stack([part.ravel() for part in np.indices(tau.shape)], axis=1)
+    listed = matrix(X, Y=Y, strata=strata, output="edges", min_tau=0.2, pairs=pairs)
+    pd.testing.assert_frame_equal(listed, found, check_exact=True)
+
+
+def test_constant_features_are_no_tests():
+    X = cohort_with_edges(features=6).assign(flat=1.0)
+    with pytest.warns(UserWarning, match="'flat': they are constant"):
+        found = matrix(X, output="edges", fdr=1)
+    assert (found.attrs["tests"], found.attrs["undefined"]) == (15, 6)
+    pd.testing.assert_frame_equal(found, matrix(X.drop(columns="flat"), output="edges", fdr=1))
+
+
+def test_bits_of_edges_do_not_depend_on_the_executor(client, tmp_path):
+    X = cohort_with_edges()
+    found = matrix(X, output="edges")
+    for executor in (2, client):
+        pd.testing.assert_frame_equal(matrix(X, output="edges", executor=executor), found, check_exact=True)
+        thin = sparse.csr_array(np.where(X > 1, X, 0))
+        listed = matrix(thin, pairs=[(0, 1), (2, 9)], executor=executor)
+        pd.testing.assert_frame_equal(listed, matrix(thin, pairs=[(0, 1), (2, 9)]), check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["net.csv", "net.parquet", "net.graphml"])
+def test_edges_are_written_to_files_and_replace_none(tmp_path, name):
+    X = cohort_with_edges()
+    table, file = matrix(X, output="edges"), tmp_path / name
+    written = matrix(X, output="edges", path=file)
+    assert (written.path, written.edges, written.tests, written.undefined) == (file, len(table), 300, 0)
+    if name == "net.csv":
+        pd.testing.assert_frame_equal(pd.read_csv(file, float_precision="round_trip"), table, check_exact=True)
+    elif name == "net.parquet":
+        pd.testing.assert_frame_equal(pd.read_parquet(file), table, check_exact=True)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="exists: give another path, or overwrite=True"):
+        matrix(X, output="edges", path=file)
+    assert file.read_bytes() == before
+    matrix(X, output="edges", path=file, overwrite=True)
+    assert file.read_bytes() == before
+
+
+def test_lists_are_written_to_files(tmp_path):
+    X = cohort_with_edges()
+    pairs = [("g3", "g1"), ("g0", "g7")]
+    assert matrix(X, pairs=pairs, path=tmp_path / "list.csv").edges == 2
+    found = pd.read_csv(tmp_path / "list.csv", float_precision="round_trip")
+    pd.testing.assert_frame_equal(found, matrix(X, pairs=pairs), check_exact=True)
+
+
+def test_varp_of_anndata_takes_matrices_and_graphs():
+    import anndata
+
+    X = cohort_with_edges()
+    adata = anndata.AnnData(X.to_numpy(), var=pd.DataFrame(index=X.columns))
+    assert matrix(adata, pvalue=True, key_added="tau") is None
+    tau, p = matrix(X, pvalue=True)
+    np.testing.assert_array_equal(adata.varp["tau"], tau)
+    np.testing.assert_array_equal(adata.varp["tau_p"], p)
+    with pytest.raises(InputError, match=r"holds 'tau' in varp already.*overwrite=True"):
+        matrix(adata, key_added="tau")
+    assert matrix(adata, output="edges", key_added="tau", overwrite=True) is None
+    table = matrix(X, output="edges")
+    graph = adata.varp["tau"]
+    assert graph.nnz == 2 * len(table)
+    assert abs(graph - graph.T).max() == 0
+    row = table.iloc[3]
+    i, j = X.columns.get_loc(row["first"]), X.columns.get_loc(row["second"])
+    assert (graph[i, j], adata.varp["tau_p"][i, j], adata.varp["tau_q"][j, i]) == (row["tau"], row["p"], row["q"])
+    assert adata.uns["tau"]["fdr"] == 0.05
+    assert adata.uns["tau"]["tests"] == 300
+
+
+def test_a_file_is_read_by_path(tmp_path):
+    import anndata
+
+    X = sparse.random(30, 12, density=0.3, format="csr", random_state=0)
+    adata = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(12)]))
+    adata.obs["donor"] = ["d1", "d2", "d3"] * 10
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    found = matrix(tmp_path / "cells.h5ad", output="edges", fdr=1, strata="donor")
+    dense = pd.DataFrame(X.toarray(), columns=adata.var_names)
+    pd.testing.assert_frame_equal(
+        found, matrix(dense, output="edges", fdr=1, strata=list(adata.obs["donor"])), check_exact=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output": "table"}, "output must be one of matrix, edges"),
+        ({"output": "edges", "fdr": 0}, "fdr must be a number above 0"),
+        ({"min_tau": 0.5}, "add output='edges'"),
+        ({"path": "tau.csv"}, "path= takes edges or a list"),
+        ({"output": "edges", "path": "tau.xlsx"}, "does not end with .csv"),
+        ({"output": "edges", "store": "tau.zarr"}, "store= keeps the matrix of one table"),
+        ({"Y": np.eye(3), "key_added": "tau"}, "key_added= keeps all pairs of one table"),
+        ({"pairs": [(0, 7)]}, "second of pair 0 is 7"),
+        ({"strata": [0, 0, 1, 1], "store": "tau.zarr"}, "4 samples|for 3 samples"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        matrix(np.eye(3), **options)
+
+
+def test_a_table_of_edges_that_does_not_fit_is_refused():
+    X = cohort_with_edges(30, 60)
+    with pytest.raises(MemoryLimitError, match=r"a table of 1,770 pairs takes .* write them to a file"):
+        matrix(X, output="edges", fdr=1, memory_limit="200KiB")

@@ -1,0 +1,277 @@
+"""The columns of a cohort, ranked once and written to files, from which every task reads those that it compares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from distkern.compiled import sparse_columns
+from distkern.compiled.inversions import place_dtype, rank
+from distkern.compiled.pairwise import rank_observed
+from distkern.compiled.significance import tie_sums
+from distkern.core.errors import InputError
+from distkern.core.typing import Array, Floats, Indices
+from distkern.engine.memory import share_of
+from distkern.pairs.cohorts import Cohort, Table, strips
+
+Form = Literal["dense", "sparse", "gaps"]
+"""Complete columns; columns without their zeros; columns with missing values."""
+
+RANK_BYTES = 2**28
+"""Most bytes of columns that are ranked at a time."""
+
+ENTRY_BYTES = 40
+"""Bytes of a value of a column while it is ranked: it, its copy in a stratum, ranks, and scratch."""
+
+ARRAYS: dict[Form, tuple[str, ...]] = {
+    "dense": ("order", "codes", "tied"),
+    "sparse": ("places", "scores"),
+    "gaps": ("order", "codes"),
+}
+"""Arrays of each form that have an entry for each sample, or each nonzero, of a column."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some ranked columns on the samples of one stratum.
+
+    Parameters
+    ----------
+    form
+        How they are ranked.
+    n
+        Number of samples.
+    arrays
+        ``untied`` and ``sums`` (columns, 3) from `tie_sums`, unless values are missing; else of the form:
+        `inversions.rank`, `rank_observed`, or the ragged arrays of `sparse_columns.concordance`.
+    """
+
+    form: Form
+    n: int
+    arrays: dict[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.arrays["observed" if self.form == "gaps" else "untied"])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Ranked columns in the files of a folder.
+
+    Parameters
+    ----------
+    folder, name
+        The folder, and the prefix of the names of the files.
+    form
+        How the columns are ranked.
+    count
+        Number of columns.
+    bounds
+        First sample of each stratum, and the number of all.
+    """
+
+    folder: str
+    name: str
+    form: Form
+    count: int
+    bounds: tuple[int, ...]
+
+    def file(self, name: str) -> str:
+        """Path of an array."""
+        return os.path.join(self.folder, f"{self.name}-{name}.npy")
+
+    def array(self, name: str, mode: Any = "r") -> Array:
+        """Map an array.
+
+        Raises
+        ------
+        InputError
+            If the folder is not there, because this is another machine.
+        """
+        try:
+            return np.load(self.file(name), mmap_mode=mode)
+        except FileNotFoundError:
+            raise InputError(
+                f"the temporary folder {self.folder!r} is not there on this worker: set TMPDIR to a folder that all "
+                "workers share, or compute with executor='threads'"
+            ) from None
+
+    def blocks(self, positions: slice | Indices) -> list[Block]:
+        """Read columns: a block for each stratum."""
+        if self.form == "sparse":
+            return self._sparse_blocks(positions)
+        whole = {name: np.array(self.array(name)[positions]) for name in ARRAYS[self.form]}
+        per_column = ("observed",) if self.form == "gaps" else ("untied", "sums")
+        known = {name: np.array(self.array(name)[positions]) for name in per_column}
+        blocks = []
+        for k, (start, stop) in enumerate(self.strata()):
+            arrays = {name: np.ascontiguousarray(array[:, start:stop]) for name, array in whole.items()}
+            arrays |= {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
+            blocks.append(Block(self.form, stop - start, arrays))
+        return blocks
+
+    def strata(self) -> list[tuple[int, int]]:
+        """First sample of each stratum, and the one after its last."""
+        return list(zip(self.bounds, self.bounds[1:], strict=False))
+
+    def largest(self, side: int) -> int:
+        """Entries, of samples or of nonzeros, of the largest block of ``side`` neighbouring columns."""
+        if self.form != "sparse":
+            return min(side, self.count) * self.bounds[-1]
+        starts = self.array("starts")[:: len(self.bounds) - 1]
+        return int(np.diff(np.append(starts[:-1:side], starts[-1])).max(initial=0))
+
+    @property
+    def widest(self) -> int:
+        """Most entries of a column in one stratum."""
+        if self.form != "sparse":
+            return int(np.diff(self.bounds).max())
+        return int(np.diff(self.array("starts")).max(initial=0))
+
+    def _sparse_blocks(self, positions: slice | Indices) -> list[Block]:
+        strata = len(self.bounds) - 1
+        starts = np.array(self.array("starts"))
+        rows = np.arange(self.count)[positions]
+        begins, ends = starts[rows * strata], starts[(rows + 1) * strata]
+        ragged = {name: _joined(self.array(name), begins, ends) for name in ARRAYS["sparse"]}
+        shift = np.concatenate([[0], np.cumsum(ends - begins)[:-1]]) - begins if len(rows) else begins
+        known = {name: np.array(self.array(name)[positions]) for name in ("untied", "sums", "balance")}
+        blocks = []
+        for k, (first, last) in enumerate(self.strata()):
+            start = starts[rows * strata + k]
+            arrays = dict(ragged) | {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
+            arrays |= {"starts": start + shift, "nonzeros": starts[rows * strata + k + 1] - start}
+            blocks.append(Block("sparse", last - first, arrays))
+        return blocks
+
+
+def _joined(array: Array, begins: Indices, ends: Indices) -> Array:
+    """Read parts of an array one after the other; neighbours are read together."""
+    if not len(begins):
+        return np.empty(0, dtype=array.dtype)
+    apart = np.flatnonzero(begins[1:] != ends[:-1]) + 1
+    runs = zip(begins[np.concatenate([[0], apart])], ends[np.concatenate([apart - 1, [-1]])], strict=True)
+    return np.concatenate([array[begin:end] for begin, end in runs])
+
+
+# Ranking ------------------------------------------------------------------------------------------------------------
+
+
+def rank_cohort(cohort: Cohort, folder: str, limit: int | None) -> tuple[Columns, Columns]:
+    """Rank all columns within each stratum, and write them to files; return those of the rows and of the columns.
+
+    Columns are ranked some at a time, so that a fraction of ``limit`` suffices for tables of any size.
+    """
+    form: Form = "gaps" if cohort.gaps else "sparse" if cohort.sparse else "dense"
+    budget = min(RANK_BYTES, share_of(limit, 3))
+    ranked = []
+    for name, table in (("X", cohort.X), ("Y", cohort.Y)):
+        if table is not None:
+            columns = Columns(folder, name, form, table.count, cohort.bounds)
+            (_rank_sparse if form == "sparse" else _rank_dense)(table, columns, budget)
+            ranked.append(columns)
+    return ranked[0], ranked[-1]
+
+
+def disk_bytes(columns: Sequence[Columns]) -> int:
+    """Bytes of the files of ranked columns."""
+    of = (columns[0],) if columns[0] == columns[-1] else columns
+    return sum(
+        os.path.getsize(os.path.join(one.folder, file))
+        for one in of
+        for file in os.listdir(one.folder)
+        if file.startswith(f"{one.name}-")
+    )
+
+
+def _create(columns: Columns, **arrays: tuple[tuple[int, ...], Any]) -> None:
+    for name, (shape, dtype) in arrays.items():
+        np.lib.format.open_memmap(columns.file(name), "w+", dtype, tuple(max(1, int(size)) for size in shape)).flush()
+
+
+def _rank_dense(table: Table, columns: Columns, budget: int) -> None:
+    p, n, strata = columns.count, columns.bounds[-1], columns.strata()
+    kind = np.int32 if columns.form == "gaps" else place_dtype(max(stop - start for start, stop in strata))
+    _create(columns, order=((p, n), kind), codes=((p, n), kind))
+    if columns.form == "gaps":
+        _create(columns, observed=((p, len(strata)), np.int64))
+    else:
+        _create(columns, tied=((p, n), np.uint8), untied=((p, len(strata)), np.int64))
+        _create(columns, sums=((p, len(strata), 3), np.float64))
+    height = max(1, budget // (ENTRY_BYTES * n))
+    for first in range(0, p, height):
+        part = slice(first, min(first + height, p))
+        values = table.dense(part.start, part.stop)
+        for k, (start, stop) in enumerate(strata):
+            _rank_stratum(columns, np.ascontiguousarray(values[:, start:stop]), part, slice(start, stop), k)
+
+
+def _rank_stratum(columns: Columns, values: Floats, part: slice, samples: slice, k: int) -> None:
+    if columns.form == "gaps":
+        order, observed, codes = rank_observed(values)
+        arrays = {"order": order, "codes": codes}
+        columns.array("observed", "r+")[part, k] = observed
+    else:
+        order, codes, tied, untied = rank(values)
+        arrays = {"order": order, "codes": codes, "tied": tied}
+        columns.array("untied", "r+")[part, k] = untied
+        columns.array("sums", "r+")[part, k] = np.stack(tie_sums(values), axis=1)
+    for name, array in arrays.items():
+        columns.array(name, "r+")[part, samples] = array
+
+
+def _rank_sparse(table: Table, columns: Columns, budget: int) -> None:
+    p, strata = columns.count, len(columns.bounds) - 1
+    sizes = np.diff(columns.bounds)
+    group, item = _places_of(table, columns.bounds)
+    counts = np.zeros((p, strata), dtype=np.int64)
+    for rows, block in _sparse_strips(table):
+        sparse_columns.count_nonzeros(block.indices, block.indptr, group[rows], counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    np.save(columns.file("starts"), starts)
+    _create(columns, places=((starts[-1],), np.int32), scores=((starts[-1],), np.int32))
+    _create(columns, untied=((p, strata), np.int64), sums=((p, strata, 3), np.float64))
+    _create(columns, balance=((p, strata), np.int64))
+    for first, last in _groups(starts[::strata], budget // ENTRY_BYTES):
+        whole = slice(starts[first * strata], starts[last * strata])
+        own = starts[first * strata : last * strata + 1] - whole.start
+        values, items = np.empty(own[-1]), np.empty(own[-1], dtype=np.int32)
+        fill = own[:-1].reshape(last - first, strata).copy()
+        for rows, block in _sparse_strips(table):
+            sparse_columns.scatter(
+                block.data, block.indices, block.indptr, group[rows], item[rows], first, fill, values, items
+            )
+        n = np.tile(sizes, last - first)
+        places, scores = np.empty(own[-1], dtype=np.int32), np.empty(own[-1], dtype=np.int32)
+        balance, sums = np.empty(len(n), dtype=np.int64), np.empty((3, len(n)))
+        sparse_columns.rank_columns(values, items, own, n, places, scores, balance, *sums)
+        part = slice(first, last)
+        columns.array("places", "r+")[whole], columns.array("scores", "r+")[whole] = places, scores
+        columns.array("untied", "r+")[part] = (n * (n - 1) // 2 - sums[0].astype(np.int64)).reshape(-1, strata)
+        columns.array("sums", "r+")[part] = sums.T.reshape(-1, strata, 3)
+        columns.array("balance", "r+")[part] = balance.reshape(-1, strata)
+
+
+def _places_of(table: Table, bounds: tuple[int, ...]) -> tuple[Indices, Indices]:
+    """Stratum of each sample of a table, or −1, and its number in the stratum."""
+    group = np.where(table.slots < 0, -1, np.searchsorted(bounds, table.slots, "right") - 1)
+    return group.astype(np.int64), (table.slots - np.asarray(bounds)[group]).astype(np.int64)
+
+
+def _sparse_strips(table: Table) -> Iterator[tuple[slice, Any]]:
+    """Rows of a table without their zeros."""
+    for rows in strips(table.source):
+        yield rows, table.source.read_sparse(rows)
+
+
+def _groups(starts: Indices, most: int) -> Iterator[tuple[int, int]]:
+    """Divide columns into groups of at most ``most`` nonzeros, or of one column."""
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + most, "right")) - 1)
+        yield first, last
+        first = last

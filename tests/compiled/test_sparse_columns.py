@@ -1,0 +1,110 @@
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from strategies import sparse_cohorts
+
+from distkern.compiled import sparse_columns
+from distkern.compiled.significance import tie_sums
+from distkern.compiled.sparse_columns import concordance, count_nonzeros, rank_columns, scatter
+
+
+def ranked(X):
+    """Columns of a table (columns, n) as a block, and what was found about their ties."""
+    rows = sparse.csr_array(X, dtype=np.float64)
+    count, n = X.shape
+    places, scores = np.full((2, max(1, rows.nnz)), -9, dtype=np.int32)
+    balance, sums = np.empty(count, dtype=np.int64), np.empty((3, count))
+    starts = rows.indptr.astype(np.int64)
+    rank_columns(rows.data, rows.indices.astype(np.int32), starts, np.full(count, n), places, scores, balance, *sums)
+    return (places, scores, starts[:-1], np.diff(starts), balance), sums
+
+
+def naive_S(x, y):
+    concordant, discordant, *_ = naive.pair_counts(x, y)
+    return concordant - discordant
+
+
+@given(sparse_cohorts(), st.data())
+def test_listed_counts_equal_the_naive_double_loop(X, data):
+    Y = X[::-1]
+    ends = st.integers(0, len(X) - 1)
+    pairs = data.draw(st.lists(st.tuples(ends, ends), min_size=1, max_size=12))
+    first, second = np.array(pairs).T
+    S = concordance(ranked(X)[0], ranked(Y)[0], X.shape[1], first, second)
+    assert S.tolist() == [naive_S(X[i], Y[j]) for i, j in pairs]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_naive_counts_of_columns_that_differ_by_their_nonzeros(seed):
+    """Both columns of a pair are walked in turn, and both roads of a pair are taken."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    values = rng.integers(-2, 4, (6, n)) if seed % 2 else rng.normal(size=(6, n))
+    X = values * (rng.random((6, n)) < np.linspace(0, 1, 6)[:, None])
+    first, second = (part.ravel() for part in np.indices((6, 6)))
+    block = ranked(X)[0]
+    assert concordance(block, block, n, first, second).tolist() == [
+        naive_S(X[i], X[j]) for i, j in zip(first, second, strict=True)
+    ]
+
+
+@given(sparse_cohorts())
+def test_naive_ranks_and_tie_sums_of_all_items(X):
+    (places, scores, starts, nonzeros, balance), sums = ranked(X)
+    np.testing.assert_array_equal(sums, tie_sums(X))
+    for x, start, k, more in zip(X, starts, nonzeros, balance, strict=True):
+        own, ranks = places[start : start + k], scores[start : start + k]
+        assert sorted(own.tolist()) == np.flatnonzero(x).tolist()
+        assert more == (x > 0).sum() - (x < 0).sum()
+        assert np.sign(ranks).tolist() == np.sign(x[own]).tolist()
+        assert np.sign(np.diff(ranks)).tolist() == [naive.direction(x[own], p + 1, p) for p in range(k - 1)]
+
+
+@given(sparse_cohorts(), st.data())
+def test_naive_columns_of_some_rows_in_groups(X, data):
+    """A table is read by rows; its columns are gathered by the groups of the rows, a part of the columns at a time."""
+    m, n = X.shape
+    group = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=m, max_size=m)))
+    item = np.array([(group[:row] == group[row]).sum() for row in range(m)])
+    rows = sparse.csr_array(X, dtype=np.float64)
+    counts = np.zeros((n, 3), dtype=np.int64)
+    count_nonzeros(rows.indices, rows.indptr, group, counts)
+    assert counts.tolist() == [[int((X[group == k, col] != 0).sum()) for k in range(3)] for col in range(n)]
+    first = data.draw(st.integers(0, n - 1))
+    starts = np.concatenate([[0], np.cumsum(counts[first:])])
+    values, items = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
+    fill = starts[:-1].reshape(-1, 3).copy()
+    scatter(rows.data, rows.indices, rows.indptr, group, item, first, fill, values, items)
+    at = 0
+    for col in range(first, n):
+        for k in range(3):
+            inside = X[group == k, col]
+            filled = np.flatnonzero(inside)
+            assert items[at : at + len(filled)].tolist() == filled.tolist()
+            assert values[at : at + len(filled)].tolist() == inside[filled].tolist()
+            at += len(filled)
+
+
+def test_exact_integers_with_many_items_and_few_that_are_not_zero():
+    n, k = 200_000, 300
+    X = sparse.coo_array((np.arange(1.0, k + 1), (np.zeros(k, int), np.arange(k) * 600)), shape=(1, n)).tocsr()
+    places, scores = np.empty((2, k), dtype=np.int32)
+    balance, sums = np.empty(1, dtype=np.int64), np.empty((3, 1))
+    starts = np.array([0, k])
+    rank_columns(X.data, X.indices.astype(np.int32), starts, np.array([n]), places, scores, balance, *sums)
+    block = places, scores, starts[:1], np.diff(starts), balance
+    pair = np.array([0]), np.array([0])
+    assert concordance(block, block, n, *pair) == k * (n - k) + math.comb(k, 2)
+    apart = places + 1, *block[1:]
+    assert concordance(block, apart, n, *pair) == -k * k
+    assert sums[0, 0] == math.comb(n - k, 2)
+
+
+def test_bytes_grow_with_what_is_compared():
+    small = sparse_columns.bytes_needed(10, 10, 1000, 500, 100, 100)
+    assert small < sparse_columns.bytes_needed(10, 10, 1000, 5000, 100, 100)
