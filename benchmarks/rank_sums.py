@@ -1,4 +1,4 @@
-"""Seconds of rank sums of sparse cells on one thread: markers, scores of gene sets, tau of enhancers with genes.
+"""Seconds of rank sums of sparse cells on one thread: markers, scores of gene sets.
 
 ``python benchmarks/rank_sums.py``: 10,000 cells, and the table in docs/benchmarks.md.
 ``python benchmarks/rank_sums.py --small``: a few cells, nothing written.
@@ -21,14 +21,11 @@ import scanpy  # noqa: E402
 from scipy import sparse, stats  # noqa: E402
 from sparse_cells import GENES, cells  # noqa: E402
 
-from distkern import kendalltau_against, rank_markers, score_sets  # noqa: E402
+from distkern import rank_markers, score_sets  # noqa: E402
 
 GROUPS, SETS, SET_GENES, MAX_RANK = 10, 50, 50, 1500
-ENHANCERS, OPEN = 2_000, 0.05
-"""Number of enhancers, and the fraction of the cells in which each is open."""
-
-PEER_CELLS, PEER_PAIRS = 50, 20
-"""Cells and pairs that a package takes one after the other; its time is that of as many as ours."""
+PEER_CELLS = 50
+"""Cells that a package takes one after the other; its time is that of as many as ours."""
 
 Call = Callable[[], object]
 
@@ -61,27 +58,13 @@ def scores_one_by_one(adata: anndata.AnnData, sets: dict[str, list[str]], count:
             1 - (ranks[genes].sum() - k * (k + 1) / 2) / (k * MAX_RANK)
 
 
-def enhancers(count: int) -> sparse.csr_array:
-    """Whether each enhancer is open in each cell."""
-    rng = np.random.default_rng(2)
-    number = min(ENHANCERS, 10 * count)
-    return sparse.csr_array((rng.random((count, number)) < OPEN).astype(np.float64))
-
-
-def tau_one_by_one(X: sparse.csr_array, y: np.ndarray, count: int) -> None:
-    """Kendall's tau of some pairs, by SciPy."""
-    for column in range(count):
-        stats.kendalltau(X[:, [column]].toarray()[:, 0], y)
-
-
 def jobs(count: int) -> list[tuple[str, str, Call, str, Call | None, float]]:
     """What is timed: its name, its size, our call, the name and the call of the peer, and its part of the work."""
-    adata, X = cohort(count), enhancers(count)
+    adata = cohort(count)
     one = {"executor": 1, "progress": False}
     rng = np.random.default_rng(3)
     sets = {f"set {k}": list(rng.choice(adata.var_names, SET_GENES, replace=False)) for k in range(SETS)}
-    y = adata.X[:, [int(adata.X.count_nonzero(axis=0).argmax())]].toarray()[:, 0]
-    few, pairs = min(PEER_CELLS, count), min(PEER_PAIRS, X.shape[1])
+    few = min(PEER_CELLS, count)
     size = f"{count:,} cells × {GENES:,} genes"
     return [
         (
@@ -96,11 +79,6 @@ def jobs(count: int) -> list[tuple[str, str, Call, str, Call | None, float]]:
         (
             f"UCell of {SETS} sets of {SET_GENES} genes", size, lambda: score_sets(adata, sets, **one),
             "scipy.stats.rankdata", lambda: scores_one_by_one(adata, sets, few), few / count,
-        ),
-        (
-            "tau of 0/1 enhancers with a gene", f"{count:,} cells × {X.shape[1]:,} enhancers",
-            lambda: kendalltau_against(X, y, **one),
-            "scipy.stats.kendalltau", lambda: tau_one_by_one(X, y, pairs), pairs / X.shape[1],
         ),
     ]  # fmt: skip
 

@@ -53,7 +53,6 @@ _HOMES = {
     "distkern.engine.dask.executor": ("Dask",),
     "distkern.build.append": ("append_gram",),
     "distkern.build.compute": ("compute_gram", "plan_gram"),
-    "distkern.pairs.against": ("kendalltau_against",),
     "distkern.pairs.correlation": ("kendalltau_matrix",),
     "distkern.pairs.networks": ("EdgeFile",),
     "distkern.build.repair": ("repair_gram",),

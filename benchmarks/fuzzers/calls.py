@@ -36,7 +36,7 @@ def draw(rng: Generator, folder: Path) -> Case:
         (kernel_call, 5), (stored_matrix, 2), (odd_parameter, 3), (learner, 6), (learner_parameter, 3), (metric, 2),
         (partition, 2), (consensus, 2), (rankings, 2), (indexing, 2), (view, 1), (correlation, 1), (saved, 2),
         (cross_validated, 1), (odd_path, 1), (odd_spec, 1), (other_functions, 2), (bags, 2), (new_samples, 2),
-        (markers, 2), (gene_sets, 2), (against, 1),
+        (markers, 2), (gene_sets, 2), (1),
     )  # fmt: skip
     family = pick(rng, [family for family, share in families for _ in range(share)])
     return family(rng, folder)
@@ -723,30 +723,6 @@ def gene_sets(rng: Generator, folder: Path) -> Case:
         require_close(found["s"], [score(x, *parts) for x in np.asarray(given.values).tolist()])
 
     return Case(f"score_sets({given.what}, {listed}, {method}, {odd}), {m} × {n}", act)
-
-
-def against(rng: Generator, folder: Path) -> Case:
-    """kendalltau_against, by a double loop over samples."""
-    m, n = int(rng.integers(2, 7)), int(rng.integers(1, 4))
-    given, y = samples(rng, m, n), targets(rng, rng.integers(0, 3, m).astype(float), [f"s{k}" for k in range(m)])
-
-    def act() -> None:
-        found = dk.kendalltau_against(given.value, y.value, **QUIET)
-        own = y.beside(given.ids is not None)
-        if given.values is None or np.isnan(given.values).any():
-            require_refused(found, given.what)
-        if own is None or given.ids is not None or y.by_position is not None or len(found) != n:
-            return
-        numbers_of = np.asarray(own, float)
-        if np.isnan(numbers_of).any():
-            require_refused(found, y.what)
-        expected = []
-        for x in np.asarray(given.values).T:
-            constant = len(set(x)) == 1 or len(set(numbers_of)) == 1
-            expected.append(np.nan if constant else naive.tau_b(x, numbers_of))
-        require_close(found["tau"], expected)
-
-    return Case(f"kendalltau_against({given.what}, {y.what}), {m} × {n}", act)
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

@@ -110,8 +110,6 @@ CASES = {
     "CohortPredictor score": lambda g, v: dk.CohortPredictor(dk.KernelSVC().fit(g, LABELS), g).score(FRAME, v(LABELS)),
     "rank_markers groups": lambda g, v: dk.rank_markers(FRAME, v(LABELS))["auroc"],
     "rank_markers strata": lambda g, v: dk.rank_markers(FRAME, LABELS, strata=v(GROUPS % 2))["auroc"],
-    "kendalltau_against y": lambda g, v: dk.kendalltau_against(FRAME, v(TARGETS))["tau"],
-    "kendalltau_against frame": lambda g, v: dk.kendalltau_against(FRAME, v(FRAME[["a", "b"]]))["tau"],
     "ranking_error": lambda g, v: dk.ranking_error(TARGETS, v(TARGETS**2)),
     "diagonal": lambda g, v: dk.ArrayGram(np.eye(M), row_diag=v(WEIGHTS), row_ids=IDS).row_diag(),
     "product": lambda g, v: g.matmat(v(TARGETS)),
