@@ -8,14 +8,14 @@ from typing import Any
 from distkern.core.errors import MissingExtraError
 
 _HOME_OF = {
+    "features": "distkern.plot.explanation",
+    "pairs": "distkern.plot.explanation",
     "plot_accuracy": "distkern.plot.accuracy",
     "plot_chosen_C": "distkern.plot.chosen_C",
     "plot_cluster_numbers": "distkern.plot.cluster_numbers",
-    "plot_features": "distkern.plot.explanation",
     "plot_gram": "distkern.plot.gram",
     "plot_kernel_pca": "distkern.plot.kernel_pca",
     "plot_markers": "distkern.plot.markers",
-    "plot_pairs": "distkern.plot.explanation",
     "plot_silhouettes": "distkern.plot.silhouettes",
 }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 POSITIVE, NEGATIVE = OKABE_ITO[0], OKABE_ITO[1]
 
 
-def plot_pairs(
+def pairs(
     explained: Explanation | Contributions,
     *,
     machine: str | int | None = None,
@@ -55,7 +55,7 @@ def plot_pairs(
     --------
     >>> from distkern import Kendall, KernelRidge, explain
     >>> model = KernelRidge(kernel=Kendall()).fit([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], [1.0, 0.0])
-    >>> [text.get_text() for text in plot_pairs(explain(model), k=1).get_yticklabels()]
+    >>> [text.get_text() for text in pairs(explain(model), k=1).get_yticklabels()]
     ['1 above 2']
     """
     at, of = _machine(explained, machine), _sample(explained, sample)
@@ -70,7 +70,7 @@ def plot_pairs(
     return _draw(ax, words, numbers, k, f"{label} of a pair", explained, at, of)
 
 
-def plot_features(
+def features(
     explained: Explanation | Contributions,
     *,
     by: str = "weight",
@@ -88,20 +88,20 @@ def plot_features(
     by
         Of an explanation: ``"weight"``, to the right if a high rank speaks for the positive class; or ``"importance"``.
     machine, sample, ax
-        See `plot_pairs`.
+        See `pairs`.
     k
         Number of features.
 
     Raises
     ------
     InputError
-        See `plot_pairs`.
+        See `pairs`.
 
     Examples
     --------
     >>> from distkern import Kendall, KernelRidge, explain
     >>> model = KernelRidge(kernel=Kendall()).fit([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], [1.0, 0.0])
-    >>> plot_features(explain(model), by="importance").get_xlabel()
+    >>> features(explain(model), by="importance").get_xlabel()
     'importance of a feature'
     """
     one_of(by, "by", ("weight", "importance"))

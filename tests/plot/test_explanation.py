@@ -3,7 +3,7 @@ import pytest
 from figure_data import axes
 
 import distkern as dk
-from distkern.plot import plot_features, plot_pairs
+from distkern import plot
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.normal(size=(18, 5)), RNG.normal(size=(2, 5))
@@ -24,7 +24,7 @@ def labels(ax):
 
 def test_the_heaviest_pairs_are_bars_with_their_names():
     found = explained(TWO)
-    ax = plot_pairs(found, k=4, ax=axes())
+    ax = plot.pairs(found, k=4, ax=axes())
     np.testing.assert_allclose(widths(ax), found.weights[:4, 0])
     assert labels(ax) == [f"{i} above {j}" for i, j in zip(found.first[:4], found.second[:4], strict=True)]
     assert ax.get_title() == "1 against 0"
@@ -36,43 +36,43 @@ def test_the_heaviest_pairs_are_bars_with_their_names():
 def test_features_are_drawn_by_weight_or_by_importance():
     found = explained(TWO)
     for by, numbers in (("weight", found.feature_weights), ("importance", found.importances)):
-        ax = plot_features(found, by=by, k=3, ax=axes())
+        ax = plot.features(found, by=by, k=3, ax=axes())
         order = np.argsort(-np.abs(numbers[:, 0]))[:3]
         np.testing.assert_allclose(widths(ax), numbers[order, 0])
         assert labels(ax) == [str(at) for at in order]
         assert ax.get_xlabel() == f"{by} of a feature"
     with pytest.raises(dk.InputError, match="by must be one of weight, importance"):
-        plot_features(found, by="size", ax=axes())
+        plot.features(found, by="size", ax=axes())
 
 
 def test_contributions_to_a_sample_are_drawn():
     found = explained(TWO).contributions(NEW)
-    ax = plot_pairs(found, sample=1, ax=axes())
+    ax = plot.pairs(found, sample=1, ax=axes())
     np.testing.assert_allclose(widths(ax), found.of_pairs[1].contributions[:, 0])
     assert ax.get_title() == f"1, 1 against 0: f = {found.decisions[1, 0]:.3g}"
-    ax = plot_features(found, sample="0", k=2, ax=axes())
+    ax = plot.features(found, sample="0", k=2, ax=axes())
     assert widths(ax) == sorted(found.of_features[0, :, 0], key=abs, reverse=True)[:2]
     assert ax.get_xlabel() == "contribution of a feature"
     with pytest.raises(dk.InputError, match="there are 2 samples: choose one with sample="):
-        plot_pairs(found, ax=axes())
+        plot.pairs(found, ax=axes())
     with pytest.raises(dk.InputError, match="no sample 7 among 2"):
-        plot_pairs(found, sample=7, ax=axes())
+        plot.pairs(found, sample=7, ax=axes())
 
 
 def test_a_machine_of_several_is_chosen_by_name_or_position():
     found = explained(THREE)
-    ax = plot_features(found, machine="b against c", ax=axes())
-    assert widths(ax) == widths(plot_features(found, machine=2, ax=axes()))
+    ax = plot.features(found, machine="b against c", ax=axes())
+    assert widths(ax) == widths(plot.features(found, machine=2, ax=axes()))
     with pytest.raises(dk.InputError, match="there are 3 machines: choose one with machine=, such as 'a against b'"):
-        plot_pairs(found, ax=axes())
+        plot.pairs(found, ax=axes())
     with pytest.raises(dk.InputError, match="did you mean 'a against b'"):
-        plot_pairs(found, machine="a agains b", ax=axes())
+        plot.pairs(found, machine="a agains b", ax=axes())
 
 
 def test_what_is_no_explanation_is_refused():
     with pytest.raises(dk.InputError, match=r"what distkern\.explain returns"):
-        plot_pairs(3, ax=axes())
+        plot.pairs(3, ax=axes())
     with pytest.raises(dk.InputError, match="sample= is for contributions"):
-        plot_features(explained(TWO), sample=0, ax=axes())
+        plot.features(explained(TWO), sample=0, ax=axes())
     with pytest.raises(dk.InputError, match="k must be a whole number"):
-        plot_pairs(explained(TWO), k=0, ax=axes())
+        plot.pairs(explained(TWO), k=0, ax=axes())
