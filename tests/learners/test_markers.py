@@ -103,6 +103,12 @@ def test_one_sample_in_a_group_and_two_in_all():
     assert np.isnan(constant["tau"])
 
 
+def test_some_of_many_small_groups_are_named():
+    groups = [*"abcdefg", *"hh"]
+    with pytest.warns(UserWarning, match="groups 'a', 'b', 'c', 'd', 'e' and 2 more have one sample"):
+        rank_markers(rng.normal(size=(9, 2)), groups, **QUIET)
+
+
 # Strata --------------------------------------------------------------------------------------------------------------
 
 
