@@ -15,7 +15,8 @@ from distkern.compiled.significance import ALTERNATIVES, Alternative, p_values, 
 from distkern.compiled.sparse_tau import PairCounts, Variables, sparse_concordance
 from distkern.core.alignment import SampleNames, aligned, refuse_other_names
 from distkern.core.containers import as_floats
-from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
+from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.frames import pandas_for
 from distkern.core.parameters import entries, one_of
 from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats, Indices
@@ -27,6 +28,9 @@ from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
 from distkern.io.source import Source, as_source
 from distkern.pairs.columns import Columns, work_on_columns
+
+RESULT = "a table of tau"
+"""Name of the result in messages."""
 
 PAIR_BYTES = 120
 """Bytes of the counts, of the table and of the arithmetic that makes it, for each pair."""
@@ -117,6 +121,7 @@ def kendalltau_against(
     1      e2      MYC -0.516  0.248  0.248
     """
     one_of(alternative, "alternative", ALTERNATIVES)
+    pandas_for(RESULT)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     source = as_source(X)
     if len(source) < 2:
@@ -253,10 +258,7 @@ def _table(
     variables: Names,
     alternative: Alternative,
 ) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a table of tau", "io") from error
+    pd = pandas_for(RESULT)
     m, (features, chosen) = len(source), pairs
     everything = m * (m - 1) // 2
     untied_y = everything - compared.variables.tied[chosen]
