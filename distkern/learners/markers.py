@@ -12,8 +12,9 @@ from scipy.stats import false_discovery_control
 
 from distkern.build.look import Looking
 from distkern.compiled.rank_sums import Cells, GroupCounts, against_groups, against_rest
-from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
+from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.files import as_path
+from distkern.core.frames import pandas_for
 from distkern.core.labels import encoded_labels
 from distkern.core.names import is_missing
 from distkern.core.parameters import one_of
@@ -34,6 +35,9 @@ from distkern.pairs.columns import Columns, work_on_columns
 
 FoldChange = Literal["difference", "log1p", "ratio"]
 FOLD_CHANGES = ("difference", "log1p", "ratio")
+
+RESULT = "a table of markers"
+"""Name of the result in messages."""
 
 PSEUDOCOUNT = 1e-9
 """Added to both means of a ratio, as scanpy does."""
@@ -165,6 +169,7 @@ def rank_markers(
     """
     one_of(fold_change, "fold_change", FOLD_CHANGES)
     flag(continuity, "continuity")
+    pandas_for(RESULT)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     source = as_source(X)
     levels, codes = labels_of(X, source, groups, "groups")
@@ -349,10 +354,7 @@ def table_of(
     counts: GroupCounts, folds: Floats, compared: Comparisons, features: Any, levels: Array, continuity: bool
 ) -> Any:
     """Make the table of all comparisons."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a table of markers", "io") from error
+    pd = pandas_for(RESULT)
     count = len(counts.twice_U)
     names = np.array(list(map(str, range(count))) if features is None else features, dtype=object)
     pairs, opponents = compared.pairs, compared.opponents

@@ -12,7 +12,8 @@ import numpy as np
 
 from distkern.build.look import Looking, LookTask
 from distkern.compiled.rank_sums import set_rank_sums
-from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, MissingExtraError
+from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
+from distkern.core.frames import pandas_for
 from distkern.core.names import checked_names
 from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.sentences import Argument
@@ -31,6 +32,9 @@ from distkern.pairs.columns import first_missing, refuse_missing
 
 Method = Literal["ucell", "singscore"]
 METHODS = ("ucell", "singscore")
+
+RESULT = "a table of scores"
+"""Name of the result in messages."""
 
 SCORE_BYTES = 24
 """Bytes of a score: in the table, and in the result of a task."""
@@ -198,6 +202,7 @@ def score_sets(
     one_of(method, "method", METHODS)
     whole_number(max_rank, "max_rank", 1)
     not_negative(negative_weight, "negative_weight")
+    pandas_for(RESULT)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     source = as_source(X)
     if source.ragged:
@@ -473,9 +478,6 @@ def scores_of(twice_sums: Array, members: Members, sets: int, scale: Scale) -> F
 
 def _named(scores: Floats, X: Any, source: Source, names: list[str]) -> Any:
     """Make the table of scores, with the index of X where it is a DataFrame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a table of scores", "io") from error
+    pd = pandas_for(RESULT)
     index = X.index.copy() if isinstance(X, pd.DataFrame) else None if source.ids is None else pd.Index(source.ids)
     return pd.DataFrame(scores, index=index, columns=pd.Index(names, dtype=object))

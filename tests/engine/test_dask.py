@@ -18,6 +18,7 @@ import psutil
 import pytest
 from distributed import Status
 from executor_contract import nap, square
+from pandas.testing import assert_frame_equal
 from processes import wait_for
 from scipy.stats import kendalltau
 
@@ -29,10 +30,13 @@ from distkern import (
     WorkerMismatchError,
     append_gram,
     compute_gram,
+    kendalltau_against,
     kendalltau_matrix,
     kernel_neighbors,
     open_gram,
+    rank_markers,
     repair_gram,
+    score_sets,
 )
 from distkern.engine import versions
 from distkern.engine.base import Failure, Waiting
@@ -146,6 +150,11 @@ def test_whatever_needs_a_worker_wakes_an_adaptive_cluster(tmp_path, monkeypatch
         with pytest.warns(UserWarning, match="positive semidefinite"):
             pairwise = waked(lambda: kendalltau_matrix(holes, missing="pairwise", executor=client))
         np.testing.assert_allclose(tau, [[kendalltau(x, y)[0] for x in X.T] for y in X.T], atol=1e-12)
+        np.savez(tmp_path / "cohort.npz", X=X, samples=list(map(str, range(24))), features=list("abcdefg"))
+        file, groups, sets = tmp_path / "cohort.npz", np.arange(24) % 2, {"s": ["a", "b"]}
+        for call, about in ((rank_markers, groups), (kendalltau_against, X[:, 0]), (score_sets, sets)):
+            found = waked(lambda call=call, about=about: call(file, about, executor=client))
+            assert_frame_equal(found, call(file, about, executor="serial"), check_exact=True)
         pair = kendalltau(holes[:, 0], holes[:, 1], nan_policy="omit")[0]
         assert pairwise[0, 1] == pytest.approx(pair)
 

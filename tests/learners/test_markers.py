@@ -103,6 +103,20 @@ def test_one_sample_in_a_group_and_two_in_all():
     assert np.isnan(constant["tau"])
 
 
+def test_some_of_many_small_groups_are_named():
+    groups = [*"abcdefg", *"hh"]
+    with pytest.warns(UserWarning, match="groups 'a', 'b', 'c', 'd', 'e' and 2 more have one sample"):
+        rank_markers(rng.normal(size=(9, 2)), groups, **QUIET)
+
+
+def test_a_category_without_samples_is_no_group():
+    groups = pd.Categorical(GROUPS, categories=["d", "c", "b", "a"])
+    expected = rank_markers(X, GROUPS, **QUIET)
+    pd.testing.assert_frame_equal(rank_markers(X, groups, **QUIET), expected, check_exact=True)
+    with pytest.raises(InputError, match="'d' is neither 'rest' nor 'each' nor a group"):
+        rank_markers(X, groups, versus="d", **QUIET)
+
+
 # Strata --------------------------------------------------------------------------------------------------------------
 
 
@@ -185,6 +199,9 @@ def test_groups_are_found_by_name_in_anndata_and_in_a_file(tmp_path):
     adata = anndata.read_h5ad(tmp_path / "sparse.h5ad")
     for X_, groups in ((adata, "kind"), (tmp_path / "sparse.h5ad", "kind"), (adata, adata.obs["kind"])):
         pd.testing.assert_frame_equal(rank_markers(X_, groups, **QUIET), expected, check_exact=True)
+    adata.obs["donor"] = ["d", "e"] * 20
+    stratified = rank_markers(plain, GROUPS, strata=adata.obs["donor"].to_numpy(), **QUIET)
+    pd.testing.assert_frame_equal(rank_markers(adata, "kind", strata="donor", **QUIET), stratified, check_exact=True)
     with pytest.raises(InputError, match="no column 'kinds'; did you mean 'kind'"):
         rank_markers(adata, "kinds", **QUIET)
     with pytest.raises(InputError, match="groups must hold a label for each sample, not 'kind'"):
