@@ -72,6 +72,22 @@ def scored_pairs(gaps=False, **options):
     return case
 
 
+def explaining(kernel, features):
+    """`explain` a ridge regression on samples, and new samples."""
+
+    def case(samples, limit, folder):
+        X, new = points(samples, features), points(5, features)
+        model = dk.KernelRidge(kernel=kernel).fit(X, rng.normal(size=samples))
+
+        def run():
+            explained = dk.explain(model, memory_limit=limit, progress=False)
+            explained.contributions(new, memory_limit=limit, progress=False)
+
+        return run
+
+    return case
+
+
 def learning(make, targets="labels", of="store", tile=None):
     """Fit a learner to a stored matrix, an array of kernel values, or samples."""
 
@@ -132,6 +148,8 @@ CASES = {
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
     "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
+    "explanation": (explaining(dk.Kendall(), 2000), 400),
+    "explanation smoothed": (explaining(dk.SmoothedKendall(window=0.5), 600), 300),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

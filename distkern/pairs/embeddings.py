@@ -11,7 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +46,9 @@ class Embedding(ABC):
     unit
         The scale that all samples have by the definition of the kernel; 1 if each has its own.
     """
+
+    value_bytes: ClassVar[int] = 48
+    """Most bytes that each value of a prepared sample takes while sums of its entries are made."""
 
     scales: Floats
     unit: float
@@ -86,6 +90,8 @@ class Embedding(ABC):
 @dataclass(frozen=True)
 class SignEmbedding(Embedding):
     """e_ij(x) = sgn(x_i − x_j), from the dense ranks (m, n) of the features in each sample."""
+
+    value_bytes: ClassVar[int] = 8
 
     codes: Array
 
@@ -193,7 +199,7 @@ class SmoothedEmbedding(Embedding):
 
     def entries(self, first: Indices, second: Indices) -> Floats:
         """Expected signs of the pairs."""
-        out, samples = np.empty((len(self), len(first))), panels(self.values)
+        out, samples = np.empty((len(self), len(first))), self._panels
         block = empty_panels(len(samples) * WIDTH, STEP)
         for start in range(0, len(first), STEP):
             count = min(STEP, len(first) - start)
@@ -203,6 +209,10 @@ class SmoothedEmbedding(Embedding):
             lanes = block.transpose(0, 2, 1).reshape(-1, STEP)
             out[:, start : start + count] = lanes[: len(self), :count]
         return out
+
+    @cached_property
+    def _panels(self) -> Floats:
+        return panels(self.values)
 
 
 def _signs(values: Array, first: Indices, second: Indices) -> Floats:

@@ -198,6 +198,8 @@ def pass_over_pairs(
     turned: float,
     executor: Executor,
     listener: Listener,
+    tiles: int = 1,
+    limit: int | None = None,
 ) -> PairTotals:
     """Pass over all pairs of n features once: sum each kind of number by feature, and find the k pairs of largest size.
 
@@ -213,6 +215,10 @@ def pass_over_pairs(
         v_ji / v_ij, −1 or 1.
     executor, listener
         Who works, and who is told of the progress.
+    tiles
+        Number of tiles that ``numbers`` keeps in memory at a time.
+    limit
+        Bytes that tasks in this process may use together.
 
     Raises
     ------
@@ -220,9 +226,10 @@ def pass_over_pairs(
         If a task does not fit in memory.
     """
     groups = groups_of(n, n, samples)
-    work, totals = NumberWork(numbers, n, kinds, 64 * SIDE * SIDE), PairTotals(groups, n, kinds, k, turned)
+    work = NumberWork(numbers, n, kinds, 8 * SIDE * SIDE * tiles)
+    totals = PairTotals(groups, n, kinds, k, turned)
     await_workers(executor, listener)
-    run_groups(work, groups, totals, samples, executor=executor, listener=listener)
+    run_groups(work, groups, totals, samples, executor=executor, listener=listener, limit=limit)
     return totals
 
 

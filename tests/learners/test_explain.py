@@ -214,7 +214,10 @@ def test_samples_without_names_have_numbers_as_text():
     explained = dk.explain(model, k=1)
     assert explained.names == tuple("012345")
     assert explained.contributions(NEW).samples == tuple("0123")
-    assert repr(explained) == "<Explanation of 'yes against no': 1 of the heaviest pairs of 6 features, Kendall(ties='zero')>"
+    assert (
+        repr(explained)
+        == "<Explanation of 'yes against no': 1 of the heaviest pairs of 6 features, Kendall(ties='zero')>"
+    )
     assert repr(explained.contributions(NEW)) == "<Contributions to 'yes against no': 4 samples, 6 features>"
 
 
