@@ -15,10 +15,10 @@ from distkern.core.typing import Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.engine.progress import Late, progress_listener
 from distkern.engine.resolve import resolve_executor
-from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.learners.machines import Decided, FeatureSpaceModel, in_feature_space
 from distkern.learners.memory import require_memory
+from distkern.learners.predictor import as_samples
 from distkern.learners.validation import whole
 from distkern.pairs.embeddings import Embedding, embed
 from distkern.pairs.weights import PairTotals, TileNumbers, exact_sums, pass_over_pairs, union
@@ -249,7 +249,7 @@ class Explanation:
         0     0.086        0.0         0.086
         """
         k, model = whole(k, "k"), self._model
-        source = as_source(new).selected(model.features, "X")
+        source = as_samples(new).selected(model.features, "X")
         source = source.like(len(self.names), model.dropped, model.features, "X")
         machines = len(self.machines)
         kinds = len(source) * machines

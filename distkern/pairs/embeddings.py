@@ -27,6 +27,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.kernels.base import Kernel, Normalized, Pair, Prepared, Scaled
 from distkern.kernels.kendall import Concordance, Kendall, total_pairs
 from distkern.kernels.mallows import Mallows
+from distkern.kernels.pair_agreement import PairAgreement
 from distkern.kernels.partial import PartialKendall, arranged
 from distkern.kernels.smoothed import SmoothedKendall
 from distkern.kernels.weighted import WeightedKendall
@@ -318,6 +319,14 @@ def _(kernel: Mallows, samples: Prepared) -> Embedding:
     raise InputError(
         f"{kernel!r} is no sum over pairs of features: it gives weights to sets of pairs, and none to a pair alone. "
         "Fit the model on Kendall's kernel, whose values the store of a Mallows kernel holds too"
+    )
+
+
+@embed.register
+def _(kernel: PairAgreement, samples: Prepared) -> Embedding:
+    raise InputError(
+        f"{kernel!r} has weights for its chosen pairs alone: fit a linear model on the signs that TopPairs makes of "
+        "them, whose coefficients are the weights"
     )
 
 

@@ -1,3 +1,4 @@
+import cloudpickle
 import naive_explanation as naive
 import numpy as np
 import pytest
@@ -5,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from distkern.engine.base import Executor
 from distkern.engine.executors import Serial, Threads
 from distkern.pairs import tiles, weights
 from distkern.pairs.embeddings import SignEmbedding
@@ -56,6 +58,26 @@ def test_bits_do_not_depend_on_the_executor(monkeypatch):
     np.testing.assert_array_equal(one.sums, other.sums)
     np.testing.assert_array_equal(one.squares, other.squares)
     np.testing.assert_array_equal(one.best[0].codes, other.best[0].codes)
+
+
+class Elsewhere(Executor):
+    """Runs tasks on what other processes would unpickle."""
+
+    remote = True
+
+    def map(self, fn, tasks):
+        for task in tasks:
+            fn, own = cloudpickle.loads(cloudpickle.dumps((fn, task)))
+            yield cloudpickle.loads(cloudpickle.dumps(fn(own)))
+
+
+def test_tasks_can_be_sent_to_other_processes(monkeypatch):
+    monkeypatch.setattr(weights, "SIDE", 4)
+    monkeypatch.setattr(tiles, "SIDE", 4)
+    values = np.random.default_rng(1).normal(size=(2, 50, 50))
+    one, other = passed(values, 20), passed(values, 20, executor=Elsewhere())
+    np.testing.assert_array_equal(one.sums, other.sums)
+    np.testing.assert_array_equal(one.best[1].codes, other.best[1].codes)
 
 
 def test_pairs_of_equal_size_are_in_the_order_of_their_features():
