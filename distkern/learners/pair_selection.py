@@ -19,6 +19,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
 from distkern.io.source import Source
+from distkern.kernels.pair_agreement import checked_pairs
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.pair_votes import Decider, prefix_decisions, votes_of
@@ -224,10 +225,8 @@ def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOpt
         given = [options.pivot] if isinstance(options.pivot, str) else entries(options.pivot, "pivot")
         out["pivot"] = positions_of(given, names, count, "pivot")
     if options.pairs is not None:
-        given = [list(pair) for pair in entries(options.pairs, "pairs")]
-        if not given or any(len(pair) != 2 for pair in given):
-            raise InputError("pairs must be pairs of features, such as [('ESR1', 'GATA3')]: give two in each")
-        flat = positions_of([feature for pair in given for feature in pair], names, count, "pairs")
+        given = [feature for pair in checked_pairs(options.pairs) for feature in pair]
+        flat = positions_of(given, names, count, "pairs")
         out["pairs"] = flat.reshape(-1, 2)
     return out
 
@@ -422,10 +421,21 @@ def fold_of_samples(cv: Any, training: Training, seed: int) -> Indices:
         whole = len(train) + len(test) == len(np.union1d(train, test)) == len(labels)
         if not whole or (fold[test] >= 0).any():
             raise InputError("the test sets of cv must hold each sample out once, and train on all others")
+        refuse_lacking(training, train, number)
         fold[test] = number
     if (fold < 0).any():
         raise InputError(f"cv never holds out sample number {int(np.flatnonzero(fold < 0)[0])}: each must be, once")
     return fold
+
+
+def refuse_lacking(training: Training, train: Indices, number: int) -> None:
+    """Refuse a split whose training samples lack a class."""
+    absent = np.setdiff1d(training.codes, training.codes[train])
+    if len(absent):
+        raise InputError(
+            f"the training samples of split number {number} have none of class {training.label(absent[0])!r}: give other "
+            "splits, or leave the class out"
+        )
 
 
 @dataclass(frozen=True)
