@@ -433,8 +433,8 @@ def refuse_lacking(training: Training, train: Indices, number: int) -> None:
     absent = np.setdiff1d(training.codes, training.codes[train])
     if len(absent):
         raise InputError(
-            f"the training samples of split number {number} have none of class {training.label(absent[0])!r}: give other "
-            "splits, or leave the class out"
+            f"the training samples of split number {number} have none of class {training.label(absent[0])!r}: give "
+            "other splits, or leave the class out"
         )
 
 
