@@ -84,6 +84,8 @@ def load_array(folder: str, name: str) -> Array:
 class Tile:
     """Keys of the pairs of some row features and some column features, for one contrast.
 
+    The array of keys is used again for the next contrast.
+
     Parameters
     ----------
     contrast
@@ -170,9 +172,9 @@ class PairWork:
     def _scored(self, which: slice | Indices, rows: slice, cols: slice, excluded: Array | None) -> Iterator[Tile]:
         codes, features, allowed = (self.arrays[name] for name in ("codes", "features", "allowed"))
         counts, observed = tile_counts(codes[which], codes[cols], self.starts, self.plain, self.whole)
+        keys = np.empty(counts.shape[1:], dtype=np.int64)
         for number in self.numbers:
             rule, sums = self.rules[number], self.arrays["sums"][number]
-            keys = np.empty(counts.shape[1:], dtype=np.int64)
             rule.fill(counts, observed, keys)
             if excluded is not None:
                 keys[excluded] = 0
