@@ -15,7 +15,16 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from distkern import InputError, KTopScoringPairs, Linear, MemoryLimitError, SampleError, TopScoringPair, compute_gram
+from distkern import (
+    InputError,
+    KTopScoringPairs,
+    Linear,
+    MemoryLimitError,
+    SampleError,
+    Serial,
+    TopScoringPair,
+    compute_gram,
+)
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
 
@@ -498,8 +507,21 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_counted():
             model.fit(X, y)
 
 
+class Uncopied(Serial):
+    """An executor that cannot be copied, like a Dask client."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot pickle it")
+
+
 def test_tools_of_scikit_learn_take_it():
     X, y = cohort()
+    executor = Uncopied()
+    other = clone(KTopScoringPairs(3, executor=executor))
+    assert (other.executor, other.k) == (executor, 3)
+    np.testing.assert_array_equal(
+        cross_val_score(other, X, y, cv=3), cross_val_score(KTopScoringPairs(3, **QUIET), X, y, cv=3)
+    )
     assert cross_val_score(KTopScoringPairs(3, **QUIET), X, y, cv=3).mean() > 0.5
     search = GridSearchCV(KTopScoringPairs(**QUIET), {"k": [1, 3]}, cv=2).fit(X, y)
     assert search.best_params_["k"] in (1, 3)
