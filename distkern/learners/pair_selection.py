@@ -180,18 +180,9 @@ def ranked_pairs(
     """
     cells = Cells.of(training.codes, groups=training.groups, folds=folds)
     _look_at_groups(training, cells)
-    parts: list[tuple[int, ...]] = [(), *((fold,) for fold in range(left_out))]
-    contrasts = [
-        cells.contrast(
-            positive,
-            None if negative is None else [negative],
-            leave_out=part,
-            rest=options.rest,
-            aggregate=options.group_agg,
-        )
-        for part in parts
-        for positive, negative in training.binary.pairs
-    ]
+    parts: list[list[int]] = [[], *([fold] for fold in range(left_out))]
+    problems = range(len(training.binary.pairs))
+    contrasts = [_contrast(training, cells, problem, part, options) for part in parts for problem in problems]
     codes = sign_codes(training.source, cells, missing=options.missing)
     _look_at_constant(codes)
     found = best_pairs(
@@ -206,8 +197,28 @@ def ranked_pairs(
         listener=listener,
         **_competing(codes, contrasts, options),
     )
-    count = len(training.binary.pairs)
+    count = len(problems)
     return [found[start : start + count] for start in range(0, len(found), count)]
+
+
+def _contrast(training: Training, cells: Cells, problem: int, left_out: list[int], options: PairOptions) -> Contrast:
+    """Contrast the two sides of a problem on all folds but some.
+
+    Raises
+    ------
+    InputError
+        If no group holds both sides.
+    """
+    positive, negative = training.binary.pairs[problem]
+    others = None if negative is None else [negative]
+    try:
+        return cells.contrast(positive, others, leave_out=left_out, rest=options.rest, aggregate=options.group_agg)
+    except InputError as error:
+        without = f"without fold {left_out[0]}, " if left_out else ""
+        raise InputError(
+            f"{without}no group holds both sides of {training.side(problem)}, so that no pair has a score: use other "
+            "folds, or leave the groups out"
+        ) from error
 
 
 def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOptions) -> dict[str, Any]:

@@ -181,6 +181,11 @@ def test_groups_with_one_class_are_named_and_do_not_count():
         InputError, match=r"no group holds both sides of class 'well' against class 'ill'.*'ill', 'well'"
     ):
         KTopScoringPairs(3).fit(X, y, y)
+    with (
+        pytest.warns(UserWarning, match="hold one side only"),
+        pytest.raises(InputError, match=r"without fold ., no group holds both sides of class 'well' against"),
+    ):
+        KTopScoringPairs("cv", cv=2).fit(X, y, np.where(X.index == "p01", "ill", y))
     with pytest.raises(InputError, match="groups has the samples of X in another order"):
         KTopScoringPairs(3).fit(X, y, pd.Series(groups, index=X.index[::-1]))
 
