@@ -78,7 +78,7 @@ class PairSearch:
     accuracy
         Fraction of the test samples that are predicted correctly, (splits, k, C).
     kernel
-        Kernel of the machines.
+        Kernel of the support vector machines.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def cross_validate_pairs(
         Group of each sample, such as the platform that measured it, (m,), as for `KTopScoringPairs`.
     disjoint, features, pairs, pivot, missing, multi_class, rest, group_agg
         Which pairs compete and how they are scored, as for `KTopScoringPairs`. Of several classes, the best k pairs of
-        each machine are taken. The linear and the polynomial kernel refuse missing values in any case.
+        each binary problem are taken. The linear and the polynomial kernel refuse missing values in any case.
     seed
         Seed that shuffles stratified folds.
     executor, progress

@@ -1,4 +1,4 @@
-"""Choosing pairs of features for classification: the machines, their ranked pairs in all folds, and the number k."""
+"""Choosing pairs of features for classification: binary problems, their ranked pairs in all folds, and the number k."""
 
 from __future__ import annotations
 
@@ -178,13 +178,7 @@ def ranked_pairs(
     UserWarning
         If some samples are constant, or some groups lack a class.
     """
-    cells = Cells.of(training.codes, groups=training.groups, folds=folds)
-    _look_at_groups(training, cells)
-    parts: list[list[int]] = [[], *([fold] for fold in range(left_out))]
-    problems = range(len(training.binary.pairs))
-    contrasts = [_contrast(training, cells, problem, part, options) for part in parts for problem in problems]
-    codes = sign_codes(training.source, cells, missing=options.missing)
-    _look_at_constant(codes)
+    codes, contrasts = coded(training, options, folds, left_out)
     found = best_pairs(
         codes,
         contrasts,
@@ -197,8 +191,25 @@ def ranked_pairs(
         listener=listener,
         **_competing(codes, contrasts, options),
     )
-    count = len(problems)
+    count = len(training.binary.pairs)
     return [found[start : start + count] for start in range(0, len(found), count)]
+
+
+def coded(
+    training: Training, options: PairOptions, folds: Indices | None = None, left_out: int = 0
+) -> tuple[SignCodes, list[Contrast]]:
+    """Code the samples, and make the contrasts of all problems: on all samples, and without each fold.
+
+    Raises and warns as `ranked_pairs`, which explains the parameters.
+    """
+    cells = Cells.of(training.codes, groups=training.groups, folds=folds)
+    _look_at_groups(training, cells)
+    parts: list[list[int]] = [[], *([fold] for fold in range(left_out))]
+    problems = range(len(training.binary.pairs))
+    contrasts = [_contrast(training, cells, problem, part, options) for part in parts for problem in problems]
+    codes = sign_codes(training.source, cells, missing=options.missing)
+    _look_at_constant(codes)
+    return codes, contrasts
 
 
 def _contrast(training: Training, cells: Cells, problem: int, left_out: list[int], options: PairOptions) -> Contrast:
