@@ -10,7 +10,7 @@ from distkern.engine.base import Executor
 from distkern.engine.executors import Serial, Threads
 from distkern.pairs import tiles, weights
 from distkern.pairs.embeddings import SignEmbedding
-from distkern.pairs.weights import NO_PAIRS, BestPairs, exact_sums, pass_over_pairs, union
+from distkern.pairs.weights import NO_PAIRS, HeaviestPairs, exact_sums, pass_over_pairs, union
 
 
 def passed(values, k, turned=-1.0, executor=None):
@@ -96,5 +96,5 @@ def test_exact_sums_are_rounded_once():
 def test_union_of_no_pairs_is_empty():
     assert union([NO_PAIRS]).tolist() == []
     assert union(
-        [BestPairs(np.array([5, 2]), np.array([2.0, 1.0])), BestPairs(np.array([2]), np.array([9.0]))]
+        [HeaviestPairs(np.array([5, 2]), np.array([2.0, 1.0])), HeaviestPairs(np.array([2]), np.array([9.0]))]
     ).tolist() == [2, 5]
