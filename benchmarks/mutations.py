@@ -84,6 +84,8 @@ TESTED_BY = {
     "learners/memory": ("learners/test_ridge.py", "learners/test_svm.py"),
     "learners/multiclass": ("learners/test_svm.py",),
     "learners/nested": ("learners/test_selection.py",),
+    "learners/pair_estimator": ("learners/test_top_pairs.py", "learners/test_pair_transformers.py"),
+    "learners/pair_selection": ("learners/test_pair_selection.py", "learners/test_top_pairs.py"),
     "learners/registry": ("learners/test_persist.py",),
 }
 """Tests of modules that have no file of their own, or are tested in others too."""

@@ -102,6 +102,22 @@ def tau_of_cells(pairs=0, **options):
     return case
 
 
+def explaining(kernel, features):
+    """`explain` a ridge regression on samples, and new samples."""
+
+    def case(samples, limit, folder):
+        X, new = points(samples, features), points(5, features)
+        model = dk.KernelRidge(kernel=kernel).fit(X, rng.normal(size=samples))
+
+        def run():
+            explained = dk.explain(model, memory_limit=limit, progress=False)
+            explained.contributions(new, memory_limit=limit, progress=False)
+
+        return run
+
+    return case
+
+
 def scoring(samples, limit, folder):
     """`score_sets` of ten sets in cells in a file."""
     import anndata
@@ -183,6 +199,8 @@ CASES = {
     "tau edges": (tau(output="edges", fdr=0.5), 1500),
     "tau edges sparse": (tau_of_cells(output="edges"), 900),
     "tau list": (tau_of_cells(pairs=40), 1500),
+    "explanation": (explaining(dk.Kendall(), 2000), 400),
+    "explanation smoothed": (explaining(dk.SmoothedKendall(window=0.5), 600), 300),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

@@ -36,7 +36,8 @@ def draw(rng: Generator, folder: Path) -> Case:
         (kernel_call, 5), (stored_matrix, 2), (odd_parameter, 3), (learner, 6), (learner_parameter, 3), (metric, 2),
         (partition, 2), (consensus, 2), (rankings, 2), (indexing, 2), (view, 1), (correlation, 1), (saved, 2),
         (cross_validated, 1), (odd_path, 1), (odd_spec, 1), (other_functions, 2), (bags, 2), (new_samples, 2),
-        (markers, 2), (gene_sets, 2), (1),
+        (markers, 2), (gene_sets, 2),
+        (explanation, 2),
     )  # fmt: skip
     family = pick(rng, [family for family, share in families for _ in range(share)])
     return family(rng, folder)
@@ -723,6 +724,32 @@ def gene_sets(rng: Generator, folder: Path) -> Case:
         require_close(found["s"], [score(x, *parts) for x in np.asarray(given.values).tolist()])
 
     return Case(f"score_sets({given.what}, {listed}, {method}, {odd}), {m} × {n}", act)
+
+
+def explanation(rng: Generator, folder: Path) -> Case:
+    """Explain, and contributions to new samples, which must add up to the predictions for plain arrays."""
+    m, n = int(rng.integers(3, 7)), int(rng.integers(2, 5))
+    kernel = pick(
+        rng, [dk.Kendall(), 2.0 * dk.Kendall(), dk.PartialKendall(), dk.SmoothedKendall(1.0), dk.Mallows(0.1)]
+    )
+    X, y = rng.integers(0, 4, (m, n)).astype(float), rng.normal(size=m)
+    model, k = dk.KernelRidge(kernel=kernel).fit(X, y), pick(rng, [1, 3, 100, *ODD_NUMBERS])
+    given = samples(rng, 3, n)
+
+    def act() -> None:
+        explained = dk.explain(model, k=k, executor="serial")
+        require(not isinstance(kernel, dk.Mallows), f"explained {kernel!r}")
+        found = explained.contributions(given.value, k=k, executor="serial")
+        if given.values is None:
+            require_refused(found, given.what)
+        values = np.asarray(given.values, float)
+        gaps = np.isnan(values).any() and not isinstance(kernel, dk.PartialKendall)
+        require(not gaps, f"accepted missing values of {given.what}")
+        expected = model.predict(values)
+        require_close(found.of_features.sum(axis=1)[:, 0] + found.intercepts, expected)
+        require_close(found.decisions[:, 0], expected)
+
+    return Case(f"explain({kernel!r}, k={k!r}) of {given.what}, {m} × {n}", act)
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

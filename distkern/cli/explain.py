@@ -151,9 +151,9 @@ def _read(path: Path, kernel: Any, items: tuple[str, ...], **given: Any) -> Any:
 
 def _show(name: str, table: Any, path: Path | None) -> None:
     """Print the first rows of a table, those of the largest numbers."""
-    numbers = table.select_dtypes("number")
     if name == "features":
-        largest = numbers.iloc[:, -1].abs()
+        sizes = [column for column in table.columns if column.startswith(("importance", "contribution"))]
+        largest = table[sizes].abs().max(axis=1)
         table = table.loc[largest.sort_values(ascending=False, kind="stable").index]
     rows = table.head(SHOWN).to_string(index=False, float_format=lambda value: f"{value:.6g}")
     whole = f"{len(table):,} {name}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")

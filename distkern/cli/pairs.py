@@ -56,7 +56,7 @@ pair_options = options(
         "numbers",
         type=Numbers(MOST_PAIRS),
         default="2-10",
-        help="Number of pairs, or a range to choose from. An odd number of votes never draws.",
+        help="Number of pairs, or a range to choose from. An odd number avoids most draws.",
     ),
     click.option(
         "--choose",

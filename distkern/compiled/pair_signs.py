@@ -268,26 +268,29 @@ def weighted_keys(counts, weights, keys):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     weights
-        int64 (groups, cells): several rows give one sum each, of which the one closest to 0 is taken, or 0 if they
-        differ in sign.
+        int64 (groups, cells), or int32 where no sum needs more: several rows give one sum each, of which the one
+        closest to 0 is taken, or 0 if they differ in sign.
     """
     groups, cells = weights.shape
     b = keys.shape[1]
-    other = np.empty(b, np.int64)
+    total = np.empty(b, weights.dtype)
     for i in range(keys.shape[0]):
+        row = keys[i]
         for group in range(groups):
-            target = keys[i] if group == 0 else other
             for j in range(b):
-                target[j] = 0
+                total[j] = 0
             for cell in range(cells):
                 weight = weights[group, cell]
                 if weight != 0:
                     counted = counts[cell, i]
                     for j in range(b):
-                        target[j] += weight * np.int64(counted[j])
-            if group > 0:
+                        total[j] += weight * counted[j]
+            if group == 0:
                 for j in range(b):
-                    keys[i, j] = _closer(keys[i, j], other[j])
+                    row[j] = total[j]
+            else:
+                for j in range(b):
+                    row[j] = _closer(row[j], np.int64(total[j]))
 
 
 @compiled
@@ -348,56 +351,63 @@ def fraction_keys(  # type: ignore[no-untyped-def]
     bits, rounded
         Bits of a fraction, and bits to which the score is rounded in the end.
     """
-    last = len(bounds) - 3
+    last, b = len(bounds) - 3, keys.shape[1]
+    value, valid, total, found = np.empty((4, b), np.int64)
+    own, n_own, other, n_other = np.empty((4, b), np.int64)
     for i in range(keys.shape[0]):
-        for j in range(keys.shape[1]):
-            keys[i, j] = 0
-            enough = True
-            for side in range(2):
-                _, seen = _side(counts, observed, members, bounds, last + side, i, j)
-                enough &= seen >= least[side]
-            if not enough:
-                continue
-            value, valid = np.int64(0), np.int64(0)
-            for group in range(len(groups) - 1):
-                total, found = np.int64(0), np.int64(0)
-                for one in range(groups[group], groups[group + 1]):
-                    own, n_own = _side(counts, observed, members, bounds, 2 * one, i, j)
-                    other, n_other = _side(counts, observed, members, bounds, 2 * one + 1, i, j)
-                    if n_own > 0 and n_other > 0:
-                        total += _fraction(own * n_other - other * n_own, 2 * n_own * n_other, bits)
-                        found += 1
-                if found > 0:
-                    mean = _divided(total, found)
+        for j in range(b):
+            value[j] = valid[j] = 0
+        for group in range(len(groups) - 1):
+            for j in range(b):
+                total[j] = found[j] = 0
+            for one in range(groups[group], groups[group + 1]):
+                _side(counts, observed, members, bounds, 2 * one, i, own, n_own)
+                _side(counts, observed, members, bounds, 2 * one + 1, i, other, n_other)
+                for j in range(b):
+                    if n_own[j] > 0 and n_other[j] > 0:
+                        numerator = own[j] * n_other[j] - other[j] * n_own[j]
+                        total[j] += _fraction(numerator, 2 * n_own[j] * n_other[j], bits)
+                        found[j] += 1
+            for j in range(b):
+                if found[j] > 0:
+                    mean = _divided(total[j], found[j])
                     if not take_least:
-                        value += mean
+                        value[j] += mean
                     else:
-                        value = mean if valid == 0 else _closer(value, mean)
-                    valid += 1
-            if valid > 0 and not take_least:
-                value = _divided(value, valid)
-            if rounded < bits:
-                half = np.int64(1) << (bits - rounded - 1)
-                size = (abs(value) + half) >> (bits - rounded)
-                value = size if value >= 0 else -size
-            keys[i, j] = value
+                        value[j] = mean if valid[j] == 0 else _closer(value[j], mean)
+                    valid[j] += 1
+        _side(counts, observed, members, bounds, last, i, own, n_own)
+        _side(counts, observed, members, bounds, last + 1, i, other, n_other)
+        for j in range(b):
+            key = np.int64(0)
+            if n_own[j] >= least[0] and n_other[j] >= least[1] and valid[j] > 0:
+                key = value[j] if take_least else _divided(value[j], valid[j])
+                if rounded < bits:
+                    size = (abs(key) + (np.int64(1) << (bits - rounded - 1))) >> (bits - rounded)
+                    key = size if key >= 0 else -size
+            keys[i, j] = key
+
+
+@compiled
+def _side(counts, observed, members, bounds, side, i, difference, seen):  # type: ignore[no-untyped-def]
+    """Fill D and n of the cells of a side of a comparison, for the pairs of a row."""
+    b = len(seen)
+    for j in range(b):
+        difference[j] = seen[j] = 0
+    for place in range(bounds[side], bounds[side + 1]):
+        counted, there = counts[members[place], i], observed[members[place], i]
+        for j in range(b):
+            difference[j] += counted[j]
+            seen[j] += there[j]
 
 
 @compiled
 def _divided(value, count):  # type: ignore[no-untyped-def]
     """Quotient without its fractional part, the same for −value but for the sign."""
+    if count == 1:
+        return value
     size = abs(value) // count
     return size if value >= 0 else -size
-
-
-@compiled
-def _side(counts, observed, members, bounds, side, i, j):  # type: ignore[no-untyped-def]
-    """D and n of the cells of a side of a comparison."""
-    difference, seen = np.int64(0), np.int64(0)
-    for place in range(bounds[side], bounds[side + 1]):
-        difference += counts[members[place], i, j]
-        seen += observed[members[place], i, j]
-    return difference, seen
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------

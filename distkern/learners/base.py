@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -53,6 +54,17 @@ class SampleEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __sklearn_clone__(self) -> Any:
+        """Copy the parameters; an executor, such as a Dask client, cannot be copied and is shared."""
+        executor = getattr(self, "executor", None)
+        if executor is None:
+            return super().__sklearn_clone__()
+        bare = copy(self)
+        bare.executor = None
+        other = super(SampleEstimator, bare).__sklearn_clone__()
+        other.executor = executor
+        return other
 
     def _refuse_gram(self, X: Any) -> None:
         """Refuse a Gram matrix in the place of samples."""

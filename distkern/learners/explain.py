@@ -12,12 +12,13 @@ import numpy as np
 from distkern.compiled.pair_numbers import fill_contributions
 from distkern.core.errors import MissingExtraError
 from distkern.core.typing import Floats, Indices
+from distkern.core.units import parse_bytes
 from distkern.engine.progress import Late, progress_listener
 from distkern.engine.resolve import resolve_executor
-from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.learners.machines import Decided, FeatureSpaceModel, in_feature_space
 from distkern.learners.memory import require_memory
+from distkern.learners.predictor import as_samples
 from distkern.learners.validation import whole
 from distkern.pairs.embeddings import Embedding, embed
 from distkern.pairs.weights import PairTotals, TileNumbers, exact_sums, pass_over_pairs, union
@@ -25,7 +26,7 @@ from distkern.pairs.weights import PairTotals, TileNumbers, exact_sums, pass_ove
 BAR_AFTER = 10.0
 """Seconds before a pass shows its progress."""
 
-AT_A_TIME = 8
+AT_A_TIME = 4
 """New samples whose entries for a tile of pairs are in memory at a time."""
 
 
@@ -115,12 +116,14 @@ def explain(
     2    KRAS     0.5       0.500
     """
     k = whole(k, "k")
-    known = in_feature_space(model, gram)
+    known = in_feature_space(model, gram, memory_limit)
+    machines = len(known.machines.names)
+    n, needed = _size(known, len(known.samples))
+    needed += 64 * machines * (n + k)
+    require_memory(needed, memory_limit, f"the weights of all pairs of {n:,} features")
     space = _PairSpace.of(known)
-    n, machines = space.training.n_features, len(known.machines.names)
-    require_memory(space.nbytes(n, k), memory_limit, f"the weights of all pairs of {n:,} features")
-    sums = space.training.sums(space.weights)
-    found = _passed(sums, n, machines, k, len(space.training), -1.0, executor, progress)
+    work = _Pass(n, machines, k, len(space.training), machines + 3, -1.0)
+    found = work.run(space.training.sums(space.weights), executor, progress, memory_limit, needed)
     first, second = np.divmod(union(found.best), n)
     weights = exact_sums(space.training, space.weights, first, second)
     order = _by_size(weights)
@@ -246,15 +249,17 @@ class Explanation:
         0     0.086        0.0         0.086
         """
         k, model = whole(k, "k"), self._model
-        source = as_source(new).selected(model.features, "X")
+        source = as_samples(new).selected(model.features, "X")
         source = source.like(len(self.names), model.dropped, model.features, "X")
-        n, machines = len(self.names), len(self.machines)
+        machines = len(self.machines)
         kinds = len(source) * machines
-        needed = self._space.nbytes(n, k) + 8 * n * (4 * kinds + len(source))
+        n, needed = _size(model, len(model.samples))
+        needed += 8 * n * (4 * kinds + 8 * len(source)) + 64 * kinds * k
         require_memory(needed, memory_limit, f"the contributions of {n:,} features to {kinds:,} decision values")
         decided = model.decided(source)
         terms = _Terms.of(self._space, model, decided)
-        found = _passed(terms.numbers(), n, kinds, k, len(self._space.training) + kinds, 1.0, executor, progress)
+        work = _Pass(n, kinds, k, len(self._space.training) + kinds, machines + AT_A_TIME + 5, 1.0)
+        found = work.run(terms.numbers(), executor, progress, memory_limit, needed)
         best = [found.best[start : start + machines] for start in range(0, kinds, machines)]
         return Contributions(
             self.machines,
@@ -387,11 +392,6 @@ class _PairSpace:
         mean = scales / (unit * max(1, len(used)))
         return cls(training, coefficients[used] * scales * unit, mean if model.is_centred else mean[:, :0])
 
-    def nbytes(self, n: int, k: int) -> int:
-        """Bytes of a pass: the samples, their arrangement, tiles of some threads, and sums of strips."""
-        m, kinds = len(self.training), self.weights.shape[1] + 1
-        return 24 * m * n + 64 * n * kinds + 2**25 * kinds + 64 * k * kinds
-
 
 @dataclass(frozen=True)
 class _Terms:
@@ -455,12 +455,37 @@ class _Terms:
         return SamplePairs(first[order], second[order], numbers[order])
 
 
-def _passed(
-    numbers: TileNumbers, n: int, kinds: int, k: int, samples: int, turned: float, executor: Any, progress: Any
-) -> PairTotals:
-    listener = Late(progress_listener(progress), BAR_AFTER if progress is None else 0)
-    pool = resolve_executor(executor)
-    return pass_over_pairs(numbers, n, kinds, k, samples=samples, turned=turned, executor=pool, listener=listener)
+@dataclass(frozen=True)
+class _Pass:
+    """A pass over the pairs of n features: how many kinds of numbers, best pairs, samples and tiles in memory."""
+
+    n: int
+    kinds: int
+    k: int
+    samples: int
+    tiles: int
+    turned: float
+
+    def run(self, numbers: TileNumbers, executor: Any, progress: Any, memory_limit: Any, needed: int) -> PairTotals:
+        """Pass over the pairs, with the memory that is left beside the bytes that are needed anyway."""
+        return pass_over_pairs(
+            numbers,
+            self.n,
+            self.kinds,
+            self.k,
+            samples=self.samples,
+            turned=self.turned,
+            executor=resolve_executor(executor),
+            listener=Late(progress_listener(progress), BAR_AFTER if progress is None else 0),
+            tiles=self.tiles,
+            limit=None if memory_limit is None else max(0, parse_bytes(memory_limit) - needed),
+        )
+
+
+def _size(model: FeatureSpaceModel, samples: int) -> tuple[int, int]:
+    """Number of features, and bytes that samples take in the pair space; refuses a kernel that has none."""
+    one = embed(model.kernel, model.samples.part(0, 1))
+    return one.n_features, one.value_bytes * one.n_features * samples
 
 
 def _by_size(numbers: Floats) -> Indices:

@@ -24,7 +24,7 @@ from distkern.io.source import Source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
-from distkern.learners.memory import row_blocks
+from distkern.learners.memory import require_memory, row_blocks
 from distkern.learners.predictor import CohortPredictor
 from distkern.learners.ranking import MLSRRanker, PairRanker
 from distkern.learners.ridge import KernelRidge
@@ -33,6 +33,10 @@ from distkern.learners.svm import KernelSVC
 from distkern.learners.svr import KernelSVR
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
+from distkern.operators.lowrank import LowRankGram
+
+READING_BYTES = 10
+"""Bytes that each value of the samples of a stored matrix takes while they are read."""
 
 LEARNERS = "KernelSVC, KernelSVR, KernelFisherDiscriminant, KernelRidge, KernelPCA, or a ranker"
 
@@ -173,8 +177,8 @@ class FeatureSpaceModel:
         The machines; their coefficients are those of ``samples``.
     standardizer
         The step that centred and scaled the kernel values, or None.
-    features, n_features, dropped
-        Names and number of the features that the kernel compares, and positions of features left out before.
+    features, dropped
+        Names of the features that the kernel compares, and positions of features that were left out before.
     """
 
     kernel: Kernel
@@ -182,7 +186,6 @@ class FeatureSpaceModel:
     machines: Machines
     standardizer: KernelStandardizer | None
     features: Names
-    n_features: int
     dropped: tuple[int, ...] = ()
 
     @property
@@ -241,7 +244,7 @@ class FeatureSpaceModel:
         return view.unit_norm() if own is not None and own.unit_norm else view
 
 
-def in_feature_space(model: Any, gram: Any = None) -> FeatureSpaceModel:
+def in_feature_space(model: Any, gram: Any = None, memory_limit: int | str | None = None) -> FeatureSpaceModel:
     """View a fitted model as machines in the feature space of its kernel.
 
     Parameters
@@ -251,6 +254,8 @@ def in_feature_space(model: Any, gram: Any = None) -> FeatureSpaceModel:
         `CohortPredictor`.
     gram
         The matrix that the model was fitted on, if it was fitted on one and is no `CohortPredictor`.
+    memory_limit
+        Memory that the samples of a matrix may take; by default half of the available memory.
 
     Raises
     ------
@@ -259,6 +264,8 @@ def in_feature_space(model: Any, gram: Any = None) -> FeatureSpaceModel:
         knows the samples; or the matrix is another one.
     NotFittedError
         If the model is not fitted.
+    MemoryLimitError
+        If the samples of the matrix do not fit in memory.
     """
     if isinstance(model, CohortPredictor):
         model, gram = model.model, model.gram if gram is None else gram
@@ -279,12 +286,10 @@ def in_feature_space(model: Any, gram: Any = None) -> FeatureSpaceModel:
         if gram is not None:
             raise InputError("the model was fitted on samples, which it knows: leave the matrix out")
         kernel, samples, names = first.kernel_, first.prepared_, getattr(first, "feature_names_in_", None)
-        known = FeatureSpaceModel(
-            kernel, samples, machines, standardizer, None if names is None else tuple(names), first.n_features_in_
-        )
+        known = FeatureSpaceModel(kernel, samples, machines, standardizer, None if names is None else tuple(names))
         whole = learner is not first  # the prepared samples of a learner itself are those with a coefficient
     else:
-        known, whole = _on_matrix(model, gram, machines, standardizer), True
+        known, whole = _on_matrix(model, gram, machines, standardizer, memory_limit), True
     return _aligned(known) if whole else known
 
 
@@ -300,7 +305,9 @@ def _steps(model: Any) -> Iterator[Any]:
         yield model
 
 
-def _on_matrix(model: Any, gram: Any, machines: Machines, standardizer: KernelStandardizer | None) -> FeatureSpaceModel:
+def _on_matrix(
+    model: Any, gram: Any, machines: Machines, standardizer: KernelStandardizer | None, memory_limit: Any
+) -> FeatureSpaceModel:
     """Machines of a model that was fitted on a matrix, with the samples of its columns."""
     if gram is None:
         raise InputError(
@@ -315,12 +322,16 @@ def _on_matrix(model: Any, gram: Any, machines: Machines, standardizer: KernelSt
     columns = CohortPredictor(model, gram).gram
     if not hasattr(columns, "prepared_columns"):
         raise InputTypeError(f"explain takes a Gram matrix that knows its samples, not {type(gram).__name__}")
+    if isinstance(columns, LowRankGram):
+        raise InputError(
+            "the matrix approximates the kernel by landmarks, and its values are no sums over pairs of features: fit "
+            "the model on a whole matrix, such as one of fewer samples"
+        )
+    if columns.n_features is not None:
+        m, n = columns.shape[1], int(columns.n_features)
+        require_memory(READING_BYTES * m * n, memory_limit, f"reading {m:,} samples of {n:,} features")
     samples = columns.prepared_columns()  # refuses a matrix of values only
-    n = columns.n_features
-    return FeatureSpaceModel(
-        columns.kernel, samples, machines, standardizer, columns.features, -1 if n is None else int(n),
-        tuple(columns.dropped),
-    )  # fmt: skip
+    return FeatureSpaceModel(columns.kernel, samples, machines, standardizer, columns.features, tuple(columns.dropped))
 
 
 def _aligned(known: FeatureSpaceModel) -> FeatureSpaceModel:

@@ -217,7 +217,7 @@ def _model(document: Mapping[str, Any], known: Mapping[str, type[BaseEstimator]]
         if key in document:
             setattr(model, f"{key}_", np.array(document[key], dtype=np.float64))
             if getattr(model, f"{key}_").shape != (int(model.problem_[-1]) + 1,):
-                raise ValueError(f"{key} must be a number for each machine")
+                raise ValueError(f"{key} must be a number for each binary problem")
     if "k_path" in document:
         path = document["k_path"]
         model.k_path_ = list(map(np.array, path)) if np.ndim(path[0][0]) else np.array(path)
@@ -244,13 +244,13 @@ def _set_features(model: Any, document: Mapping[str, Any], pairs: Sequence[tuple
 
 
 def _set_problems(model: Any, sides: Sequence[tuple[Any, Any]]) -> None:
-    """Set the machine of each pair from what it votes for and against."""
+    """Set the binary problem of each pair from what it votes for and against."""
     count = len(BinaryProblems(len(model.classes_), model.multi_class == "ovr").pairs)
     number = {sides_of(model, problem): problem for problem in range(count)}
     model.problem_ = np.array([number[side] for side in sides], dtype=np.intp)
     sizes = np.bincount(model.problem_, minlength=count)
     if (np.diff(model.problem_) < 0).any() or not sizes.all():
-        raise ValueError("the pairs of a machine must follow each other, and each machine must have one")
+        raise ValueError("the pairs of a binary problem must follow each other, and each problem must have one")
     model.n_pairs_ = int(sizes[0]) if count == 1 else sizes
 
 

@@ -30,11 +30,12 @@ from distkern.learners.pair_selection import (
     first_maximum,
     labelled,
     ranked_pairs,
+    refuse_lacking,
 )
 from distkern.learners.pair_transformers import unique_features
 from distkern.learners.selection import GRID
 from distkern.learners.svm import KernelSVC
-from distkern.learners.validation import labels_and_weights, positive, samples_of, with_own_errors
+from distkern.learners.validation import flag, labels_and_weights, positive, samples_of, with_own_errors
 from distkern.operators.array import ArrayGram
 
 Kind = Literal["agreement", "linear", "polynomial"]
@@ -77,7 +78,7 @@ class PairSearch:
     accuracy
         Fraction of the test samples that are predicted correctly, (splits, k, C).
     kernel
-        Kernel of the machines.
+        Kernel of the support vector machines.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def cross_validate_pairs(
         Group of each sample, such as the platform that measured it, (m,), as for `KTopScoringPairs`.
     disjoint, features, pairs, pivot, missing, multi_class, rest, group_agg
         Which pairs compete and how they are scored, as for `KTopScoringPairs`. Of several classes, the best k pairs of
-        each machine are taken. The linear and the polynomial kernel refuse missing values in any case.
+        each binary problem are taken. The linear and the polynomial kernel refuse missing values in any case.
     seed
         Seed that shuffles stratified folds.
     executor, progress
@@ -206,7 +207,7 @@ def cross_validate_pairs(
     ((3, 2), True)
     """
     one_of(kernel, "kernel", KINDS), one_of(multi_class, "multi_class", ("ovr", "ovo"))
-    one_of(missing, "missing", ("error", "skip"))
+    one_of(missing, "missing", ("error", "skip")), flag(disjoint, "disjoint")
     numbers = pair_grid() if k_grid is None else candidates(entries(k_grid, "k_grid"), None)
     C = np.unique([positive(value, "C_grid") for value in entries(C_grid, "C_grid")])
     if not len(C):
@@ -247,12 +248,13 @@ def _splits(folds: Any, training: Training, seed: int) -> list[Split]:
     splits = with_own_errors(lambda: list(check_cv(folds, labels, classifier=True).split(labels, labels)))
     out: list[Split] = []
     for number, (first, second) in enumerate(splits):
-        train, test = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
+        train, test = (np.ravel(with_own_errors(np.asarray, part, np.intp)) for part in (first, second))
         both = np.concatenate([train, test])
         if not len(train) or not len(test) or len(np.unique(both)) < len(both):
             raise InputError(f"split number {number} of folds holds a sample twice, or none to train or to test")
         if both.min() < 0 or both.max() >= len(labels):
             raise InputError(f"split number {number} of folds has positions beyond the {len(labels)} samples")
+        refuse_lacking(training, train, number)
         out.append((train, test))
     if not out:
         raise InputError("folds holds no split: give one or more")

@@ -1,4 +1,4 @@
-"""Choosing pairs of features for classification: the machines, their ranked pairs in all folds, and the number k."""
+"""Choosing pairs of features for classification: binary problems, their ranked pairs in all folds, and the number k."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
 from distkern.io.source import Source
+from distkern.kernels.pair_agreement import checked_pairs
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.pair_votes import Decider, prefix_decisions, votes_of
@@ -177,22 +178,7 @@ def ranked_pairs(
     UserWarning
         If some samples are constant, or some groups lack a class.
     """
-    cells = Cells.of(training.codes, groups=training.groups, folds=folds)
-    _look_at_groups(training, cells)
-    parts: list[tuple[int, ...]] = [(), *((fold,) for fold in range(left_out))]
-    contrasts = [
-        cells.contrast(
-            positive,
-            None if negative is None else [negative],
-            leave_out=part,
-            rest=options.rest,
-            aggregate=options.group_agg,
-        )
-        for part in parts
-        for positive, negative in training.binary.pairs
-    ]
-    codes = sign_codes(training.source, cells, missing=options.missing)
-    _look_at_constant(codes)
+    codes, contrasts = coded(training, options, folds, left_out)
     found = best_pairs(
         codes,
         contrasts,
@@ -207,6 +193,43 @@ def ranked_pairs(
     )
     count = len(training.binary.pairs)
     return [found[start : start + count] for start in range(0, len(found), count)]
+
+
+def coded(
+    training: Training, options: PairOptions, folds: Indices | None = None, left_out: int = 0
+) -> tuple[SignCodes, list[Contrast]]:
+    """Code the samples, and make the contrasts of all problems: on all samples, and without each fold.
+
+    Raises and warns as `ranked_pairs`, which explains the parameters.
+    """
+    cells = Cells.of(training.codes, groups=training.groups, folds=folds)
+    _look_at_groups(training, cells)
+    parts: list[list[int]] = [[], *([fold] for fold in range(left_out))]
+    problems = range(len(training.binary.pairs))
+    contrasts = [_contrast(training, cells, problem, part, options) for part in parts for problem in problems]
+    codes = sign_codes(training.source, cells, missing=options.missing)
+    _look_at_constant(codes)
+    return codes, contrasts
+
+
+def _contrast(training: Training, cells: Cells, problem: int, left_out: list[int], options: PairOptions) -> Contrast:
+    """Contrast the two sides of a problem on all folds but some.
+
+    Raises
+    ------
+    InputError
+        If no group holds both sides.
+    """
+    positive, negative = training.binary.pairs[problem]
+    others = None if negative is None else [negative]
+    try:
+        return cells.contrast(positive, others, leave_out=left_out, rest=options.rest, aggregate=options.group_agg)
+    except InputError as error:
+        without = f"without fold {left_out[0]}, " if left_out else ""
+        raise InputError(
+            f"{without}no group holds both sides of {training.side(problem)}, so that no pair has a score: use other "
+            "folds, or leave the groups out"
+        ) from error
 
 
 def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOptions) -> dict[str, Any]:
@@ -224,10 +247,8 @@ def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOpt
         given = [options.pivot] if isinstance(options.pivot, str) else entries(options.pivot, "pivot")
         out["pivot"] = positions_of(given, names, count, "pivot")
     if options.pairs is not None:
-        given = [list(pair) for pair in entries(options.pairs, "pairs")]
-        if not given or any(len(pair) != 2 for pair in given):
-            raise InputError("pairs must be pairs of features, such as [('ESR1', 'GATA3')]: give two in each")
-        flat = positions_of([feature for pair in given for feature in pair], names, count, "pairs")
+        given = [feature for pair in checked_pairs(options.pairs) for feature in pair]
+        flat = positions_of(given, names, count, "pairs")
         out["pairs"] = flat.reshape(-1, 2)
     return out
 
@@ -422,10 +443,21 @@ def fold_of_samples(cv: Any, training: Training, seed: int) -> Indices:
         whole = len(train) + len(test) == len(np.union1d(train, test)) == len(labels)
         if not whole or (fold[test] >= 0).any():
             raise InputError("the test sets of cv must hold each sample out once, and train on all others")
+        refuse_lacking(training, train, number)
         fold[test] = number
     if (fold < 0).any():
         raise InputError(f"cv never holds out sample number {int(np.flatnonzero(fold < 0)[0])}: each must be, once")
     return fold
+
+
+def refuse_lacking(training: Training, train: Indices, number: int) -> None:
+    """Refuse a split whose training samples lack a class."""
+    absent = np.setdiff1d(training.codes, training.codes[train])
+    if len(absent):
+        raise InputError(
+            f"the training samples of split number {number} have none of class {training.label(absent[0])!r}: give "
+            "other splits, or leave the class out"
+        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from distkern.learners.validation import with_own_errors
 
 
 class PairTransformer(TransformerMixin, PairEstimator):
-    """Chooses the best k pairs of each machine; the same pair of two machines counts once."""
+    """Chooses the best k pairs of each binary problem; the same pair of two problems counts once."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class TopPairs(PairTransformer):
     Parameters
     ----------
     k, k_range
-        Number of pairs of each machine, as for `KTopScoringPairs`.
+        Number of pairs of each binary problem, as for `KTopScoringPairs`.
     disjoint
         Whether no feature may be in two pairs. By default they may overlap, as in the paper.
     features, pairs, pivot, missing, min_observed, absent, multi_class, rest, group_agg
@@ -122,7 +122,7 @@ class TopPairs(PairTransformer):
     Attributes
     ----------
     pairs_, pair_names_, scores_, secondary_, problem_, classes_, class_count_
-        As for `KTopScoringPairs`. Of a pair that several machines chose, the first occurrence.
+        As for `KTopScoringPairs`. Of a pair that several binary problems chose, the first occurrence.
     n_pairs_
         Number of pairs.
     n_features_in_, feature_names_in_
@@ -165,7 +165,7 @@ class TopPairGenes(PairTransformer):
     Parameters
     ----------
     k, k_range
-        Number of pairs of each machine, as for `KTopScoringPairs`.
+        Number of pairs of each binary problem, as for `KTopScoringPairs`.
     disjoint
         Whether no feature may be in two pairs. By default they may overlap, as in the paper.
     features, pairs, pivot, missing, min_observed, absent, multi_class, rest, group_agg

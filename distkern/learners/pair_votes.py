@@ -154,7 +154,8 @@ class Decider:
         """Class number of each sample.
 
         Two classes: the sign of f; 0 is a draw. One-vs-rest: the largest f; where it is equal, the largest support,
-        then the first class. One-vs-one: the most machines, a draw counting for both halves; then the largest sum of f.
+        then the first class. One-vs-one: the most problems won, where a draw is half a win for both; then the largest
+        sum of f.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Decider:
         """Decision values: f for two classes, (samples,), else a value for each class, (samples, classes).
 
         One-vs-rest: f, where the class that wins among equal ones is raised by the last bit. One-vs-one: the number of
-        machines won, plus c / (3 (abs(c) + 1)) with c the sum of f.
+        problems won, plus c / (3 (abs(c) + 1)) with c the sum of f.
         """
         if self.binary.classes == 2:
             return f[:, 0]

@@ -177,7 +177,7 @@ class CohortPredictor:
 
     def _together(self, method: str, X: Any) -> Any:
         """Call a method of the model on the kernel values of all samples, block by block; join the results."""
-        source = _as_samples(X)
+        source = as_samples(X)
         parts = [getattr(self.model, method)(part) for part in self._cross(source)]
         if hasattr(parts[0], "iloc"):
             whole = type(parts[0])(np.concatenate(parts), columns=parts[0].columns)
@@ -188,7 +188,7 @@ class CohortPredictor:
 
     def _cross(self, X: Any) -> Iterator[BaseGram]:
         """Kernel values of blocks of samples, so that memory is bounded for any number of samples."""
-        source = _as_samples(X)
+        source = as_samples(X)
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
         if len(blocks) == 1:
             yield self.gram.cross(source)
@@ -198,7 +198,8 @@ class CohortPredictor:
             yield self.gram.cross(Source(ArrayReader(source.read(rows)), ids, source.features))
 
 
-def _as_samples(X: Any) -> Source:
+def as_samples(X: Any) -> Source:
+    """View samples as a `Source`; lists and other sequences of rows of numbers count as arrays."""
     return as_source(X if hasattr(X, "shape") or not isinstance(X, Sequence) or isinstance(X, str) else np.array(X))
 
 

@@ -43,9 +43,10 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     Parameters
     ----------
     k
-        Number of pairs; ``"variance"``: the k of ``k_range`` that separates the votes of the classes best on the
-        training samples (see `by_variance`); ``"cv"``, or a list of numbers: the k with the best score in inner folds,
-        in each of which the pairs are chosen again. Ties go to the smallest. An even number of votes may draw.
+        Number of pairs; ``"variance"``: the k of ``k_range`` with the largest abs(mean₁ κ − mean₀ κ) / sqrt(var₁ κ +
+        var₀ κ) on the training samples, κ(x) the number of pairs that vote for class 1; ``"cv"``, or a list of numbers:
+        the k with the best score in inner folds, in each of which the pairs are chosen again. Ties go to the smallest.
+        An even number of votes may draw.
     k_range
         Least and largest number of pairs to choose from; as far as there are pairs.
     disjoint
@@ -99,31 +100,31 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     pairs_
         Positions of the two features of each pair, (pairs, 2): first < second speaks for class 1, which is
         ``classes_[1]`` of two classes, the class itself against the rest, or the first class of a pair of classes. The
-        pairs of one machine follow those of the machine before it, the best first.
+        pairs of one binary problem follow those of the problem before it, the best first.
     pair_names_
         Names of the features of each pair, (pairs, 2); their positions if they have no names.
     scores_, secondary_
         abs(s), from 0 to 1, and the secondary score, in ranks, (pairs,).
     problem_, n_pairs_
-        Number of the machine of each pair, (pairs,), and the number of pairs: one number for two classes, else one for
-        each machine.
+        Number of the binary problem of each pair, (pairs,), and the number of pairs: one number for two classes, else
+        one for each problem.
     counts_, observed_
         Numbers of training samples of each class with first < second, and with first > second, (pairs, classes, 2), and
         with both values, (pairs, classes).
     k_path_
-        Numbers k, and the t or the mean score of each, (numbers, 2); a list of such arrays for the machines of several
+        Numbers k, and the t or the mean score of each, (numbers, 2); a list of such arrays for the problems of several
         classes with ``k="variance"``. Only if k was chosen.
     probA_, probB_
-        A and B of the probability 1 / (1 + exp(A f + B)) of each machine; only with ``calibrate``.
+        A and B of the probability 1 / (1 + exp(A f + B)) of each binary problem; only with ``calibrate``.
     n_features_in_, feature_names_in_
         Number of features of the training samples, and their names if they have names.
 
     Notes
     -----
-    All pairs of features are counted in one pass for all folds and machines, with integers: the result does not depend
-    on workers. O(m n²) for m samples of n features; ``features=`` is the remedy where that is too much. New samples
-    may have their features in any order, and others besides. A draw of two classes, f = 0, goes to the larger class. Of
-    several classes with the same f, the one wins whose agreeing pairs have the larger sum of scores.
+    All pairs of features are counted in one pass for all folds and binary problems, with integers: the result does not
+    depend on workers. O(m n²) for m samples of n features; ``features=`` is the remedy where that is too much. New
+    samples may have their features in any order, and others besides. A draw of two classes, f = 0, goes to the larger
+    class. Of several classes with the same f, the one wins whose agreeing pairs have the larger sum of scores.
 
     Examples
     --------
@@ -243,7 +244,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         ndarray
             Two classes: f(x) from −1 to 1, (samples,), positive for ``classes_[1]``; 0 is a draw. Otherwise a value for
             each class, (samples, classes): f of the class against the rest, where the winner among equal ones is raised
-            by the last bit; or, one-vs-one, the number of machines won plus c / (3 (abs(c) + 1)) with c the sum of f.
+            by the last bit; or, one-vs-one, the number of problems won plus c / (3 (abs(c) + 1)) with c the sum of f.
             NaN where too few pairs have both values (``min_pairs``).
 
         Raises
@@ -300,7 +301,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         self.counts_, self.observed_ = counts[:, :, :2].copy(), counts[:, :, 2].copy()
 
     def _calibrate(self, training: Training, f: Floats) -> None:
-        """Fit the sigmoid of each machine to its decisions for held-out samples."""
+        """Fit the sigmoid of each problem to its decisions for held-out samples."""
         fitted = []
         for problem, (positive, _) in enumerate(training.binary.pairs):
             own = training.binary.members(problem, training.codes)
@@ -321,7 +322,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         return source, votes_of(source, places[self.pairs_], source.features, skip=self.missing == "skip")
 
     def _decided(self, X: Any) -> tuple[Floats, Floats, Source]:
-        """Decisions f and the support of each machine, (samples, machines), and the samples."""
+        """Decisions f and the support of each problem, (samples, problems), and the samples."""
         source, blocks = self._voted(X)
         starts = np.searchsorted(self.problem_, np.arange(self.problem_[-1] + 1))
         f, support = np.empty((2, len(source), len(starts)))

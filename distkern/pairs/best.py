@@ -16,6 +16,9 @@ from distkern.core.units import readable_bytes
 from distkern.engine.memory import share_of
 from distkern.pairs.tiles import SIDE, Group, PairWork, Part, Reduction, Tile
 
+SMALL = 2**23
+"""Bytes of pairs that are held without asking for the memory that is available."""
+
 STALE_ROWS = 64
 """Features whose best partner is found again at a time."""
 
@@ -60,8 +63,12 @@ class BestPairs(Reduction):
         self.found = [np.empty((4, 0), dtype=np.int64) for _ in self.least]
 
     def start(self, work: PairWork, group: Group) -> _Candidates:
-        """Return an accumulator for the pairs of a group."""
-        return _Candidates(self.k, self.least)
+        """Return an accumulator for the pairs of a group; pairs that others have already beaten are left out."""
+        bounds = [(key, 0) for key in self.least]
+        for number, found in enumerate(self.found):
+            if found.shape[1] == self.k:
+                bounds[number] = int(found[0, -1]), int(found[1, -1])
+        return _Candidates(self.k, bounds)
 
     def merge(self, group: Group, part: Part) -> None:
         """Add the best pairs of a group."""
@@ -82,7 +89,7 @@ class BestPairs(Reduction):
 
 
 def _refuse_many(size: int) -> None:
-    if 4 * size > (may := share_of(None, 1)):
+    if size > SMALL and 4 * size > (may := share_of(None, 1)):  # it takes a millisecond to ask for the memory
         raise MemoryLimitError(
             f"the pairs found so far take {readable_bytes(size)}, and with copies more than {readable_bytes(may)}: ask "
             "for fewer pairs, or for a larger least score"
@@ -92,11 +99,11 @@ def _refuse_many(size: int) -> None:
 class _Candidates:
     """The best pairs of some tiles: candidates above a bound that rises whenever they are cut down to k."""
 
-    def __init__(self, k: int | None, least: Sequence[int]) -> None:
+    def __init__(self, k: int | None, bounds: Sequence[tuple[int, int]]) -> None:
         self._k = k
-        self._bounds = [np.array([key, 0], dtype=np.int64) for key in least]
-        self._found = [np.empty((4, 0), dtype=np.int64) for _ in least]
-        self._used = [0] * len(least)
+        self._bounds = [np.array(bound, dtype=np.int64) for bound in bounds]
+        self._found = [np.empty((4, 0), dtype=np.int64) for _ in bounds]
+        self._used = [0] * len(bounds)
 
     def add(self, tile: Tile) -> None:
         number, k = tile.contrast, self._k

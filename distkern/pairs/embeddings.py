@@ -11,7 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.kernels.base import Kernel, Normalized, Pair, Prepared, Scaled
 from distkern.kernels.kendall import Concordance, Kendall, total_pairs
 from distkern.kernels.mallows import Mallows
+from distkern.kernels.pair_agreement import PairAgreement
 from distkern.kernels.partial import PartialKendall, arranged
 from distkern.kernels.smoothed import SmoothedKendall
 from distkern.kernels.weighted import WeightedKendall
@@ -45,6 +47,9 @@ class Embedding(ABC):
     unit
         The scale that all samples have by the definition of the kernel; 1 if each has its own.
     """
+
+    value_bytes: ClassVar[int] = 48
+    """Most bytes that each value of a prepared sample takes while sums of its entries are made."""
 
     scales: Floats
     unit: float
@@ -86,6 +91,8 @@ class Embedding(ABC):
 @dataclass(frozen=True)
 class SignEmbedding(Embedding):
     """e_ij(x) = sgn(x_i − x_j), from the dense ranks (m, n) of the features in each sample."""
+
+    value_bytes: ClassVar[int] = 8
 
     codes: Array
 
@@ -193,7 +200,7 @@ class SmoothedEmbedding(Embedding):
 
     def entries(self, first: Indices, second: Indices) -> Floats:
         """Expected signs of the pairs."""
-        out, samples = np.empty((len(self), len(first))), panels(self.values)
+        out, samples = np.empty((len(self), len(first))), self._panels
         block = empty_panels(len(samples) * WIDTH, STEP)
         for start in range(0, len(first), STEP):
             count = min(STEP, len(first) - start)
@@ -203,6 +210,10 @@ class SmoothedEmbedding(Embedding):
             lanes = block.transpose(0, 2, 1).reshape(-1, STEP)
             out[:, start : start + count] = lanes[: len(self), :count]
         return out
+
+    @cached_property
+    def _panels(self) -> Floats:
+        return panels(self.values)
 
 
 def _signs(values: Array, first: Indices, second: Indices) -> Floats:
@@ -308,6 +319,14 @@ def _(kernel: Mallows, samples: Prepared) -> Embedding:
     raise InputError(
         f"{kernel!r} is no sum over pairs of features: it gives weights to sets of pairs, and none to a pair alone. "
         "Fit the model on Kendall's kernel, whose values the store of a Mallows kernel holds too"
+    )
+
+
+@embed.register
+def _(kernel: PairAgreement, samples: Prepared) -> Embedding:
+    raise InputError(
+        f"{kernel!r} has weights for its chosen pairs alone: fit a linear model on the signs that TopPairs makes of "
+        "them, whose coefficients are the weights"
     )
 
 

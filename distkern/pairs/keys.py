@@ -45,7 +45,7 @@ class KeyRule:
     Parameters
     ----------
     weights
-        w, int64 (groups, cells); None where the keys are fractions.
+        w, (groups, cells); None where the keys are fractions.
     table
         The contrast, where they are fractions.
     denominator, secondary_denominator
@@ -107,7 +107,8 @@ def key_rule(contrast: Contrast, codes: SignCodes, min_observed: float) -> tuple
         denominator = _denominator(groups, mean, comparisons, codes.sizes)
         if 2 * p * denominator < MOST:
             rows = groups if contrast.aggregate == "min" else [mean]
-            weights = np.array([[int(part * denominator) for part in row] for row in rows], dtype=np.int64)
+            kind = np.int32 if denominator < 2**31 else np.int64  # no partial sum is larger
+            weights = np.array([[int(part * denominator) for part in row] for row in rows], dtype=kind)
             sums = np.array([int(part * denominator) for part in mean], dtype=np.int64) @ codes.rank_sums
             return KeyRule(weights, None, denominator, denominator, 0, len(comparisons) == 1), sums
     table = _table(contrast, codes.sizes, min_observed)

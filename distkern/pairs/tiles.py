@@ -84,6 +84,8 @@ def load_array(folder: str, name: str) -> Array:
 class Tile:
     """Keys of the pairs of some row features and some column features, for one contrast.
 
+    The array of keys is used again for the next contrast.
+
     Parameters
     ----------
     contrast
@@ -170,9 +172,9 @@ class PairWork:
     def _scored(self, which: slice | Indices, rows: slice, cols: slice, excluded: Array | None) -> Iterator[Tile]:
         codes, features, allowed = (self.arrays[name] for name in ("codes", "features", "allowed"))
         counts, observed = tile_counts(codes[which], codes[cols], self.starts, self.plain, self.whole)
+        keys = np.empty(counts.shape[1:], dtype=np.int64)
         for number in self.numbers:
             rule, sums = self.rules[number], self.arrays["sums"][number]
-            keys = np.empty(counts.shape[1:], dtype=np.int64)
             rule.fill(counts, observed, keys)
             if excluded is not None:
                 keys[excluded] = 0
@@ -360,6 +362,7 @@ def run_groups(
     listener: Listener,
     limit: int | None = None,
     kept: _Parts | None = None,
+    phase: str = "score pairs",
 ) -> None:
     """Work on all groups of pairs, and merge what the reduction makes of each.
 
@@ -373,6 +376,8 @@ def run_groups(
         Bytes that tasks in this process may use together.
     kept
         The parts of groups that an earlier run finished.
+    phase
+        Name of the work, for those who are told of its progress.
 
     Raises
     ------
@@ -396,7 +401,7 @@ def run_groups(
         reduction.merge(groups[finished.number], finished.part)
 
     left = [task for task in tasks if task.number not in done]
-    run(executor, score_group, left, merge, phase="score pairs", listener=listener, done=len(done))
+    run(executor, score_group, left, merge, phase=phase, listener=listener, done=len(done))
 
 
 def _limit_beside(arrays: Mapping[str, Array], executor: Executor) -> int | None:

@@ -25,7 +25,7 @@ TileNumbers = Callable[[slice, slice], Iterable[Floats]]
 """The numbers of the pairs of two blocks of features: an array (rows, cols) for each kind of number."""
 
 
-class BestPairs(NamedTuple):
+class HeaviestPairs(NamedTuple):
     """The pairs (i, j), i < j, with the largest absolute numbers: by size, then i, then j, all ascending but the size.
 
     Parameters
@@ -39,13 +39,13 @@ class BestPairs(NamedTuple):
     codes: Indices
     numbers: Floats
 
-    def joined(self, codes: Indices, numbers: Floats, k: int) -> BestPairs:
+    def joined(self, codes: Indices, numbers: Floats, k: int) -> HeaviestPairs:
         """Add pairs, and keep the best k."""
         codes, numbers = np.concatenate([self.codes, codes]), np.concatenate([self.numbers, numbers])
         order = np.lexsort((codes, -np.abs(numbers)))[:k]
-        return BestPairs(codes[order], numbers[order])
+        return HeaviestPairs(codes[order], numbers[order])
 
-    def with_tile(self, numbers: Floats, rows: slice, cols: slice, n: int, k: int) -> BestPairs:
+    def with_tile(self, numbers: Floats, rows: slice, cols: slice, n: int, k: int) -> HeaviestPairs:
         """Add the pairs of a tile (rows, cols) of n features, and keep the best k."""
         sizes = np.abs(numbers).ravel()
         full = len(self.codes) == k
@@ -60,7 +60,7 @@ class BestPairs(NamedTuple):
         return self.joined(codes, numbers.ravel()[at], k) if len(at) else self
 
 
-NO_PAIRS = BestPairs(np.empty(0, dtype=np.intp), np.empty(0))
+NO_PAIRS = HeaviestPairs(np.empty(0, dtype=np.intp), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,8 @@ def pass_over_pairs(
     turned: float,
     executor: Executor,
     listener: Listener,
+    tiles: int = 1,
+    limit: int | None = None,
 ) -> PairTotals:
     """Pass over all pairs of n features once: sum each kind of number by feature, and find the k pairs of largest size.
 
@@ -213,6 +215,10 @@ def pass_over_pairs(
         v_ji / v_ij, −1 or 1.
     executor, listener
         Who works, and who is told of the progress.
+    tiles
+        Number of tiles that ``numbers`` keeps in memory at a time.
+    limit
+        Bytes that tasks in this process may use together.
 
     Raises
     ------
@@ -220,9 +226,10 @@ def pass_over_pairs(
         If a task does not fit in memory.
     """
     groups = groups_of(n, n, samples)
-    work, totals = NumberWork(numbers, n, kinds, 64 * SIDE * SIDE), PairTotals(groups, n, kinds, k, turned)
+    work = NumberWork(numbers, n, kinds, 8 * SIDE * SIDE * tiles)
+    totals = PairTotals(groups, n, kinds, k, turned)
     await_workers(executor, listener)
-    run_groups(work, groups, totals, samples, executor=executor, listener=listener)
+    run_groups(work, groups, totals, samples, executor=executor, listener=listener, limit=limit, phase="weigh pairs")
     return totals
 
 
@@ -242,6 +249,6 @@ def exact_sums(embedding: Embedding, coefficients: Floats, first: Indices, secon
     )
 
 
-def union(best: Iterable[BestPairs]) -> Indices:
+def union(best: Iterable[HeaviestPairs]) -> Indices:
     """Codes of the pairs that are among the best of any kind, ascending."""
     return np.unique(np.concatenate([NO_PAIRS.codes, *(found.codes for found in best)]))

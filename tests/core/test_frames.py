@@ -3,14 +3,13 @@ import sys
 import numpy as np
 import pytest
 
-from distkern import MissingExtraError, kendalltau_against, rank_markers, score_sets
+from distkern import MissingExtraError, rank_markers, score_sets
 
 
 @pytest.mark.parametrize(
     ("call", "what"),
     [
         (lambda: rank_markers(np.eye(4), [0, 0, 1, 1]), "a table of markers"),
-        (lambda: kendalltau_against(np.eye(4), range(4)), "a table of tau"),
         (lambda: score_sets(np.eye(4), {"a": ["x"]}), "a table of scores"),
     ],
 )

@@ -30,7 +30,6 @@ from distkern import (
     WorkerMismatchError,
     append_gram,
     compute_gram,
-    kendalltau_against,
     kendalltau_matrix,
     kernel_neighbors,
     open_gram,
@@ -152,7 +151,7 @@ def test_whatever_needs_a_worker_wakes_an_adaptive_cluster(tmp_path, monkeypatch
         np.testing.assert_allclose(tau, [[kendalltau(x, y)[0] for x in X.T] for y in X.T], atol=1e-12)
         np.savez(tmp_path / "cohort.npz", X=X, samples=list(map(str, range(24))), features=list("abcdefg"))
         file, groups, sets = tmp_path / "cohort.npz", np.arange(24) % 2, {"s": ["a", "b"]}
-        for call, about in ((rank_markers, groups), (kendalltau_against, X[:, 0]), (score_sets, sets)):
+        for call, about in ((rank_markers, groups), (score_sets, sets)):
             found = waked(lambda call=call, about=about: call(file, about, executor=client))
             assert_frame_equal(found, call(file, about, executor="serial"), check_exact=True)
         pair = kendalltau(holes[:, 0], holes[:, 1], nan_policy="omit")[0]

@@ -122,3 +122,15 @@ def test_what_has_no_machine_is_refused(tmp_path):
     other = dk.compute_gram(dk.Kendall(ties="b"), X, store=tmp_path / "b.zarr", progress=False)
     with pytest.raises(dk.InputError, match="fitted on values of"):
         in_feature_space(svc, other)
+
+
+def test_a_matrix_of_landmarks_is_refused(tmp_path):
+    gram = dk.compute_gram(dk.Kendall(), X, store=tmp_path / "gram.zarr", landmarks=6, progress=False)
+    with pytest.raises(dk.InputError, match="by landmarks"):
+        in_feature_space(dk.KernelRidge().fit(gram, TARGET), gram)
+
+
+def test_samples_that_do_not_fit_are_refused_before_they_are_read(tmp_path):
+    gram = dk.compute_gram(dk.Kendall(), X, store=tmp_path / "gram.zarr", progress=False)
+    with pytest.raises(dk.MemoryLimitError, match="reading 24 samples of 6 features needs 1,440 bytes"):
+        in_feature_space(dk.KernelRidge().fit(gram, TARGET), gram, 1000)

@@ -138,7 +138,7 @@ def pair_with(**changes):
         (lambda document: document | {"parameters": {"nonsense": 1}}, "damaged: TypeError"),
         (lambda document: document | {"parameters": {"absent": "never"}}, "absent must be one of"),
         (lambda document: document | {"pairs": []}, "damaged"),
-        (lambda document: document | {"probA": [1.0, 2.0]}, "probA must be a number for each machine"),
+        (lambda document: document | {"probA": [1.0, 2.0]}, "probA must be a number for each binary problem"),
         (pair_with(first=3), "pairs of two names, or of two positions"),
         (pair_with(first="gène 1", second="gène 1"), "pairs of two names, or of two positions"),
         (pair_with(score=float("nan")), "score must be 0 or more"),

@@ -155,6 +155,8 @@ def test_numbers_without_enough_pairs_are_left_out():
         ({"folds": [(np.arange(30), np.arange(20, 45))]}, "split number 0 of folds holds a sample twice"),
         ({"folds": [(np.arange(30), np.arange(40, 50))]}, "positions beyond the 45 samples"),
         ({"folds": 1}, "2 outer folds or more"),
+        ({"folds": [("a", "b")]}, "invalid literal"),
+        ({"folds": [(0, 1)]}, "training samples of split number 0 have none of class 1"),
         ({"missing": "drop"}, "missing must be one of"),
     ],
 )

@@ -15,7 +15,16 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from distkern import InputError, KTopScoringPairs, Linear, MemoryLimitError, SampleError, TopScoringPair, compute_gram
+from distkern import (
+    InputError,
+    KTopScoringPairs,
+    Linear,
+    MemoryLimitError,
+    SampleError,
+    Serial,
+    TopScoringPair,
+    compute_gram,
+)
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
 
@@ -172,6 +181,11 @@ def test_groups_with_one_class_are_named_and_do_not_count():
         InputError, match=r"no group holds both sides of class 'well' against class 'ill'.*'ill', 'well'"
     ):
         KTopScoringPairs(3).fit(X, y, y)
+    with (
+        pytest.warns(UserWarning, match="hold one side only"),
+        pytest.raises(InputError, match=r"without fold ., no group holds both sides of class 'well' against"),
+    ):
+        KTopScoringPairs("cv", cv=2).fit(X, y, np.where(X.index == "p01", "ill", y))
     with pytest.raises(InputError, match="groups has the samples of X in another order"):
         KTopScoringPairs(3).fit(X, y, pd.Series(groups, index=X.index[::-1]))
 
@@ -392,7 +406,9 @@ def test_only_chosen_features_pairs_and_pivots_compete():
         ({"features": 13}, "more than the 12 features"),
         ({"features": 1}, "features must be 2 or more"),
         ({"features": "best:5"}, "wilcoxon:2000"),
-        ({"pairs": [("g00",)]}, "give two in each"),
+        ({"pairs": [("g00",)]}, "pairs must be pairs of features"),
+        ({"pairs": ["g00"]}, "pairs must be pairs of features"),
+        ({"pairs": [("g00", "g00")]}, "the feature 'g00' twice"),
         ({"pairs": [("g00", "TP53")]}, "TP53"),
         ({"pivot": ["EGFR"]}, "EGFR"),
         ({"k": 7}, "k is 7, and 6 disjoint pairs tell class .* or give disjoint=False"),
@@ -496,8 +512,21 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_counted():
             model.fit(X, y)
 
 
+class Uncopied(Serial):
+    """An executor that cannot be copied, like a Dask client."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot pickle it")
+
+
 def test_tools_of_scikit_learn_take_it():
     X, y = cohort()
+    executor = Uncopied()
+    other = clone(KTopScoringPairs(3, executor=executor))
+    assert (other.executor, other.k) == (executor, 3)
+    np.testing.assert_array_equal(
+        cross_val_score(other, X, y, cv=3), cross_val_score(KTopScoringPairs(3, **QUIET), X, y, cv=3)
+    )
     assert cross_val_score(KTopScoringPairs(3, **QUIET), X, y, cv=3).mean() > 0.5
     search = GridSearchCV(KTopScoringPairs(**QUIET), {"k": [1, 3]}, cv=2).fit(X, y)
     assert search.best_params_["k"] in (1, 3)

@@ -383,6 +383,7 @@ def test_memory_is_refused_before_any_work(monkeypatch):
 def test_too_many_pairs_are_refused(monkeypatch):
     X, y = cohort()
     monkeypatch.setattr(best, "share_of", lambda limit, tasks: 1000)
+    monkeypatch.setattr(best, "SMALL", 1000)
     with pytest.raises(MemoryLimitError, match="ask for fewer pairs, or for a larger least score"):
         scores_of(X, y)
 

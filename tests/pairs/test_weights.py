@@ -1,3 +1,4 @@
+import cloudpickle
 import naive_explanation as naive
 import numpy as np
 import pytest
@@ -5,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from distkern.engine.base import Executor
 from distkern.engine.executors import Serial, Threads
 from distkern.pairs import tiles, weights
 from distkern.pairs.embeddings import SignEmbedding
-from distkern.pairs.weights import NO_PAIRS, BestPairs, exact_sums, pass_over_pairs, union
+from distkern.pairs.weights import NO_PAIRS, HeaviestPairs, exact_sums, pass_over_pairs, union
 
 
 def passed(values, k, turned=-1.0, executor=None):
@@ -58,6 +60,26 @@ def test_bits_do_not_depend_on_the_executor(monkeypatch):
     np.testing.assert_array_equal(one.best[0].codes, other.best[0].codes)
 
 
+class Elsewhere(Executor):
+    """Runs tasks on what other processes would unpickle."""
+
+    remote = True
+
+    def map(self, fn, tasks):
+        for task in tasks:
+            fn, own = cloudpickle.loads(cloudpickle.dumps((fn, task)))
+            yield cloudpickle.loads(cloudpickle.dumps(fn(own)))
+
+
+def test_tasks_can_be_sent_to_other_processes(monkeypatch):
+    monkeypatch.setattr(weights, "SIDE", 4)
+    monkeypatch.setattr(tiles, "SIDE", 4)
+    values = np.random.default_rng(1).normal(size=(2, 50, 50))
+    one, other = passed(values, 20), passed(values, 20, executor=Elsewhere())
+    np.testing.assert_array_equal(one.sums, other.sums)
+    np.testing.assert_array_equal(one.best[1].codes, other.best[1].codes)
+
+
 def test_pairs_of_equal_size_are_in_the_order_of_their_features():
     values = np.ones((1, 600, 600))
     found = passed(values, 700)
@@ -74,5 +96,5 @@ def test_exact_sums_are_rounded_once():
 def test_union_of_no_pairs_is_empty():
     assert union([NO_PAIRS]).tolist() == []
     assert union(
-        [BestPairs(np.array([5, 2]), np.array([2.0, 1.0])), BestPairs(np.array([2]), np.array([9.0]))]
+        [HeaviestPairs(np.array([5, 2]), np.array([2.0, 1.0])), HeaviestPairs(np.array([2]), np.array([9.0]))]
     ).tolist() == [2, 5]
