@@ -279,7 +279,7 @@ class SamplePairs:
     Parameters
     ----------
     first, second
-        Positions of the two features, (pairs,).
+        Positions of the two features, (pairs,): in the sample, the first is above the second, or they are equal.
     contributions
         c_ij(x) in each machine, (pairs, machines).
     """
@@ -323,7 +323,10 @@ class Contributions:
 
     @cached_property
     def pairs(self) -> Any:
-        """The pairs that moved each sample most, as a DataFrame: sample, first, second, and the contributions."""
+        """The pairs that moved each sample most, as a DataFrame: sample, first, second, and the contributions.
+
+        In the sample, the first feature is above the second, or they are equal.
+        """
         own = self.of_pairs
         columns = {
             "sample": [name for name, pairs in zip(self.samples, own, strict=True) for _ in pairs.first],
@@ -449,10 +452,12 @@ class _Terms:
         machines = self.space.weights.shape[1]
         batch, place = divmod(sample, AT_A_TIME)
         entries = self.new[batch].entries(first, second)[place] * self.scales[sample]
+        below = entries < 0
         entries = (entries - exact[:, machines:].sum(axis=1)) / self.norms[sample]
         numbers = exact[:, :machines] * entries[:, None]
         order = _by_size(numbers)
-        return SamplePairs(first[order], second[order], numbers[order])
+        above = np.where(below, second, first)[order], np.where(below, first, second)[order]
+        return SamplePairs(*above, numbers[order])
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def pairs(
     """Draw the heaviest pairs of an explanation, or the pairs that moved the decision value of a sample most.
 
     A bar to the right speaks for the positive class: as a weight where the first feature is above the second, as a
-    contribution in this sample.
+    contribution in this sample, where it is (or both are equal).
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ def pairs(
     names = explained.names
     if isinstance(explained, Explanation):
         first, second, numbers, label = explained.first, explained.second, explained.weights[:, at], "weight"
-        words = [f"{shorten(names[i])} above {shorten(names[j])}" for i, j in zip(first, second, strict=True)]
     else:
         own = explained.of_pairs[of]
         numbers, label = own.contributions[:, at], "contribution"
-        words = [f"{shorten(names[i])}, {shorten(names[j])}" for i, j in zip(own.first, own.second, strict=True)]
+        first, second = own.first, own.second
+    words = [f"{shorten(names[i])} above {shorten(names[j])}" for i, j in zip(first, second, strict=True)]
     return _draw(ax, words, numbers, k, f"{label} of a pair", explained, at, of)
 
 
@@ -133,6 +133,7 @@ def _draw(
     ax.set_yticks(places, [words[at] for at in order], parse_math=False)
     ax.set(ylim=(len(order) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
+    ax.locator_params(axis="x", nbins=5)
     if (values < 0).any():
         ax.axvline(0, color=ink(), linewidth=0.7)
     ax.set_xlabel(label, parse_math=False)

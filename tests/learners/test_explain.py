@@ -82,7 +82,8 @@ def assert_contributes(found, expected, intercepts, decisions):
         own = found.of_pairs[sample]
         np.testing.assert_allclose(own.contributions.sum(axis=0) + intercepts, decisions[sample], atol=1e-10)
         for k, numbers in enumerate(of_machines):
-            listed = [numbers[pair] for pair in zip(own.first.tolist(), own.second.tolist(), strict=True)]
+            both = zip(own.first.tolist(), own.second.tolist(), strict=True)
+            listed = [numbers[min(pair), max(pair)] for pair in both]
             np.testing.assert_allclose(own.contributions[:, k], listed, atol=1e-10)
             for i in range(len(found.names)):
                 half = sum(naive.of_feature(numbers, i)) / 2
@@ -99,7 +100,11 @@ def check(model, gram, learner, method, phi, unit, samples, new, *, center=False
     decisions = np.reshape(getattr(predictor, method)(new), (len(new), -1))
     explained = dk.explain(model, gram, k=10_000, executor="serial")
     expected = assert_explains(explained, coefficients, intercepts, training, fresh, unit, decisions)
-    assert_contributes(explained.contributions(new, k=10_000), expected, intercepts, decisions)
+    found = explained.contributions(new, k=10_000)
+    assert_contributes(found, expected, intercepts, decisions)
+    for own, entries in zip(found.of_pairs, naive.entries(phi, new), strict=True):
+        above = [(entries[i, j] if i < j else -entries[j, i]) for i, j in zip(own.first, own.second, strict=True)]
+        assert min(above, default=0) >= 0
     return explained
 
 
