@@ -449,7 +449,7 @@ def _digest(
     digest = blake2b(digest_size=16)
     for array in (*arrays.values(), codes.starts):
         digest.update(f"{array.dtype} {array.shape} ".encode())
-        digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))  # no copy
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)  # no copy
     for rule in rules:
         digest.update(_text(rule).encode())
     digest.update(f"{row_count} {SIDE} {reduction.describe()}".encode())
