@@ -254,7 +254,9 @@ def test_one_pair_is_the_best_of_several():
     one, several = TopScoringPair(**QUIET).fit(X, y), KTopScoringPairs(4, **QUIET).fit(X, y)
     np.testing.assert_array_equal(one.pairs_, several.pairs_[:1])
     assert one.n_pairs_ == 1
-    assert set(one.get_params()) < set(several.get_params())
+    others = several.get_params()
+    assert one.get_params() == {name: others[name] for name in one.get_params()}
+    assert one.set_params(absent="abstain", min_pairs=0.1).predict(X).tolist() == one.predict(X).tolist()
 
 
 # The number of pairs --------------------------------------------------------------------------------------------------
