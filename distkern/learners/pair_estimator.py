@@ -107,7 +107,7 @@ class PairEstimator(SampleEstimator):
         calibrated = getattr(self, "calibrate", False)
         folds = self._folds(training, folded) if folded or calibrated else None
         listener = progress_listener(getattr(self, "progress", False))
-        left_out = 0 if folds is None else int(folds.max()) + 1
+        left_out = [[], *([fold] for fold in range(0 if folds is None else int(folds.max()) + 1))]
         whole, *without = ranked_pairs(training, options, int(numbers[-1]), listener, folds, left_out)
         refuse_too_few(training, whole, 1 if isinstance(self.k, str) else int(numbers[0]), options.disjoint)
         fitting = possible(numbers, [whole, *without] if folded else [whole])
