@@ -175,6 +175,7 @@ def _fill(  # type: ignore[no-untyped-def]
             zero_a[i], count_a[i] = number_levels(scores, nonzeros_a[i], levels_a[start:stop], sizes)
     firsts, ends = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
     xs, ys = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
+    firsts_c, ends_c = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
     levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
     cells = np.zeros(TABLE_SHARE * width, np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
@@ -194,7 +195,7 @@ def _fill(  # type: ignore[no-untyped-def]
                 places_a[start:stop], scores_a[start:stop], firsts_a[start:stop], ends_a[start:stop],
                 levels_a[start:stop], zero_a[i], count_a[i], tied_a[i], balance_a[i],
                 scores, firsts, ends, levels, zero, count, tied, balance_b[j], n,
-                member, table, sizes, cells, smaller, xs, ys, bits, below,
+                member, table, sizes, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
             )  # fmt: skip
             counts[pair] = S
             pair += 1
@@ -209,4 +210,4 @@ def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) 
     >>> bytes_needed(10, 10, 1000, 500, 100, 100) < bytes_needed(10, 10, 2000, 500, 100, 100)
     True
     """
-    return 5 * n + 20 * entries + (40 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs
+    return 5 * n + 20 * entries + (48 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs

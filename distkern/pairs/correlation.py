@@ -265,13 +265,12 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
     square = cohort.Y is None
     counts = cohort.X.count, (cohort.Y or cohort.X).count
     if cohort.gaps and square:
-        warn(
-            Sentence(
-                "{pairwise} compares each two features on other samples, so the matrix need not be positive "
-                "semidefinite: do not use it as a kernel or a covariance",
-                pairwise=Argument("missing", "pairwise"),
-            )
+        caution = Sentence(
+            "{pairwise} compares each two features on other samples, so the matrix need not be positive semidefinite: "
+            "do not use it as a kernel or a covariance",
+            pairwise=Argument("missing", "pairwise"),
         )
+        warn(UserWarning(caution))
     if store is not None and (cohort.gaps or cohort.strata > 1):
         raise InputError(
             "{pairwise} and strata= give no kernel matrix, and a store holds kernel matrices: leave store= out, or "
