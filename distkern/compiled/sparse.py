@@ -52,6 +52,10 @@ TABLE_SHARE = 4
 """Maximum number of table cells for each common item for which the table is faster than a set."""
 
 
+LARGE = 2**14
+"""Nonzeros of y, beyond twice the common items, from which on the common items are ranked anew among themselves."""
+
+
 @compiled
 def tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
     """Fill for each nonzero the first position of its tie group and the position after it; return the tied pairs."""
@@ -241,10 +245,32 @@ def _count_shared(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _rank_anew(ys, firsts_y, ends_y, firsts_c, ends_c, words, bits, below):  # type: ignore[no-untyped-def]
+    """Replace positions in y by positions among the common items, so that sets of them are as small as these.
+
+    Fills the tie groups of the common items, by their new positions. Returns the sum over them of the size of the tie
+    group in y less its size among the common items, which is all that `_count_within` then knows.
+    """
+    for index in range(len(ys)):
+        mark(bits, ys[index])
+    recount(bits, below, words)
+    without = np.int64(0)
+    for index in range(len(ys)):
+        y = ys[index]
+        position = count_below(bits, below, y)
+        first, end = count_below(bits, below, firsts_y[y]), count_below(bits, below, ends_y[y])
+        without += np.int64(ends_y[y]) - np.int64(firsts_y[y]) - (end - first)
+        ys[index], firsts_c[position], ends_c[position] = position, first, end
+    bits[:words] = 0
+    below[:words] = 0
+    return without
+
+
+@compiled
 def compare(  # type: ignore[no-untyped-def]
     places_x, scores_x, firsts_x, ends_x, levels_x, zero_x, count_x, tied_x, balance_x,
     scores_y, firsts_y, ends_y, levels_y, zero_y, count_y, tied_y, balance_y, n,
-    member, table, sizes_y, cells, smaller, xs, ys, bits, below,
+    member, table, sizes_y, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
 ):  # fmt: skip
     """S and the number of pairs tied in both, of a sample x and the sample y that `enter` wrote.
 
@@ -262,7 +288,7 @@ def compare(  # type: ignore[no-untyped-def]
         For each of the n items a bit that is set if its y is not zero, and then its position in y.
     sizes_y
         Number of nonzeros of y at each level.
-    cells, smaller, xs, ys, bits, below
+    cells, smaller, xs, ys, firsts_c, ends_c, bits, below
         Scratch: a table of `TABLE_SHARE` cells for each nonzero, and arrays for as many nonzeros as x and y have.
     """
     k, m = np.int64(len(places_x)), np.int64(len(scores_y))
@@ -274,15 +300,23 @@ def compare(  # type: ignore[no-untyped-def]
         )  # fmt: skip
     negative_x, negative_y = (k - balance_x) // 2, (m - balance_y) // 2
     mixed, same, signs_x, signs_y = _sign_sums(xs[:q], ys[:q], scores_x, scores_y, negative_x, negative_y)
-    found = _count_shared(
-        xs[:q], ys[:q], firsts_x, ends_x, firsts_y, ends_y, (q - signs_x) // 2,
-        tied_x == 0 and tied_y == 0, m // 64 + 1, bits, below,
-    )  # fmt: skip
     neither = n - k - m + q
-    S = found[0] + mixed + neither * same - balance_x * balance_y - signs_x * signs_y
+    S = mixed + neither * same - balance_x * balance_y - signs_x * signs_y
     if abs(signs_y) < q:
         S -= _inner_scores(xs[:q], ys[:q], ends_x, negative_y)
-    return S, found[1] + tied_x + tied_y + neither * (neither - 1) // 2
+    untied, joint = tied_x == 0 and tied_y == 0, tied_x + tied_y + neither * (neither - 1) // 2
+    if m > LARGE + 2 * q:
+        joint -= _rank_anew(ys[:q], firsts_y, ends_y, firsts_c, ends_c, m // 64 + 1, bits, below)
+        found = _count_shared(
+            xs[:q], ys[:q], firsts_x, ends_x, firsts_c, ends_c, (q - signs_x) // 2,
+            untied, q // 64 + 1, bits[: words_of(q)], below[: words_of(q)],
+        )  # fmt: skip
+    else:
+        found = _count_shared(
+            xs[:q], ys[:q], firsts_x, ends_x, firsts_y, ends_y, (q - signs_x) // 2,
+            untied, m // 64 + 1, bits[: words_of(m)], below[: words_of(m)],
+        )  # fmt: skip
+    return S + found[0], joint + found[1]
 
 
 @compiled
@@ -330,6 +364,7 @@ def sparse_tile(  # type: ignore[no-untyped-def]
         tied_a[i] = tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
         zero_a[i], count_a[i] = number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
     firsts, ends, xs, ys = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
+    firsts_c, ends_c = _scratch(width), _scratch(width)
     levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
     cells = np.zeros(TABLE_SHARE * max(1, width), np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
@@ -345,7 +380,7 @@ def sparse_tile(  # type: ignore[no-untyped-def]
                 places_a[i, :k], scores_a[i], firsts_a[i], ends_a[i], levels_a[i],
                 zero_a[i], count_a[i], tied_a[i], balance_a[i],
                 scores_b[j, :m], firsts, ends, levels, zero, count, tied, balance_b[j], n,
-                member, table, sizes, cells, smaller, xs, ys, bits, below,
+                member, table, sizes, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
             )  # fmt: skip
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]

@@ -9,6 +9,8 @@ of one column and an item that is zero in both are counted, never listed (see `d
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from distkern.compiled.bit_ranks import words_of
@@ -137,68 +139,107 @@ def concordance(A: tuple[Array, ...], B: tuple[Array, ...], n: int, first: Indic
     """
     counts = np.empty(len(first), dtype=np.int64)
     walk_first = A[3][first] <= B[3][second]
-    for walked, X, Y, x, y in ((walk_first, A, B, first, second), (~walk_first, B, A, second, first)):
+    if A is B:
+        every = np.concatenate([first, second])
+        ranked_a = ranked_b = _ranked(A, every)
+    else:
+        ranked_a, ranked_b = _ranked(A, first), _ranked(B, second)
+    roads = (walk_first, ranked_a, ranked_b, first, second), (~walk_first, ranked_b, ranked_a, second, first)
+    for walked, X, Y, x, y in roads:
         chosen = np.flatnonzero(walked)
         if len(chosen):
             chosen = chosen[np.argsort(y[chosen], kind="stable")]
             found = np.empty(len(chosen), dtype=np.int64)
-            listed = x[chosen].astype(np.int64), y[chosen].astype(np.int64)
-            _fill(X[0], X[1], X[2], X[3], X[4], Y[0], Y[1], Y[2], Y[3], Y[4], np.int64(n), *listed, found)
+            _fill(X, Y, np.int64(n), x[chosen].astype(np.int64), y[chosen].astype(np.int64), found)
             counts[chosen] = found
     return counts
 
 
+class Ranked(NamedTuple):
+    """Columns with the tie groups and levels of their nonzeros, see `distkern.compiled.sparse.compare`."""
+
+    places: Array
+    scores: Array
+    starts: Array
+    nonzeros: Array
+    balance: Array
+    firsts: Array
+    ends: Array
+    levels: Array
+    zero: Array
+    distinct: Array
+    tied: Array
+
+
+def _ranked(block: tuple[Array, ...], used: Indices) -> Ranked:
+    """Find the tie groups and levels of the columns that are used, once for all their pairs."""
+    entries, columns = len(block[0]), len(block[2])
+    firsts, ends = np.empty(entries, dtype=np.uint32), np.empty(entries, dtype=np.uint32)
+    levels = np.empty(entries, dtype=np.int32)
+    zero, distinct, tied = (np.zeros(columns, dtype=np.int64) for _ in range(3))
+    places, scores, starts, nonzeros, balance = block
+    ranked = Ranked(places, scores, starts, nonzeros, balance, firsts, ends, levels, zero, distinct, tied)
+    chosen = np.zeros(columns, dtype=np.bool_)
+    chosen[used] = True
+    _find_groups(ranked, np.flatnonzero(chosen))
+    return ranked
+
+
 @compiled
-def _fill(  # type: ignore[no-untyped-def]
-    places_a, scores_a, starts_a, nonzeros_a, balance_a,
-    places_b, scores_b, starts_b, nonzeros_b, balance_b,
-    n, first, second, counts,
-):  # fmt: skip
-    """Fill S of the pairs, which are sorted by ``second``: columns of A are walked, and those of B are looked up."""
-    used = np.zeros(len(starts_a), np.bool_)
-    for pair in range(len(first)):
-        used[first[pair]] = True
-    width = np.int64(1)
-    for column in range(len(starts_a)):
-        width = max(width, nonzeros_a[column])
-    for column in range(len(starts_b)):
-        width = max(width, nonzeros_b[column])
+def _find_groups(X, columns):  # type: ignore[no-untyped-def]
+    width = np.int64(0)
+    for column in columns:
+        width = max(width, X.nonzeros[column])
     sizes = np.empty(width + 1, np.int64)
-    firsts_a, ends_a = np.empty(len(places_a), np.uint32), np.empty(len(places_a), np.uint32)
-    levels_a = np.empty(len(places_a), np.int32)
-    zero_a, count_a, tied_a = np.empty((3, len(starts_a)), np.int64)
-    for i in range(len(starts_a)):
-        if used[i]:
-            start, stop = starts_a[i], starts_a[i] + nonzeros_a[i]
-            scores = scores_a[start:stop]
-            tied_a[i] = tie_groups(scores, nonzeros_a[i], firsts_a[start:stop], ends_a[start:stop])
-            zero_a[i], count_a[i] = number_levels(scores, nonzeros_a[i], levels_a[start:stop], sizes)
-    firsts, ends = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
+    for column in columns:
+        k = X.nonzeros[column]
+        start, stop = X.starts[column], X.starts[column] + k
+        scores = X.scores[start:stop]
+        X.tied[column] = tie_groups(scores, k, X.firsts[start:stop], X.ends[start:stop])
+        X.zero[column], X.distinct[column] = number_levels(scores, k, X.levels[start:stop], sizes)
+
+
+@compiled
+def _fill(X, Y, n, first, second, counts):  # type: ignore[no-untyped-def]
+    """Fill S of the pairs, which are sorted by ``second``: columns of X are walked, and those of Y are looked up."""
+    width = np.int64(1)
+    for pair in range(len(first)):
+        width = max(width, X.nonzeros[first[pair]], Y.nonzeros[second[pair]])
+    sizes, smaller = np.empty(width + 1, np.int64), np.empty(width + 1, np.int64)
     xs, ys = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
-    levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
+    firsts_c, ends_c = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
     cells = np.zeros(TABLE_SHARE * width, np.int32)
     bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
     member, table = np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32)
     pair = 0
     while pair < len(first):
         j = second[pair]
-        m = nonzeros_b[j]
-        places, scores = places_b[starts_b[j] : starts_b[j] + m], scores_b[starts_b[j] : starts_b[j] + m]
-        tied = tie_groups(scores, m, firsts, ends)
-        zero, count = number_levels(scores, m, levels, sizes)
+        begin, end = Y.starts[j], Y.starts[j] + Y.nonzeros[j]
+        places, ends, levels = Y.places[begin:end], Y.ends[begin:end], Y.levels[begin:end]
         enter(places, member, table)
+        _size_levels(ends, levels, Y.zero[j], sizes)
         while pair < len(first) and second[pair] == j:
             i = first[pair]
-            start, stop = starts_a[i], starts_a[i] + nonzeros_a[i]
+            start, stop = X.starts[i], X.starts[i] + X.nonzeros[i]
             S, _ = compare(
-                places_a[start:stop], scores_a[start:stop], firsts_a[start:stop], ends_a[start:stop],
-                levels_a[start:stop], zero_a[i], count_a[i], tied_a[i], balance_a[i],
-                scores, firsts, ends, levels, zero, count, tied, balance_b[j], n,
-                member, table, sizes, cells, smaller, xs, ys, bits, below,
+                X.places[start:stop], X.scores[start:stop], X.firsts[start:stop], X.ends[start:stop],
+                X.levels[start:stop], X.zero[i], X.distinct[i], X.tied[i], X.balance[i],
+                Y.scores[begin:end], Y.firsts[begin:end], ends,
+                levels, Y.zero[j], Y.distinct[j], Y.tied[j], Y.balance[j],
+                n, member, table, sizes, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
             )  # fmt: skip
             counts[pair] = S
             pair += 1
         leave(places, member)
+
+
+@compiled
+def _size_levels(ends, levels, zero, sizes):  # type: ignore[no-untyped-def]
+    """Fill the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not set."""
+    start = np.int64(0)
+    while start < len(ends):
+        sizes[zero + levels[start]] = np.int64(ends[start]) - start
+        start = np.int64(ends[start])
 
 
 def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) -> int:
@@ -209,4 +250,4 @@ def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) 
     >>> bytes_needed(10, 10, 1000, 500, 100, 100) < bytes_needed(10, 10, 2000, 500, 100, 100)
     True
     """
-    return 5 * n + 20 * entries + (40 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs
+    return 5 * n + 20 * entries + (48 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs

@@ -24,7 +24,7 @@ from distkern.compiled.significance import (
 from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Argument, Call, Sentence
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.core.validation import Names, name_of
@@ -266,11 +266,8 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
     counts = cohort.X.count, (cohort.Y or cohort.X).count
     if cohort.gaps and square:
         warn(
-            Sentence(
-                "{pairwise} compares each two features on other samples, so the matrix need not be positive "
-                "semidefinite: do not use it as a kernel or a covariance",
-                pairwise=Argument("missing", "pairwise"),
-            )
+            "each two features are compared on other samples, so the matrix need not be positive semidefinite: do not "
+            "use it as a kernel or a covariance"
         )
     if store is not None and (cohort.gaps or cohort.strata > 1):
         raise InputError(
@@ -342,7 +339,7 @@ def _ranked(ask: _Ask, cohort: Cohort, limit: int | None) -> Iterator[tuple[Work
     """Rank the columns in a temporary folder; yield the work on them, and the bytes of the folder."""
     names: tuple[Names, Names] = cohort.X.source.features, (cohort.Y or cohort.X).source.features
     with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
-        rows, cols = rank_cohort(cohort, folder, limit)
+        rows, cols = rank_cohort(cohort, folder, limit, progress_listener(ask.progress))
         needed = names if ask.rule is not None and ask.rule.method == "exact" else (None, None)
         yield Work(rows, cols, ask.rule, needed), disk_bytes((rows, cols))
 

@@ -14,6 +14,7 @@ from distkern.compiled.inversions import place_dtype, rank
 from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
 from distkern.core.errors import InputError
+from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.memory import share_of
 from distkern.pairs.cohorts import Cohort, Table, strips
@@ -161,7 +162,7 @@ def _joined(array: Array, begins: Indices, ends: Indices) -> Array:
 # Ranking ------------------------------------------------------------------------------------------------------------
 
 
-def rank_cohort(cohort: Cohort, folder: str, limit: int | None) -> tuple[Columns, Columns]:
+def rank_cohort(cohort: Cohort, folder: str, limit: int | None, listener: Listener = silent) -> tuple[Columns, Columns]:
     """Rank all columns within each stratum, and write them to files; return those of the rows and of the columns.
 
     Columns are ranked some at a time, so that a fraction of ``limit`` suffices for tables of any size.
@@ -172,7 +173,9 @@ def rank_cohort(cohort: Cohort, folder: str, limit: int | None) -> tuple[Columns
     for name, table in (("X", cohort.X), ("Y", cohort.Y)):
         if table is not None:
             columns = Columns(folder, name, form, table.count, cohort.bounds)
-            (_rank_sparse if form == "sparse" else _rank_dense)(table, columns, budget)
+            rank_table = _rank_sparse if form == "sparse" else _rank_dense
+            for done in rank_table(table, columns, budget):
+                listener(Progress("rank columns", done, table.count))
             ranked.append(columns)
     return ranked[0], ranked[-1]
 
@@ -193,7 +196,8 @@ def _create(columns: Columns, **arrays: tuple[tuple[int, ...], Any]) -> None:
         np.lib.format.open_memmap(columns.file(name), "w+", dtype, tuple(max(1, int(size)) for size in shape)).flush()
 
 
-def _rank_dense(table: Table, columns: Columns, budget: int) -> None:
+def _rank_dense(table: Table, columns: Columns, budget: int) -> Iterator[int]:
+    """Rank complete columns, or columns with missing values; yield how many are ranked."""
     p, n, strata = columns.count, columns.bounds[-1], columns.strata()
     kind = np.int32 if columns.form == "gaps" else place_dtype(max(stop - start for start, stop in strata))
     _create(columns, order=((p, n), kind), codes=((p, n), kind))
@@ -208,6 +212,7 @@ def _rank_dense(table: Table, columns: Columns, budget: int) -> None:
         values = table.dense(part.start, part.stop)
         for k, (start, stop) in enumerate(strata):
             _rank_stratum(columns, np.ascontiguousarray(values[:, start:stop]), part, slice(start, stop), k)
+        yield part.stop
 
 
 def _rank_stratum(columns: Columns, values: Floats, part: slice, samples: slice, k: int) -> None:
@@ -224,7 +229,8 @@ def _rank_stratum(columns: Columns, values: Floats, part: slice, samples: slice,
         columns.array(name, "r+")[part, samples] = array
 
 
-def _rank_sparse(table: Table, columns: Columns, budget: int) -> None:
+def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
+    """Rank columns without their zeros; yield how many are ranked."""
     p, strata = columns.count, len(columns.bounds) - 1
     sizes = np.diff(columns.bounds)
     group, item = _places_of(table, columns.bounds)
@@ -254,6 +260,7 @@ def _rank_sparse(table: Table, columns: Columns, budget: int) -> None:
         columns.array("untied", "r+")[part] = (n * (n - 1) // 2 - sums[0].astype(np.int64)).reshape(-1, strata)
         columns.array("sums", "r+")[part] = sums.T.reshape(-1, strata, 3)
         columns.array("balance", "r+")[part] = balance.reshape(-1, strata)
+        yield last
 
 
 def _places_of(table: Table, bounds: tuple[int, ...]) -> tuple[Indices, Indices]:

@@ -277,13 +277,13 @@ def _grid(work: Work, pool: Executor, listener: Listener, limit: int | None) -> 
 def _side_of_list(work: Work, pool: Executor, limit: int | None) -> int:
     """Columns of a block of which a task of a list reads those that it needs."""
     may = pool.memory_per_task(limit)
-    longest = min(max(work.rows.count, work.cols.count), LARGEST_SIDE)
-    return max(1, largest(lambda side: _block_bytes(work, side) <= may // 2, longest))
+    longest = min(max(work.rows.count, work.cols.count), 2 * LARGEST_SIDE)
+    return max(1, largest(lambda side: _block_bytes(work, side) <= 3 * may // 4, longest))
 
 
 def _most_pairs(work: Work, pool: Executor, limit: int | None) -> int:
     """Pairs of a task of a list: a few seconds of work."""
-    fitting = pool.memory_per_task(limit) // 2 // PAIR_BYTES
+    fitting = pool.memory_per_task(limit) // 4 // PAIR_BYTES
     return max(1, min(fitting, int(TASK_SECONDS / pair_seconds(work))))
 
 

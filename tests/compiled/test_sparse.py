@@ -22,10 +22,14 @@ def ranked(X, width=None):
     return rank_sparse(block.data, block.indices, block.indptr, block.shape[1], width)
 
 
-@pytest.fixture(params=[(10**6, 0), (0, 0), (0, 10**6)], ids=["table", "one by one", "recounted"])
+@pytest.fixture(
+    params=[(10**6, 0, 2**14), (0, 0, 2**14), (0, 10**6, 2**14), (0, 0, -(10**6)), (0, 10**6, -(10**6))],
+    ids=["table", "one by one", "recounted", "ranked anew", "ranked anew and recounted"],
+)
 def road(request, monkeypatch):
     """Take one of the roads for all pairs, through the Python bodies: compiled code has the choice built in."""
-    share, recount = request.param
+    share, recount, large = request.param
+    monkeypatch.setattr(compiled, "LARGE", large)
     monkeypatch.setattr(compiled, "TABLE_SHARE", share)
     monkeypatch.setattr(compiled, "RECOUNT", recount)
     for name, routine in list(vars(compiled).items()):

@@ -9,6 +9,8 @@ from scipy import sparse
 from strategies import sparse_cohorts
 
 from distkern.compiled import sparse_columns
+from distkern.compiled.inversions import concordance as merged
+from distkern.compiled.inversions import rank
 from distkern.compiled.significance import tie_sums
 from distkern.compiled.sparse_columns import concordance, count_nonzeros, rank_columns, scatter
 
@@ -103,6 +105,18 @@ def test_exact_integers_with_many_items_and_few_that_are_not_zero():
     apart = places + 1, *block[1:]
     assert concordance(block, apart, n, *pair) == -k * k
     assert sums[0, 0] == math.comb(n - k, 2)
+
+
+@pytest.mark.parametrize("digits", [1, 9], ids=["ties", "few ties"])
+def test_equals_merging_where_one_column_is_filled_and_the_other_is_not(digits):
+    rng = np.random.default_rng(0)
+    n = 60_000
+    X = rng.normal(size=(4, n)).round(digits) * (rng.random((4, n)) < [[0.9], [0.5], [0.01], [0.001]])
+    dense = rank(X)
+    expected, _ = merged(dense, dense, True)
+    first, second = np.triu_indices(4)
+    block = ranked(X)[0]
+    assert concordance(block, block, n, first, second).tolist() == expected[first, second].tolist()
 
 
 def test_bytes_grow_with_what_is_compared():

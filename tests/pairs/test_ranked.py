@@ -29,7 +29,9 @@ def columns_of(folder, values, strata=None, missing="raise", **options):
 @pytest.mark.parametrize("positions", [slice(2, 6), np.array([0, 3, 6])])
 def test_dense_columns_of_each_stratum(tmp_path, monkeypatch, positions):
     monkeypatch.setattr(ranked, "RANK_BYTES", 1)  # a column at a time
-    rows, cols = columns_of(tmp_path, X, STRATA)
+    events = []
+    rows, cols = columns_of(tmp_path, X, STRATA, listener=events.append)
+    assert [(event.done, event.total) for event in events] == [(k, 7) for k in range(1, 8)]
     assert rows == cols
     for k, block in enumerate(rows.blocks(positions)):
         values = np.ascontiguousarray(X[STRATA == k].T[positions])
