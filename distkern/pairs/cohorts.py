@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from distkern.compiled.sparse_columns import count_nonzeros
 from distkern.core.alignment import SampleNames
 from distkern.core.errors import InputError, SampleError
 from distkern.core.files import as_path
@@ -46,11 +47,14 @@ class Table:
         Position of each sample among those that are compared, in the order of their strata; −1 where it is left out.
     compared
         Number of samples that are compared.
+    nonzeros
+        Nonzeros of each column in each stratum, where they are known.
     """
 
     source: Source
     slots: Indices
     compared: int
+    nonzeros: Array | None = None
 
     @property
     def count(self) -> int:
@@ -127,7 +131,8 @@ def open_cohort(X: Source, Y: Source | None, strata: Any, missing: Missing) -> C
     m = X.shape[0]
     of_y = np.arange(m, dtype=np.intp) if Y is None else match_samples(X, Y)
     codes = np.zeros(m, dtype=np.intp) if strata is None else _codes(strata, X)
-    looks = [_look(source) for source in ((X,) if Y is None else (X, Y))]
+    sources = [(X, codes)] if Y is None else [(X, codes), (Y, _of_rows(codes, of_y, Y.shape[0]))]
+    looks = [_look(source, group) for source, group in sources]
     lacking = looks[0].lacking if Y is None else looks[0].lacking | looks[1].lacking[of_y]
     if missing == "raise" and lacking.any():
         _refuse_missing(X, Y, of_y, lacking, looks)
@@ -143,14 +148,15 @@ def open_cohort(X: Source, Y: Source | None, strata: Any, missing: Missing) -> C
     order = np.flatnonzero(kept)[np.argsort(codes[kept], kind="stable")]
     sizes = np.bincount(codes[kept])
     bounds = (0, *np.cumsum(sizes[sizes > 0]).tolist())
+    whole = bool(kept.all())
     return Cohort(
-        _table(X, order),
-        None if Y is None else _table(Y, of_y[order]),
+        _table(X, order, looks[0].counts if whole else None),
+        None if Y is None else _table(Y, of_y[order], looks[1].counts if whole else None),
         bounds,
         gaps=bool(lacking[kept].any()),
         sparse=any(
-            source.sparse and look.nonzeros <= FILLED * source.shape[0] * source.shape[1]
-            for source, look in zip((X,) if Y is None else (X, Y), looks, strict=True)
+            look.counts is not None and look.counts.sum() <= FILLED * source.shape[0] * source.shape[1]
+            for (source, _), look in zip(sources, looks, strict=True)
         ),
     )
 
@@ -172,10 +178,15 @@ def strips(source: Source) -> Iterator[slice]:
         yield slice(start, min(start + height, m))
 
 
-def _table(source: Source, order: Indices) -> Table:
-    slots = np.full(source.shape[0], -1, dtype=np.intp)
-    slots[order] = np.arange(len(order))
-    return Table(source, slots, len(order))
+def _table(source: Source, order: Indices, nonzeros: Array | None) -> Table:
+    return Table(source, _of_rows(np.arange(len(order)), order, source.shape[0]), len(order), nonzeros)
+
+
+def _of_rows(values: Indices, rows: Indices, count: int) -> Indices:
+    """Values of all rows of a table, of which some have one and the others −1."""
+    every = np.full(count, -1, dtype=np.intp)
+    every[rows] = values
+    return every
 
 
 # Samples of two tables ----------------------------------------------------------------------------------------------
@@ -275,23 +286,25 @@ def _in_company(codes: Indices, kept: Array, m: int) -> Array:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a pass over a table found: the samples that lack a value, and the number of nonzeros."""
+    """What a pass over a table found: the samples that lack a value, and the nonzeros if the table is sparse."""
 
     lacking: Array
-    nonzeros: int
+    counts: Array | None
 
 
-def _look(source: Source) -> _Look:
-    lacking, nonzeros = np.zeros(source.shape[0], dtype=bool), 0
+def _look(source: Source, group: Indices) -> _Look:
+    """Find samples without a value, and count the nonzeros of each column and group of samples of a sparse table."""
+    lacking = np.zeros(source.shape[0], dtype=bool)
+    counts = np.zeros((source.shape[1], int(group.max()) + 1), dtype=np.int64) if source.sparse else None
     for rows in strips(source):
-        if source.sparse:
+        if counts is not None:
             block = source.read_sparse(rows)
             wrong = np.flatnonzero(np.isnan(block.data))
             lacking[rows.start + np.searchsorted(block.indptr, wrong, "right") - 1] = True
-            nonzeros += block.nnz
+            count_nonzeros(block.indices, block.indptr, group[rows], counts)
         else:
             lacking[rows] = np.isnan(source.read(rows)).any(axis=1)
-    return _Look(lacking, nonzeros)
+    return _Look(lacking, counts)
 
 
 def _refuse_missing(X: Source, Y: Source | None, of_y: Indices, lacking: Array, looks: list[_Look]) -> None:

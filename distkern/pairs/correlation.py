@@ -222,7 +222,8 @@ def kendalltau_matrix(
     counts = X.shape[1], (X if other is None else other).shape[1]
     listed = None if pairs is None else read_pairs(pairs, X.features, (other or X).features, counts)
     if listed is None and not edges:
-        _refuse_large(X.shape[0], counts, pvalue, ask.limit)
+        whole = other is None and strata is None and (store is not None or not X.sparse)
+        _refuse_large(_bytes_held(X.shape[0], counts, pvalue, whole), max(counts), ask.limit)
     cohort = open_cohort(X, other, read_strata(frame, X, strata), missing)
     if cohort.strata > 1 and method == "exact":
         raise InputError("p-values of several strata are asymptotic: choose method='auto' or method='asymptotic'")
@@ -276,10 +277,11 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
             pairwise=Argument("missing", "pairwise"),
             drop=Argument("missing", "drop-samples"),
         )
-    limit = ask.limit
-    if limit is not None:  # the rest is for the work
-        limit -= _bytes_held(cohort.samples, counts, ask.rule is not None)
-    if square and cohort.strata == 1 and not cohort.gaps and (store is not None or not cohort.sparse):
+    whole = square and cohort.strata == 1 and not cohort.gaps and (store is not None or not cohort.sparse)
+    held = _bytes_held(cohort.samples, counts, ask.rule is not None, whole)
+    _refuse_large(held, max(counts), ask.limit)
+    limit = None if ask.limit is None else ask.limit - held  # the rest is for the work
+    if whole:
         tau, p = _complete(ask, cohort, store, limit)
     else:
         with _ranked(ask, cohort, limit) as (work, _):
@@ -293,19 +295,19 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
     return result if p is None else (result, _named(p, ask, cohort))
 
 
-def _bytes_held(m: int, counts: tuple[int, int], pvalue: bool) -> int:
-    """Bytes of the result, of the columns, and of their ranks, for m samples."""
-    return 8 * counts[0] * counts[1] * (1 + pvalue) + 18 * m * max(counts)
+def _bytes_held(m: int, counts: tuple[int, int], pvalue: bool, whole: bool) -> int:
+    """Bytes of the result and, where the columns of m samples are in memory as a whole, of these and of their ranks."""
+    return 8 * counts[0] * counts[1] * (1 + pvalue) + (18 * m * max(counts) if whole else 0)
 
 
-def _refuse_large(m: int, counts: tuple[int, int], pvalue: bool, limit: int | None) -> None:
-    needed, may = _bytes_held(m, counts, pvalue), share_of(limit, 1)
+def _refuse_large(needed: int, features: int, limit: int | None) -> None:
+    may = share_of(limit, 1)
     if needed > may:
         raise MemoryLimitError(
             "the matrix of {features:,} features takes {needed} with the cohort and may take {allowed}: choose "
             "features, ask for output='edges', or store the matrix of the transposed cohort with {call} and read parts "
             "of it",
-            features=max(counts),
+            features=features,
             needed=readable_bytes(needed),
             allowed=readable_bytes(may),
             call=Call("compute_gram"),

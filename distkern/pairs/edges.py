@@ -24,6 +24,9 @@ from distkern.store.grid import Grid
 SORTED_BYTES = 2**28
 """Most bytes of p-values that are sorted at a time, with what sorting takes."""
 
+READ_PAIRS = 2**21
+"""Pairs that are read at a time."""
+
 PER_SORTED = 48
 """Bytes of a p-value while it is sorted."""
 
@@ -146,28 +149,34 @@ def adjust(spilled: Sequence[Spilled], fdr: float, sorted_bytes: int = SORTED_BY
     return edges
 
 
-def read_edges(grid: Grid, spilled: Iterable[Spilled]) -> Iterator[Edges]:
-    """Read the edges whose q was written, those of a row of tiles at a time."""
+def read_edges(grid: Grid, spilled: Iterable[Spilled], most: int = READ_PAIRS) -> Iterator[Edges]:
+    """Read the edges whose q was written, those of some rows at a time: of about ``most`` pairs that may be edges."""
     rows: dict[int, list[Spilled]] = {}
     for one in spilled:
         rows.setdefault(one.i, []).append(one)
     for i in sorted(rows):
-        parts = [_read(grid, one) for one in rows[i]]
-        whole = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-        first, second = whole[:2]
-        if len(first):
-            order = np.lexsort((second, first))
-            yield Edges(*(array[order] for array in whole))
+        top, bottom = grid.row_range(i)
+        height = max(1, (bottom - top) * most // max(1, sum(one.pairs for one in rows[i])))
+        for start in range(top, bottom, height):
+            parts = [_read(grid, one, start, min(start + height, bottom)) for one in rows[i]]
+            whole = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+            first, second = whole[:2]
+            if len(first):
+                order = np.lexsort((second, first))
+                yield Edges(*(array[order] for array in whole))
 
 
-def _read(grid: Grid, one: Spilled) -> Edges:
+def _read(grid: Grid, one: Spilled, start: int, stop: int) -> Edges:
+    """Read the edges of a tile in the rows from ``start`` to ``stop`` − 1; its pairs are sorted by their places."""
     (top, _), (left, right) = grid.row_range(one.i), grid.col_range(one.j)
     with open(one.file, "rb") as file:
         p, _, places, tau = (np.load(file) for _ in range(4))
-    q = np.load(_q_file(one))
+    width = right - left
+    inside = slice(*np.searchsorted(places, ((start - top) * width, (stop - top) * width)))
+    q = np.load(_q_file(one), mmap_mode="r")[inside]
     kept = np.isfinite(q)
-    row, col = np.divmod(places[kept].astype(np.intp), right - left)
-    return Edges(row + top, col + left, tau[kept], p[kept], q[kept])
+    row, col = np.divmod(places[inside][kept].astype(np.intp), width)
+    return Edges(row + top, col + left, tau[inside][kept], p[inside][kept], q[kept])
 
 
 # Benjamini–Hochberg ---------------------------------------------------------------------------------------------------

@@ -22,11 +22,14 @@ from distkern.pairs.cohorts import Cohort, Table, strips
 Form = Literal["dense", "sparse", "gaps"]
 """Complete columns; columns without their zeros; columns with missing values."""
 
-RANK_BYTES = 2**28
+RANK_BYTES = 2**31
 """Most bytes of columns that are ranked at a time."""
 
 ENTRY_BYTES = 40
 """Bytes of a value of a column while it is ranked: it, its copy in a stratum, ranks, and scratch."""
+
+NONZERO_BYTES = 24
+"""The same of a nonzero of a column without its zeros."""
 
 ARRAYS: dict[Form, tuple[str, ...]] = {
     "dense": ("order", "codes", "tied"),
@@ -165,10 +168,10 @@ def _joined(array: Array, begins: Indices, ends: Indices) -> Array:
 def rank_cohort(cohort: Cohort, folder: str, limit: int | None, listener: Listener = silent) -> tuple[Columns, Columns]:
     """Rank all columns within each stratum, and write them to files; return those of the rows and of the columns.
 
-    Columns are ranked some at a time, so that a fraction of ``limit`` suffices for tables of any size.
+    Columns are ranked some at a time, in a pass over the table each, so that half of ``limit`` suffices for any table.
     """
     form: Form = "gaps" if cohort.gaps else "sparse" if cohort.sparse else "dense"
-    budget = min(RANK_BYTES, share_of(limit, 3))
+    budget = min(RANK_BYTES, share_of(limit, 2))
     ranked = []
     for name, table in (("X", cohort.X), ("Y", cohort.Y)):
         if table is not None:
@@ -234,20 +237,18 @@ def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
     p, strata = columns.count, len(columns.bounds) - 1
     sizes = np.diff(columns.bounds)
     group, item = _places_of(table, columns.bounds)
-    counts = np.zeros((p, strata), dtype=np.int64)
-    for rows, block in _sparse_strips(table):
-        sparse_columns.count_nonzeros(block.indices, block.indptr, group[rows], counts)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = np.concatenate([[0], np.cumsum(table.nonzeros if table.nonzeros is not None else _count(table, group))])
     np.save(columns.file("starts"), starts)
     _create(columns, places=((starts[-1],), np.int32), scores=((starts[-1],), np.int32))
     _create(columns, untied=((p, strata), np.int64), sums=((p, strata, 3), np.float64))
     _create(columns, balance=((p, strata), np.int64))
-    for first, last in _groups(starts[::strata], budget // ENTRY_BYTES):
+    for first, last in _groups(starts[::strata], budget // NONZERO_BYTES):
         whole = slice(starts[first * strata], starts[last * strata])
         own = starts[first * strata : last * strata + 1] - whole.start
         values, items = np.empty(own[-1]), np.empty(own[-1], dtype=np.int32)
         fill = own[:-1].reshape(last - first, strata).copy()
-        for rows, block in _sparse_strips(table):
+        for rows in strips(table.source):
+            block = table.source.read_sparse(rows)
             sparse_columns.scatter(
                 block.data, block.indices, block.indptr, group[rows], item[rows], first, fill, values, items
             )
@@ -263,16 +264,19 @@ def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
         yield last
 
 
+def _count(table: Table, group: Indices) -> Array:
+    """Nonzeros of each column in each stratum."""
+    counts = np.zeros((table.count, int(group.max()) + 1), dtype=np.int64)
+    for rows in strips(table.source):
+        block = table.source.read_sparse(rows)
+        sparse_columns.count_nonzeros(block.indices, block.indptr, group[rows], counts)
+    return counts
+
+
 def _places_of(table: Table, bounds: tuple[int, ...]) -> tuple[Indices, Indices]:
     """Stratum of each sample of a table, or −1, and its number in the stratum."""
     group = np.where(table.slots < 0, -1, np.searchsorted(bounds, table.slots, "right") - 1)
     return group.astype(np.int64), (table.slots - np.asarray(bounds)[group]).astype(np.int64)
-
-
-def _sparse_strips(table: Table) -> Iterator[tuple[slice, Any]]:
-    """Rows of a table without their zeros."""
-    for rows in strips(table.source):
-        yield rows, table.source.read_sparse(rows)
 
 
 def _groups(starts: Indices, most: int) -> Iterator[tuple[int, int]]:

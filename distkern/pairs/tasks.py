@@ -199,10 +199,11 @@ def compute_list(
         return tau, p
     await_workers(pool, listener)
     side = _side_of_list(work, pool, limit)
-    order = np.lexsort((first, second, second // side, first // side))
+    tile = first // side * -(-work.cols.count // side) + second // side
+    order = np.lexsort((second, tile))
     np.save(os.path.join(work.rows.folder, "first.npy"), first[order])
     np.save(os.path.join(work.rows.folder, "second.npy"), second[order])
-    tiles = np.flatnonzero(np.diff(first[order] // side) | np.diff(second[order] // side)) + 1
+    tiles = np.flatnonzero(np.diff(tile[order])) + 1
     tasks = [ListTask(work, *part) for part in _parts([0, *tiles.tolist(), len(first)], _most_pairs(work, pool, limit))]
 
     def copy_part(done: ListDone) -> None:

@@ -534,3 +534,10 @@ def test_a_table_of_edges_that_does_not_fit_is_refused():
     X = cohort_with_edges(30, 60)
     with pytest.raises(MemoryLimitError, match=r"a table of 1,770 pairs takes .* write them to a file"):
         matrix(X, output="edges", fdr=1, memory_limit="200KiB")
+
+
+def test_cells_need_not_fit_in_memory_as_a_dense_table():
+    """18 bytes for each of 2 million values would not fit; the nonzeros do."""
+    cells = sparse.random(100_000, 20, density=0.001, format="csr", random_state=0)
+    tau = matrix(cells, memory_limit="16MiB")
+    assert tau[3, 4] == pytest.approx(kendalltau(*cells[:, [3, 4]].toarray().T).statistic, rel=1e-12)

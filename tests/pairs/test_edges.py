@@ -36,9 +36,13 @@ def matrices(draw):
 
 
 @given(
-    matrices(), st.sampled_from([0.01, 0.05, 0.3, 1.0]), st.sampled_from([0.0, 0.45]), st.sampled_from([1, 150, 10**9])
+    matrices(),
+    st.sampled_from([0.01, 0.05, 0.3, 1.0]),
+    st.sampled_from([0.0, 0.45]),
+    st.sampled_from([1, 150, 10**9]),
+    st.sampled_from([1, 10**6]),
 )
-def test_edges_equal_those_of_the_whole_matrix(tmp_path_factory, drawn, fdr, min_tau, sorted_bytes):
+def test_edges_equal_those_of_the_whole_matrix(tmp_path_factory, drawn, fdr, min_tau, sorted_bytes, most):
     p, tau, symmetric, side = drawn
     folder = tmp_path_factory.mktemp("edges")
     grid = Grid(*p.shape, side, symmetric)
@@ -49,7 +53,7 @@ def test_edges_equal_those_of_the_whole_matrix(tmp_path_factory, drawn, fdr, min
         diagonal = symmetric and i == j
         spilled.append(spill(file, i, j, tau[part], p[part], Threshold(fdr, min_tau), above_diagonal=diagonal))
     count = adjust(spilled, fdr, sorted_bytes)
-    found = [edge for part in read_edges(grid, spilled) for edge in zip(*part, strict=True)]
+    found = [edge for part in read_edges(grid, spilled, most) for edge in zip(*part, strict=True)]
     tested = ~np.isnan(p) & (np.triu(np.ones(p.shape, bool), 1) if symmetric else True)
     q = np.full(p.shape, np.inf)
     q[tested] = false_discovery_control(p[tested]) if tested.any() else []

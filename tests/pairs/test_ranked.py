@@ -59,7 +59,7 @@ def test_sparse_columns_count_as_dense_ones(tmp_path_factory, values, budget, da
         strata[:] = 0
     thin = sparse.csr_array(np.hstack([values, np.zeros((m, p))]))  # at most half full
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "RANK_BYTES", 40 * budget)
+        patch.setattr(ranked, "RANK_BYTES", 24 * budget)
         rows, _ = columns_of(tmp_path_factory.mktemp("ranked"), thin, strata)
     assert rows.form == "sparse"
     positions = np.array(data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True).map(sorted)))
