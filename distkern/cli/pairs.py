@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ MOST_PAIRS = 100_000
 EPILOG = """\b
 Examples:
   distkern pairs cohort.csv --samples columns --labels clinical.csv --label relapse -k 9 --model relapse.json
-  distkern pairs cohort.h5ad --label relapse -k 2-10 --features 2000 --table pairs.csv --votes votes.csv
+  distkern pairs cohort.h5ad --label relapse -k 2-10 --features 2000 --folds 5 --table pairs.csv --votes votes.csv
   distkern pairs both.csv --samples rows --labels clinical.csv --label er --groups platform --missing skip
   distkern pairs new.csv --samples columns --apply relapse.json --absent abstain --votes new-votes.csv
 
@@ -104,6 +105,12 @@ pair_options = options(
     help="Column of groups, such as platforms, beside the labels: scores compare samples of one group only.",
 )
 @pair_options
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Also estimate the accuracy on samples that chose nothing: in N folds, by pairs that the other folds choose.",
+)
 @click.option("--apply", type=LocalPath(), metavar="FILE", help="Predict with the model in FILE, and train nothing.")
 @click.option(
     "--absent",
@@ -123,6 +130,7 @@ def pairs(
     labels: Path | None,
     label: str | None,
     groups: str | None,
+    folds: int | None,
     apply: Path | None,
     model: Path | None,
     table: Path | None,
@@ -133,34 +141,34 @@ def pairs(
     **given: Any,
 ) -> None:
     """Find the pairs of features whose order tells the classes of the samples in COHORT apart, or apply such pairs."""
-    _refuse_usage(apply, labels, label, groups=groups, model=model, table=table)
+    _refuse_usage(apply, labels, label, groups=groups, folds=folds, model=model, table=table)
     files = {"model": model, "table": table, "votes": votes}
     _refuse_unwritable([file for file in files.values() if file is not None], overwrite)
     on_interruption("nothing was written: run the same command again")
     source, name, y = _read(cohort, labels, label, given)
     if apply is not None:
-        fitted = _loaded(apply, given["absent"], given["missing"])
+        fitted, held_out = _loaded(apply, given["absent"], given["missing"]), None
     else:
+        assert y is not None
         grouped = None if groups is None else _column(source, cohort, labels, groups, given)[1]
-        fitted = _trained(source, y, grouped, quiet, given)
+        fitted, held_out = _trained(source, y, grouped, folds, quiet, given)
     decisions = fitted.decision_function(source)
-    predicted = _predicted(fitted, source, decisions)
+    result = Result(fitted, source, name, y, decisions, _predicted(fitted, source, decisions), apply, held_out)
     if model is not None:
         from distkern.learners.persist import save_model
 
         save_model(fitted, model, overwrite=overwrite)
     if table is not None:
-        write_text(table, _csv(_pair_rows(fitted)))
+        write_text(table, _csv(result.pair_rows()))
     if votes is not None:
-        write_text(votes, _csv(_vote_rows(fitted, source, predicted, decisions)))
-    written = {option: None if file is None else str(file) for option, file in files.items()}
+        write_text(votes, _csv(result.vote_rows()))
     if as_json:
-        print_json(_summary(fitted, source, predicted, name, y, apply) | written)
+        print_json(result.to_json() | {option: None if file is None else str(file) for option, file in files.items()})
         return
     about = "" if y is None else f" by {name!r}: {count_classes(y)}"
     click.echo(shown(f"{len(source):,} samples of {cohort.name!r}{about}"))
     click.echo(fitted.rules())
-    print_table(_about(fitted, source, predicted, y, apply))
+    print_table(result.about())
     for file in filter(None, files.values()):
         click.echo(f"written to {file}")
 
@@ -209,9 +217,9 @@ def _column(
 
 
 def _trained(
-    source: Source, y: list[str] | None, groups: list[str] | None, quiet: bool, given: dict[str, Any]
-) -> KTopScoringPairs:
-    """Choose the pairs."""
+    source: Source, y: list[str], groups: list[str] | None, folds: int | None, quiet: bool, given: dict[str, Any]
+) -> tuple[KTopScoringPairs, HeldOut | None]:
+    """Choose the pairs, and predict each sample by pairs that other folds chose, where that is asked for."""
     from distkern.learners.top_pairs import KTopScoringPairs
 
     numbers = given["numbers"]
@@ -231,7 +239,25 @@ def _trained(
             progress=progress_of(quiet),
             memory_limit=given["memory_limit"],
         ).fit(source, y, groups)
-    return fitted.set_params(executor=None, progress=False, memory_limit=None)
+        held_out = None if folds is None else _held_out(fitted, source, y, groups, folds, given["seed"])
+    return fitted.set_params(executor=None, progress=False, memory_limit=None), held_out
+
+
+def _held_out(
+    model: KTopScoringPairs, source: Source, y: list[str], groups: list[str] | None, folds: int, seed: int
+) -> HeldOut:
+    """Predict the samples of each fold by the pairs that the others choose."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from distkern.learners.folds import Folds
+
+    labels, out = np.array(y), np.full(len(y), None, dtype=object)
+    for train, test, _ in Folds(labels, None, None, seed).outer(folds, 1):
+        own = None if groups is None else np.array(groups)[train]
+        fitted, part = clone(model).fit(source.part(train), labels[train], own), source.part(test)
+        out[test] = _predicted(fitted, part, fitted.decision_function(part))
+    return HeldOut(folds, out.tolist())
 
 
 def _loaded(path: Path, absent: str, missing: str) -> KTopScoringPairs:
@@ -263,88 +289,125 @@ def _predicted(fitted: KTopScoringPairs, source: Source, decisions: Any) -> list
     return out
 
 
-def _about(
-    fitted: KTopScoringPairs, source: Source, predicted: list[str | None], y: list[str] | None, apply: Path | None
-) -> list[tuple[str, str]]:
-    """Rows about the model: how k was chosen, and what it predicts for these samples."""
-    rows = [] if apply is None else [("model", apply.name)]
-    if apply is None and hasattr(fitted, "k_path_"):
-        path = fitted.k_path_ if isinstance(fitted.k_path_, list) else [fitted.k_path_]
-        chosen = fitted.n_pairs_ if isinstance(fitted.n_pairs_, int) else ", ".join(map(str, fitted.n_pairs_))
-        rows.append(("pairs", f"{chosen} of {path[0][0, 0]:g} to {path[0][-1, 0]:g}, chosen by {fitted.k}"))
-    rows.append(("predicted", count_classes([UNDECIDED if one is None else one for one in predicted])))
-    if y is not None and any(predicted):
-        accuracy, balanced = _accuracy(predicted, y)
-        of = ("these" if apply is not None else "the training") + " samples" + " that are decided" * (None in predicted)
-        rows.append(("accuracy", f"{accuracy:.2%} of {of}, balanced {balanced:.2%}".replace("%", " %")))
-    return [*rows, ("samples from", source.describe())]
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions for samples by the pairs that the other folds chose; None for a sample that is undecided."""
+
+    folds: int
+    predicted: list[str | None]
 
 
-def _accuracy(predicted: Sequence[str | None], y: Sequence[str]) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Result:
+    """The pairs, and what they say of the samples.
+
+    Parameters
+    ----------
+    fitted, source
+        The classifier and the samples.
+    label, y
+        Name of the column of labels, and the label of each sample; None if there are none.
+    decisions, predicted
+        Decision values, and the predicted label of each sample; None for a sample that is undecided.
+    applied
+        File of a model that was trained before.
+    held_out
+        Predictions by pairs of other folds, if they were asked for.
+    """
+
+    fitted: KTopScoringPairs
+    source: Source
+    label: str | None
+    y: list[str] | None
+    decisions: Any
+    predicted: list[str | None]
+    applied: Path | None
+    held_out: HeldOut | None
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """Names of the samples, or their positions."""
+        return self.source.ids or tuple(map(str, range(len(self.source))))
+
+    def about(self) -> list[tuple[str, str]]:
+        """Rows about the model: how k was chosen, and what it predicts for these samples."""
+        fitted, rows = self.fitted, [] if self.applied is None else [("model", self.applied.name)]
+        if self.applied is None and hasattr(fitted, "k_path_"):
+            path = fitted.k_path_ if isinstance(fitted.k_path_, list) else [fitted.k_path_]
+            chosen = fitted.n_pairs_ if isinstance(fitted.n_pairs_, int) else ", ".join(map(str, fitted.n_pairs_))
+            rows.append(("pairs", f"{chosen} of {path[0][0, 0]:g} to {path[0][-1, 0]:g}, chosen by {fitted.k}"))
+        rows.append(("predicted", count_classes([UNDECIDED if one is None else one for one in self.predicted])))
+        scores = _accuracy(self.predicted, self.y)
+        if scores is not None:
+            whose = "the training samples" if self.applied is None else "these samples"
+            rows.append(("accuracy", f"{_percent(scores)} of {whose}" + " that are decided" * (None in self.predicted)))
+        held_out = None if self.held_out is None else _accuracy(self.held_out.predicted, self.y)
+        if self.held_out is not None and held_out is not None:
+            how = f"in {self.held_out.folds} folds, by pairs that the other folds chose"
+            rows.append(("held out", f"{_percent(held_out)} {how}"))
+        return [*rows, ("samples from", self.source.describe())]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        head, *rows = self.pair_rows()
+        accuracy, balanced = _accuracy(self.predicted, self.y) or (None, None)
+        held_out = None if self.held_out is None else _accuracy(self.held_out.predicted, self.y)
+        classes = map(str, self.fitted.classes_.tolist())
+        return {
+            "samples": len(self.source),
+            "source": self.source.describe(),
+            "label": self.label,
+            "applied": None if self.applied is None else str(self.applied),
+            "classes": dict(zip(classes, self.fitted.class_count_.tolist(), strict=True)),
+            "pairs": [dict(zip(head, row, strict=True)) for row in rows],
+            "k_path": [part.tolist() for part in getattr(self.fitted, "k_path_", [])],
+            "predicted": dict(zip(self.ids, self.predicted, strict=True)),
+            "accuracy": accuracy,
+            "balanced_accuracy": balanced,
+            "held_out": None
+            if self.held_out is None or held_out is None
+            else {"folds": self.held_out.folds, "accuracy": held_out[0], "balanced_accuracy": held_out[1]},
+        }
+
+    def pair_rows(self) -> list[list[Any]]:
+        """Table of the pairs: what they vote for, their scores, and the numbers of samples of each class."""
+        import numpy as np
+
+        from distkern.learners.pair_rules_file import sides_of
+
+        fitted = self.fitted
+        counted = [f"{what}_{name}" for name in fitted.classes_.tolist() for what in ("less", "greater", "n")]
+        rows: list[list[Any]] = [["first", "second", "votes_for", "against", "score", "secondary", *counted]]
+        for number, (first, second) in enumerate(fitted.pair_names_.tolist()):
+            votes_for, against = sides_of(fitted, int(fitted.problem_[number]))
+            counts = np.concatenate([fitted.counts_[number], fitted.observed_[number][:, None]], axis=1)
+            rest = "the rest" if against is None else against
+            scores = [float(fitted.scores_[number]), float(fitted.secondary_[number])]
+            rows.append([first, second, votes_for, rest, *scores, *counts.ravel().tolist()])
+        return rows
+
+    def vote_rows(self) -> list[list[Any]]:
+        """Table of the samples: the class, the decision values, and the vote of each pair; empty where undecided."""
+        fitted = self.fitted
+        values = ["decision"] if self.decisions.ndim == 1 else [f"decision {name}" for name in fitted.classes_.tolist()]
+        rows = [["id", "predicted", *values, *(f"{a}<{b}" for a, b in fitted.pair_names_.tolist())]]
+        decided = self.decisions.reshape(len(self.ids), -1).tolist()
+        cells = zip(self.ids, self.predicted, decided, fitted.votes(self.source).tolist(), strict=True)
+        return rows + [[name, label, *("" if f != f else f for f in own), *votes] for name, label, own, votes in cells]
+
+
+def _accuracy(predicted: Sequence[str | None], y: Sequence[str] | None) -> tuple[float, float] | None:
     """Accuracy on the samples that are decided, and the mean over the classes of the accuracy within a class."""
     hits: dict[str, list[bool]] = {}
-    for found, label in zip(predicted, y, strict=True):
+    for found, label in zip(predicted, y or [], strict=y is not None):
         if found is not None:
             hits.setdefault(label, []).append(found == label)
     recalls = [sum(own) / len(own) for own in hits.values()]
-    return sum(map(sum, hits.values())) / sum(map(len, hits.values())), sum(recalls) / len(recalls)
+    return (sum(map(sum, hits.values())) / sum(map(len, hits.values())), sum(recalls) / len(recalls)) if hits else None
 
 
-def _summary(
-    fitted: KTopScoringPairs,
-    source: Source,
-    predicted: list[str | None],
-    name: str | None,
-    y: list[str] | None,
-    apply: Path | None,
-) -> dict[str, Any]:
-    """All of it, ready for JSON."""
-    head, *rows = _pair_rows(fitted)
-    accuracy, balanced = (None, None) if y is None or not any(predicted) else _accuracy(predicted, y)
-    path = getattr(fitted, "k_path_", [])
-    return {
-        "samples": len(source),
-        "source": source.describe(),
-        "label": name,
-        "applied": None if apply is None else str(apply),
-        "classes": dict(zip(map(str, fitted.classes_.tolist()), fitted.class_count_.tolist(), strict=True)),
-        "pairs": [dict(zip(head, row, strict=True)) for row in rows],
-        "k_path": [part.tolist() for part in path],
-        "predicted": dict(zip(source.ids or map(str, range(len(source))), predicted, strict=True)),
-        "accuracy": accuracy,
-        "balanced_accuracy": balanced,
-    }
-
-
-def _pair_rows(fitted: KTopScoringPairs) -> list[list[Any]]:
-    """Table of the pairs: what they vote for, their scores, and the numbers of samples of each class."""
-    import numpy as np
-
-    from distkern.learners.pair_rules_file import sides_of
-
-    names = fitted.classes_.tolist()
-    counted = [f"{what}_{name}" for name in names for what in ("less", "greater", "n")]
-    rows: list[list[Any]] = [["first", "second", "votes_for", "against", "score", "secondary", *counted]]
-    for number, (first, second) in enumerate(fitted.pair_names_.tolist()):
-        votes_for, against = sides_of(fitted, int(fitted.problem_[number]))
-        counts = np.concatenate([fitted.counts_[number], fitted.observed_[number][:, None]], axis=1)
-        rest = "the rest" if against is None else against
-        scores = [float(fitted.scores_[number]), float(fitted.secondary_[number])]
-        rows.append([first, second, votes_for, rest, *scores, *counts.ravel().tolist()])
-    return rows
-
-
-def _vote_rows(
-    fitted: KTopScoringPairs, source: Source, predicted: list[str | None], decisions: Any
-) -> list[list[Any]]:
-    """Table of the samples: the class, the decision values, and the vote of each pair."""
-    two = decisions.ndim == 1
-    values = ["decision"] if two else [f"decision {name}" for name in fitted.classes_.tolist()]
-    rows = [["id", "predicted", *values, *(f"{a}<{b}" for a, b in fitted.pair_names_.tolist())]]
-    ids = source.ids or tuple(map(str, range(len(source))))
-    values_of = decisions.reshape(len(ids), -1).tolist()
-    cells = zip(ids, predicted, values_of, fitted.votes(source).tolist(), strict=True)
-    return rows + [[name, label, *("" if f != f else f for f in own), *votes] for name, label, own, votes in cells]
+def _percent(scores: tuple[float, float]) -> str:
+    return f"{scores[0]:.2%}, balanced {scores[1]:.2%},".replace("%", " %")
 
 
 def _csv(rows: Iterable[Iterable[Any]]) -> str:

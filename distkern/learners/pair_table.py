@@ -15,7 +15,7 @@ from distkern.engine.progress import progress_listener
 from distkern.io.source import as_source
 from distkern.learners.memory import within_limit
 from distkern.learners.pair_selection import PairOptions, Training, coded, labelled, ranked_pairs
-from distkern.learners.validation import flag, labels_and_weights, samples_of
+from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
 from distkern.pairs.codes import MISSING
 from distkern.pairs.contrasts import AGGREGATES, RESTS
 from distkern.pairs.scores import ScoredPairs
@@ -126,7 +126,7 @@ def pair_scores(
     """
     flag(disjoint, "disjoint")
     number = None if k is None else whole_number(k, "k", 1)
-    _fraction(min_score, "min_score")
+    fraction(min_score, "min_score")
     _check(missing, min_observed, rest, group_agg)
     training = _training(X, y, groups)
     options = PairOptions(
@@ -247,12 +247,7 @@ def _check(missing: Any, min_observed: Any, rest: Any, group_agg: Any) -> None:
     one_of(missing, "missing", MISSING)
     one_of(rest, "rest", RESTS)
     one_of(group_agg, "group_agg", AGGREGATES)
-    _fraction(min_observed, "min_observed")
-
-
-def _fraction(value: Any, name: str) -> None:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value <= 1:
-        raise InputError(f"{name} must be a fraction from 0 to 1, not {value!r}")
+    fraction(min_observed, "min_observed")
 
 
 def _training(X: Any, y: Any, groups: Any) -> Training:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from distkern import KernelSVC, KTopScoringPairs, load_model, save_model
+from distkern.learners.folds import Folds
 
 
 @pytest.fixture
@@ -67,7 +68,26 @@ def test_a_range_is_chosen_from_and_printed_as_json(run, cohort, frame):
     assert printed["classes"] == {"no": 12, "yes": 12}
     text = run(*train(cohort, "--label", "relapse", "-k", "2-4")).stdout
     assert "of 2 to 4, chosen by variance" in text
-    assert "% of the training samples" in text.replace(" %", "%")
+    assert " % of the training samples" in text.replace(", of", " of")
+
+
+@pytest.mark.parametrize("groups", [None, "site"])
+def test_accuracy_is_estimated_on_samples_that_chose_nothing(run, cohort, frame, groups):
+    site = np.array([f"site {number // 3 % 2}" for number in range(24)])
+    labels = np.array(cohort.relapse)
+    pd.DataFrame({"relapse": labels, "site": site}, index=cohort.ids).to_csv(cohort / "clinical.csv")
+    words = ("--label", "relapse", "-k", 3, "--folds", 4, "--seed", 7, *(("--groups", groups) if groups else ()))
+    printed = json.loads(run(*train(cohort, *words, "--json")).stdout)["held_out"]
+    expected = np.empty(24, dtype=object)
+    for fit, test, _ in Folds(labels, None, None, 7).outer(4, 1):
+        model = KTopScoringPairs(3).fit(frame.iloc[fit], labels[fit], site[fit] if groups else None)
+        expected[test] = model.predict(frame.iloc[test])
+    assert printed["folds"] == 4
+    assert printed["accuracy"] == pytest.approx(np.mean(expected == labels))
+    assert printed["balanced_accuracy"] == pytest.approx(np.mean(expected == labels))  # the classes are of one size
+    text = run(*train(cohort, *words)).stdout
+    assert f"{np.mean(expected == labels):.2%}".replace("%", " %") in text
+    assert "in 4 folds, by pairs that the other folds chose" in text
 
 
 @pytest.mark.parametrize("options", [("--overlapping",), ("--features", 6), ("--groups", "site"), ("--threads", 2)])
@@ -175,6 +195,7 @@ def test_missing_values(run, cohort, frame):
         (("--labels", "clinical.csv", "--label", "relapse", "--groups", "centre"), 3, ""),
         (("--apply", "model.json", "--model", "x.json"), 2, "--apply trains nothing: leave out --model"),
         (("--apply", "model.json", "--groups", "centre"), 2, "leave out --groups"),
+        (("--apply", "model.json", "--folds", "3"), 2, "leave out --folds"),
         (("--apply", "nowhere.json"), 3, "there is no file"),
         (("--apply", "svm.npz"), 3, "a model of another kind (KernelSVC)"),
         (("--labels", "clinical.csv", "--model", "x", "--table", "x"), 2, "name one file twice"),

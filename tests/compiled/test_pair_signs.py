@@ -97,6 +97,16 @@ def test_counts_of_many_samples_equal_the_naive_ones(m, levels):
         np.testing.assert_array_equal(counts[cell][off], signs[off])
 
 
+@pytest.mark.parametrize("levels", [None, 3])
+def test_wide_codes_are_counted_like_narrow_ones(levels):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, levels, (30, 6)) * 1.0 if levels else rng.normal(size=(30, 6))
+    codes = coded(X, np.arange(30) % 2)
+    narrow, _ = tile_counts(codes.codes, codes.codes, codes.starts, codes.plain, True)
+    wide = codes.codes.astype(np.int32)
+    np.testing.assert_array_equal(tile_counts(wide, wide, codes.starts, codes.plain, True)[0], narrow)
+
+
 def test_counts_of_more_samples_than_sixteen_bits_hold():
     m = 40_000
     X = np.tile([[0.0, 1.0, 1.0]], (m, 1))
