@@ -81,7 +81,7 @@ _HOMES = {
     "distkern.learners.mixture": ("MallowsMixture",),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.pair_search": ("PairSearch", "cross_validate_pairs", "pair_grid"),
-    "distkern.learners.pair_table": ("pair_scores",),
+    "distkern.learners.pair_table": ("PairSummary", "pair_scores", "pair_summary"),
     "distkern.learners.pair_transformers": ("TopPairGenes", "TopPairs"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.standardizer": ("KernelStandardizer",),

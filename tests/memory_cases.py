@@ -59,15 +59,16 @@ def tau(missing="raise", **options):
     return case
 
 
-def scored_pairs(gaps=False, **options):
-    """`pair_scores` of as many features as samples are asked for."""
+def scored_pairs(gaps=False, summary=False, **options):
+    """`pair_scores` or `pair_summary` of as many features as samples are asked for."""
 
     def case(features, limit, folder):
         X = points(400, features)
         if gaps:
             X[rng.random(X.shape) < 0.1] = np.nan
         y = rng.integers(0, 2, 400)
-        return lambda: dk.pair_scores(X, y, memory_limit=limit, missing="skip", progress=False, **options)
+        given = {"memory_limit": limit, "missing": "skip", "progress": False} | options
+        return lambda: dk.pair_summary(X, y, **given) if summary else dk.pair_scores(X, y, **given)
 
     return case
 
@@ -147,6 +148,7 @@ CASES = {
     "tau pairwise with p-values": (tau("pairwise", pvalue=True), 1000),
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
+    "pair summary": (scored_pairs(gaps=True, summary=True), 2000),
     "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
     "explanation": (explaining(dk.Kendall(), 2000), 400),
     "explanation smoothed": (explaining(dk.SmoothedKendall(window=0.5), 600), 300),

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import naive
+import naive_pairs
 import numpy as np
 import pandas as pd
 
 import distkern as dk
+from distkern.io.source import as_source
 from fuzzers.inputs import ODD_NUMBERS, Given, numbers, pick, samples, targets, weights
 from fuzzers.judge import Case, Wrong, require, require_close, require_refused
 
@@ -35,7 +37,7 @@ def draw(rng: Generator, folder: Path) -> Case:
         (kernel_call, 5), (stored_matrix, 2), (odd_parameter, 3), (learner, 6), (learner_parameter, 3), (metric, 2),
         (partition, 2), (consensus, 2), (rankings, 2), (indexing, 2), (view, 1), (correlation, 1), (saved, 2),
         (cross_validated, 1), (odd_path, 1), (odd_spec, 1), (other_functions, 2), (bags, 2), (new_samples, 2),
-        (explanation, 2),
+        (scored_pairs, 2), (explanation, 2),
     )  # fmt: skip
     family = pick(rng, [family for family, share in families for _ in range(share)])
     return family(rng, folder)
@@ -697,6 +699,46 @@ def explanation(rng: Generator, folder: Path) -> Case:
         require_close(found.decisions[:, 0], expected)
 
     return Case(f"explain({kernel!r}, k={k!r}) of {given.what}, {m} × {n}", act)
+
+
+def scored_pairs(rng: Generator, folder: Path) -> Case:
+    """pair_scores, by a double loop over features; a parameter may be odd."""
+    m, n = int(rng.integers(2, 8)), int(rng.integers(1, 6))
+    given, y = samples(rng, m, n), np.array([0, 1, *rng.integers(0, 2, m - 2)])
+    options: dict[str, Any] = {
+        "k": pick(rng, [None, 1, 3]),
+        "disjoint": bool(rng.integers(2)),
+        "missing": pick(rng, ["error", "skip"]),
+        "min_observed": pick(rng, [0.0, 0.5, 1.0]),
+        "store": pick(rng, [None, folder / "pairs"]),
+    }
+    odd = rng.random() < 0.3
+    if odd:
+        options[pick(rng, [*options, "min_score", "features", "pairs", "pivot", "rest"])] = pick(rng, ODD_NUMBERS)
+
+    def act() -> None:
+        found = dk.pair_scores(given.value, y, **options, **QUIET)
+        if given.values is None:
+            require_refused(found, given.what)
+        X = np.asarray(given.values, float)
+        require(options["missing"] == "skip" or not np.isnan(X).any(), f"accepted missing values of {given.what}")
+        if odd:
+            return
+        sides = X[y == 1].tolist(), X[y == 0].tolist()
+        expected = naive_pairs.ordered_pairs([[sides]], n, min_observed=options["min_observed"])
+        expected = (naive_pairs.greedy(expected) if options["disjoint"] else expected)[: options["k"]]
+        names = found_names(given, n)
+        ends = [(names[i], names[j]) for _, _, i, j in expected]
+        require(ends == list(zip(found["first"], found["second"], strict=True)), f"{ends} expected, not {found}")
+        require_close(found["score"], [float(row[0]) for row in expected])
+        require_close(found["secondary"], [float(row[1]) for row in expected])
+
+    return Case(f"pair_scores({given.what}, {options}), {m} × {n}", act)
+
+
+def found_names(given: Given, n: int) -> list[str]:
+    """Names of the features as `as_source` reads them; positions if there are none."""
+    return list(as_source(given.value).features or map(str, range(n)))
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

@@ -421,8 +421,8 @@ def _secondary(one, other, shift):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def candidates(keys, row_sums, col_sums, shift, rows, cols, least, found, used):  # type: ignore[no-untyped-def]
-    """Append the pairs of a tile that may be among the best; return the number of candidates.
+def candidates(keys, row_sums, col_sums, shift, rows, cols, least, found):  # type: ignore[no-untyped-def]
+    """Copy the pairs of a tile that may be among the best; return their number.
 
     Parameters
     ----------
@@ -435,10 +435,9 @@ def candidates(keys, row_sums, col_sums, shift, rows, cols, least, found, used):
     least
         Least abs(key), and least secondary score where the key is equal, of a pair that competes, (2,).
     found
-        int64 (4, capacity): key, secondary score, first and second feature.
-    used
-        Number of candidates so far; the capacity is at least this and the number of pairs of the tile.
+        int64 (4, pairs of the tile, or more), filled: key, secondary score, first and second feature.
     """
+    used = 0
     for i in range(keys.shape[0]):
         row = keys[i]
         highest = np.int64(0)

@@ -32,7 +32,7 @@ from distkern.learners.pair_selection import (
     variance_paths,
 )
 from distkern.learners.pair_votes import SHOWN
-from distkern.learners.validation import flag, labels_and_weights, samples_of
+from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
 
 
 class PairEstimator(SampleEstimator):
@@ -76,7 +76,7 @@ class PairEstimator(SampleEstimator):
                 flag(given[name], name)
         for name in ("min_observed", "min_pairs"):
             if name in given:
-                _fraction(given[name], name)
+                fraction(given[name], name)
 
     def _train(self, X: Any, y: Any, groups: Any) -> Training:
         """Validate samples, labels and groups, and set the attributes that describe features and classes."""
@@ -107,7 +107,7 @@ class PairEstimator(SampleEstimator):
         calibrated = getattr(self, "calibrate", False)
         folds = self._folds(training, folded) if folded or calibrated else None
         listener = progress_listener(getattr(self, "progress", False))
-        left_out = 0 if folds is None else int(folds.max()) + 1
+        left_out = [[], *([fold] for fold in range(0 if folds is None else int(folds.max()) + 1))]
         whole, *without = ranked_pairs(training, options, int(numbers[-1]), listener, folds, left_out)
         refuse_too_few(training, whole, 1 if isinstance(self.k, str) else int(numbers[0]), options.disjoint)
         fitting = possible(numbers, [whole, *without] if folded else [whole])
@@ -196,8 +196,3 @@ def _refuse_repeated(names: Names) -> None:
     if names is not None and len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise InputError(f"two features are called {twice!r}, and rules go by name: rename one or leave it out")
-
-
-def _fraction(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value <= 1:
-        raise InputError(f"{name} must be a fraction from 0 to 1, not {value!r}")

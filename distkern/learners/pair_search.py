@@ -223,7 +223,8 @@ def cross_validate_pairs(
     ranked: list[Ranked] = [[] for _ in splits]
     for batch in _batches(splits, len(source)):
         part, of_sample = _batch(training, splits, batch)
-        found = ranked_pairs(part, options, int(numbers[-1]), listener, of_sample, len(batch))[1:]
+        left_out = [[fold] for fold in range(len(batch))]
+        found = ranked_pairs(part, options, int(numbers[-1]), listener, of_sample, left_out)
         for number, of_split in zip(batch, found, strict=True):
             ranked[number] = of_split
     most = min(len(pairs) for of_split in ranked for pairs in of_split)

@@ -151,20 +151,21 @@ def ranked_pairs(
     k: int | None,
     listener: Listener,
     folds: Indices | None = None,
-    left_out: int = 0,
+    left_out: Sequence[Sequence[int]] = ((),),
 ) -> list[Ranked]:
-    """Rank the pairs of each binary problem, on all samples and without each fold, in one pass over all pairs.
+    """Rank the pairs of each binary problem on several training sets, in one pass over all pairs.
 
     Parameters
     ----------
     k
         Number of pairs; None for all of at least ``options.min_score``.
     folds, left_out
-        Number of the fold of each sample, (m,), and the number of folds that are left out in turn: 0, 1, and so on.
+        Number of the fold of each sample, (m,), and the folds that each training set leaves out; by default one
+        training set, which leaves out none.
 
     Returns
     -------
-    The ranked pairs of all samples, then those of all samples but each fold.
+    The ranked pairs of each training set.
 
     Raises
     ------
@@ -196,23 +197,27 @@ def ranked_pairs(
 
 
 def coded(
-    training: Training, options: PairOptions, folds: Indices | None = None, left_out: int = 0
+    training: Training,
+    options: PairOptions,
+    folds: Indices | None = None,
+    left_out: Sequence[Sequence[int]] = ((),),
 ) -> tuple[SignCodes, list[Contrast]]:
-    """Code the samples, and make the contrasts of all problems: on all samples, and without each fold.
+    """Code the samples, and make the contrasts of all problems on each training set.
 
     Raises and warns as `ranked_pairs`, which explains the parameters.
     """
     cells = Cells.of(training.codes, groups=training.groups, folds=folds)
     _look_at_groups(training, cells)
-    parts: list[list[int]] = [[], *([fold] for fold in range(left_out))]
     problems = range(len(training.binary.pairs))
-    contrasts = [_contrast(training, cells, problem, part, options) for part in parts for problem in problems]
+    contrasts = [_contrast(training, cells, problem, part, options) for part in left_out for problem in problems]
     codes = sign_codes(training.source, cells, missing=options.missing)
     _look_at_constant(codes)
     return codes, contrasts
 
 
-def _contrast(training: Training, cells: Cells, problem: int, left_out: list[int], options: PairOptions) -> Contrast:
+def _contrast(
+    training: Training, cells: Cells, problem: int, left_out: Sequence[int], options: PairOptions
+) -> Contrast:
     """Contrast the two sides of a problem on all folds but some.
 
     Raises

@@ -1,20 +1,25 @@
-"""A table of the pairs of features whose order differs most between classes."""
+"""Tables of the pairs of features whose order differs most between classes, and of all scores together."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
-from distkern.core.parameters import whole_number
+from distkern.core.parameters import one_of, whole_number
 from distkern.engine.progress import progress_listener
 from distkern.io.source import as_source
 from distkern.learners.memory import within_limit
-from distkern.learners.pair_selection import PairOptions, Training, labelled, ranked_pairs
-from distkern.learners.validation import flag, labels_and_weights, samples_of
+from distkern.learners.pair_selection import PairOptions, Training, coded, labelled, ranked_pairs
+from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
+from distkern.pairs.codes import MISSING
+from distkern.pairs.contrasts import AGGREGATES, RESTS
 from distkern.pairs.scores import ScoredPairs
+from distkern.pairs.summaries import summarize_pairs
 
 
 @within_limit
@@ -121,12 +126,9 @@ def pair_scores(
     """
     flag(disjoint, "disjoint")
     number = None if k is None else whole_number(k, "k", 1)
-    for name, value in (("min_score", min_score), ("min_observed", min_observed)):
-        if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value <= 1:
-            raise InputError(f"{name} must be a fraction from 0 to 1, not {value!r}")
-    source, samples = as_source(X), samples_of(X)
-    labels, _, _ = labels_and_weights(y, None, samples)
-    training = labelled(source, samples, labels, groups, "ovr")
+    fraction(min_score, "min_score")
+    _check(missing, min_observed, rest, group_agg)
+    training = _training(X, y, groups)
     options = PairOptions(
         disjoint=disjoint,
         features=features,
@@ -144,18 +146,127 @@ def pair_scores(
     return _table(training, ranked)
 
 
+@dataclass(frozen=True)
+class PairSummary:
+    """All scores of a cohort.
+
+    Parameters
+    ----------
+    features
+        A row for each feature: ``feature``, ``mean_score`` (the mean Δ of its pairs) and ``mean_signed`` (the mean of
+        s, positive where "feature < others" speaks for class 1).
+    distribution
+        A row for each bin: Δ from ``low`` up to below ``high`` (the last one up to 1), and the number of ``pairs``.
+    """
+
+    features: Any
+    distribution: Any
+
+
+@within_limit
+def pair_summary(
+    X: Any,
+    y: Any,
+    *,
+    bins: int = 50,
+    groups: Any = None,
+    missing: str = "error",
+    min_observed: float = 0.5,
+    rest: str = "pooled",
+    group_agg: str = "mean",
+    executor: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: Any = None,
+    memory_limit: int | str | None = None,
+) -> PairSummary:
+    """Mean of Δ_ij over j for each feature i, and the number of pairs by Δ; Δ is the score of `pair_scores`.
+
+    The distribution shows how exceptional the best pairs are, beside that of permuted labels. Both are sums of whole
+    numbers, which do not depend on the number of workers.
+
+    Parameters
+    ----------
+    X, y, groups, missing, min_observed, rest, group_agg, executor, store, progress, memory_limit
+        As for `pair_scores`. A pair that too few samples observe counts as Δ = 0.
+    bins
+        Number of bins of equal width, from 1 to 10,000.
+
+    Returns
+    -------
+    PairSummary
+        Two DataFrames. Three or more classes: each is compared with the rest, and a column ``class`` says which.
+
+    Raises
+    ------
+    InputError
+        If there is one class, fewer than two features, or an unknown parameter.
+    SampleError
+        If a value is missing and ``missing="error"``; the sample and the feature are named.
+    MemoryLimitError
+        If the coded samples or the work on a tile do not fit in memory.
+    StoreMismatchError
+        If the store holds parts of other work.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cohort = pd.DataFrame({"ESR1": [9, 8, 2, 1], "GATA3": [5, 9, 4, 3], "ACTB": [7, 7, 3, 2]})
+    >>> found = pair_summary(cohort, ["no", "no", "yes", "yes"], bins=2)
+    >>> print(found.features.round(2).to_string(index=False))
+    feature  mean_score  mean_signed
+       ESR1        0.75         0.75
+      GATA3        0.50        -0.50
+       ACTB        0.75        -0.25
+    >>> print(found.distribution.to_string(index=False))
+     low  high  pairs
+     0.0   0.5      0
+     0.5   1.0      3
+    """
+    if whole_number(bins, "bins", 1) > 10_000:
+        raise InputError(f"bins must be at most 10,000, not {bins:,}")
+    _check(missing, min_observed, rest, group_agg)
+    training = _training(X, y, groups)
+    options = PairOptions(missing=missing, rest=rest, group_agg=group_agg)
+    codes, contrasts = coded(training, options)
+    found = summarize_pairs(
+        codes,
+        contrasts,
+        bins,
+        min_observed=min_observed,
+        executor=executor,
+        listener=progress_listener(progress),
+        store=store,
+    )
+    edges = np.arange(bins + 1) / bins
+    features = [{"feature": _names(training), "mean_score": one.absolute, "mean_signed": one.signed} for one in found]
+    bars = [{"low": edges[:-1], "high": edges[1:], "pairs": one.counts} for one in found]
+    return PairSummary(_stacked(training, features), _stacked(training, bars))
+
+
+def _check(missing: Any, min_observed: Any, rest: Any, group_agg: Any) -> None:
+    one_of(missing, "missing", MISSING)
+    one_of(rest, "rest", RESTS)
+    one_of(group_agg, "group_agg", AGGREGATES)
+    fraction(min_observed, "min_observed")
+
+
+def _training(X: Any, y: Any, groups: Any) -> Training:
+    source, samples = as_source(X), samples_of(X)
+    labels, _, _ = labels_and_weights(y, None, samples)
+    return labelled(source, samples, labels, groups, "ovr")
+
+
+def _names(training: Training) -> Sequence[str]:
+    """Names of the features; their positions as text if they have none."""
+    return training.source.features or tuple(map(str, range(training.source.shape[1])))
+
+
 def _table(training: Training, ranked: list[ScoredPairs]) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a table of pairs", "io") from error
-    names = training.source.features or tuple(map(str, range(training.source.shape[1])))
-    several = len(ranked) > 1
-    sides = ("rest", "class") if several else tuple(map(str, training.classes.tolist()))
+    names = _names(training)
+    sides = ("rest", "class") if len(ranked) > 1 else tuple(map(str, training.classes.tolist()))
     parts = []
-    for problem, found in enumerate(ranked):
-        columns: dict[str, Any] = {"class": [training.label(problem)] * len(found)} if several else {}
-        columns |= {
+    for found in ranked:
+        columns: dict[str, Any] = {
             "first": [names[k] for k in found.first],
             "second": [names[k] for k in found.second],
             "score": found.score,
@@ -164,5 +275,18 @@ def _table(training: Training, ranked: list[ScoredPairs]) -> Any:
         for number, side in enumerate(sides):
             for word, counts in (("less", found.less), ("greater", found.greater), ("n", found.observed)):
                 columns[f"{word}_{side}"] = counts[:, number]
-        parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+        parts.append(columns)
+    return _stacked(training, parts)
+
+
+def _stacked(training: Training, parts: list[dict[str, Any]]) -> Any:
+    """Stack the columns of all problems; several have a column that names the class."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError.of("a table of pairs", "io") from error
+    frames = [pd.DataFrame(columns) for columns in parts]
+    if len(frames) > 1:
+        for problem, frame in enumerate(frames):
+            frame.insert(0, "class", [training.label(problem)] * len(frame))
+    return pd.concat(frames, ignore_index=True)

@@ -85,6 +85,13 @@ def not_negative(value: Any, name: str) -> float:
     return float(value)
 
 
+def fraction(value: Any, name: str) -> float:
+    """Validate a parameter that must be a number from 0 to 1."""
+    if isinstance(value, bool) or not 0 <= _number(value) <= 1:
+        raise InputError(f"{name} must be a fraction from 0 to 1, not {value!r}")
+    return float(value)
+
+
 REPEATS = 2**31 - 1
 """Most starts or passes, as for the counts of kernels: no computer finishes more."""
 

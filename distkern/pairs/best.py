@@ -77,8 +77,8 @@ class BestPairs(Reduction):
         _refuse_many(sum(found.nbytes for found in self.found))
 
     def bytes(self, group: Group) -> int:
-        """Bytes of the candidates of all contrasts."""
-        return 96 * len(self.least) * ((self.k or 0) + SIDE * SIDE)
+        """Bytes of the candidates of all contrasts, and of a tile; not of pairs without a given number."""
+        return 96 * (len(self.least) * ((self.k or 0) + SLACK) + SIDE * SIDE)
 
     def describe(self) -> str:
         """Describe the parameters."""
@@ -102,45 +102,38 @@ class _Candidates:
     def __init__(self, k: int | None, bounds: Sequence[tuple[int, int]]) -> None:
         self._k = k
         self._bounds = [np.array(bound, dtype=np.int64) for bound in bounds]
-        self._found = [np.empty((4, 0), dtype=np.int64) for _ in bounds]
-        self._used = [0] * len(bounds)
+        self._found = [[np.empty((4, 0), dtype=np.int64)] for _ in bounds]
+        self._scratch = np.empty((4, SIDE * SIDE), dtype=np.int64)
 
     def add(self, tile: Tile) -> None:
-        number, k = tile.contrast, self._k
-        if self._used[number] + tile.keys.size > self._found[number].shape[1]:
-            self._make_room(number, tile.keys.size)
-        self._used[number] = candidates(
+        used = candidates(
             tile.keys,
             tile.row_sums,
             tile.col_sums,
             tile.shift,
             tile.row_features,
             tile.col_features,
-            self._bounds[number],
-            self._found[number],
-            self._used[number],
+            self._bounds[tile.contrast],
+            self._scratch,
         )
-        if k is not None and self._used[number] >= 2 * k + SLACK:
-            self._cut(number)
+        if used:
+            found = self._found[tile.contrast]
+            found.append(self._scratch[:, :used].copy())
+            if self._k is None:
+                _refuse_many(sum(part.nbytes for parts in self._found for part in parts))
+            elif sum(part.shape[1] for part in found) >= 2 * self._k + SLACK:
+                self._cut(tile.contrast, self._k)
 
-    def _cut(self, number: int) -> None:
+    def _cut(self, number: int, k: int) -> None:
         """Keep the best k pairs, and raise the bound to the last of them."""
-        best = best_of(self._found[number][:, : self._used[number]], self._k)
-        self._used[number] = best.shape[1]
-        self._found[number][:, : best.shape[1]] = best
-        if best.shape[1] == self._k:
+        best = best_of(np.concatenate(self._found[number], axis=1), k)
+        self._found[number] = [best]
+        if best.shape[1] == k:
             self._bounds[number][:] = best[:2, -1]
 
-    def _make_room(self, number: int, more: int) -> None:
-        used = self._used[number]
-        wider = np.empty((4, used + used // 2 + 2 * more), dtype=np.int64)
-        wider[:, :used] = self._found[number][:, :used]
-        self._found[number] = wider
-        _refuse_many(sum(found.nbytes for found in self._found))
-
     def part(self) -> Part:
-        found = (found[:, :used] for found, used in zip(self._found, self._used, strict=True))
-        return {f"pairs{number}": best_of(pairs, self._k) for number, pairs in enumerate(found)}
+        found = (best_of(np.concatenate(parts, axis=1), self._k) for parts in self._found)
+        return {f"pairs{number}": pairs for number, pairs in enumerate(found)}
 
 
 # Disjoint pairs ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from distkern.core.validation import Names, name_of
 from distkern.engine.base import Executor
 from distkern.engine.memory import largest
 from distkern.engine.run import await_workers, run
+from distkern.pairs.tiles import load_array
 from distkern.store.grid import Grid
 
 ENTRY_BYTES = 144
@@ -97,7 +98,7 @@ def compute_pairwise(
 
 def compute_tile(task: PairwiseTask) -> TileDone:
     """Count the pairs of one tile, and store tau and, where asked for, the p-values."""
-    order, observed, codes = (_load(task.folder, name) for name in ("order", "observed", "codes"))
+    order, observed, codes = (load_array(task.folder, name) for name in ("order", "observed", "codes"))
     rows, cols = slice(*task.grid.row_range(task.i)), slice(*task.grid.col_range(task.j))
     order_a, observed_a, codes_a = (np.array(part[rows]) for part in (order, observed, codes))
     codes_b = np.array(codes[cols])
@@ -126,16 +127,6 @@ def _refuse_ties(task: PairwiseTask, where: Array) -> None:
         f"features {name_of(row, task.names)} and {name_of(col, task.names)} have ties on their common samples, so "
         "their p-value cannot be exact: choose method='auto' or method='asymptotic'"
     )
-
-
-def _load(folder: str, name: str) -> Array:
-    try:
-        return np.load(os.path.join(folder, f"{name}.npy"), mmap_mode="r")
-    except FileNotFoundError:
-        raise InputError(
-            f"the temporary folder {folder!r} is not there on this worker: set TMPDIR to a folder that all workers "
-            "share, or compute with executor='threads'"
-        ) from None
 
 
 def _file(folder: str, i: int, j: int) -> str:

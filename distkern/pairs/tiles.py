@@ -33,7 +33,7 @@ SIDE = 256
 """Features of a block."""
 
 WIDTH = 1024
-"""Features that a few rows are compared with at a time."""
+"""Most features that a few rows are compared with at a time."""
 
 COUNT_BYTES = 2**23
 """Most bytes of the counts of a tile; with many cells a tile has fewer rows."""
@@ -145,13 +145,17 @@ class PairWork:
     @property
     def height(self) -> int:
         """Rows of a tile."""
-        bytes_of_row = 4 * SIDE * len(self.plain) * (1 if self.whole else 2)
-        return max(8, min(SIDE, COUNT_BYTES // bytes_of_row))
+        return max(8, min(SIDE, COUNT_BYTES // (SIDE * self._bytes_of_pair)))
+
+    @property
+    def _bytes_of_pair(self) -> int:
+        """Bytes of the counts of a pair."""
+        return 4 * len(self.plain) * (1 if self.whole else 2)
 
     @property
     def bytes(self) -> int:
         """Bytes that a tile takes: counts, keys, and the codes of a few samples."""
-        counts = 4 * SIDE * len(self.plain) * (1 if self.whole else 2) * self.height
+        counts = SIDE * self.height * self._bytes_of_pair
         return counts + SIDE * (16 * SIDE + 2 * CHUNK * self.arrays["codes"].itemsize)
 
     def tiles(self, rows: slice, cols: slice) -> Iterator[Tile]:
@@ -164,7 +168,8 @@ class PairWork:
 
     def of_rows(self, rows: Indices) -> Iterator[Tile]:
         """Score the pairs of some features with all others; the rows of a tile are positions in ``rows``."""
-        for block in _blocks(slice(0, self.col_count), WIDTH):
+        width = max(SIDE, min(WIDTH, COUNT_BYTES // (len(rows) * self._bytes_of_pair)))
+        for block in _blocks(slice(0, self.col_count), width):
             cols = np.arange(block.start, block.stop)
             excluded = (rows[:, None] == cols) | ((rows[:, None] >= self.row_count) & (cols >= self.row_count))
             yield from self._scored(rows, slice(0, len(rows)), block, excluded)
@@ -417,10 +422,9 @@ def _folder(executor: Executor, kept: _Parts | None) -> Iterator[str | None]:
     """Yield a folder for the arrays that workers in other processes read; None if there are no such workers."""
     if not executor.remote:
         yield None
-    elif kept is not None:
-        yield str(kept.folder)
     else:
-        with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
+        within = None if kept is None else kept.folder
+        with tempfile.TemporaryDirectory(prefix="distkern-", dir=within, ignore_cleanup_errors=True) as folder:
             yield folder
 
 
@@ -480,7 +484,8 @@ def _digest(
     """Digest of all that decides about the parts."""
     digest = blake2b(digest_size=16)
     for array in (*arrays.values(), codes.starts):
-        digest.update(f"{array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+        digest.update(f"{array.dtype} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)  # no copy
     for rule in rules:
         digest.update(_text(rule).encode())
     digest.update(f"{row_count} {SIDE} {reduction.describe()}".encode())

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from distkern import pair_scores
+from distkern import pair_scores, pair_summary
 from distkern.core.errors import InputError, InputTypeError, SampleError, StoreMismatchError
 
 GENES = [f"gene {k}" for k in range(12)]
@@ -155,3 +155,32 @@ def test_constant_samples_are_named(cohort):
     frame.iloc[:] = 1.0
     with pytest.raises(InputError, match="every sample is constant"):
         pair_scores(frame, y)
+
+
+def test_summary_equals_the_table_of_all_pairs(cohort):
+    frame, y = cohort
+    table, found = pair_scores(frame, y, k=None), pair_summary(frame, y, bins=8)
+    assert list(found.features["feature"]) == GENES
+    for row in found.features.itertuples():
+        own, other = table[table["first"] == row.feature], table[table["second"] == row.feature]
+        assert row.mean_score == pytest.approx((own["score"].sum() + other["score"].sum()) / 11)
+        assert row.mean_signed == pytest.approx((own["score"].sum() - other["score"].sum()) / 11)
+    assert found.distribution["pairs"].sum() == 12 * 11 // 2
+    for row in found.distribution[1:].itertuples():
+        inside = (table["score"] >= row.low) & ((table["score"] < row.high) | (row.high == 1))
+        assert row.pairs == inside.sum()
+
+
+def test_summary_of_several_classes_and_wrong_input(cohort):
+    frame, _ = cohort
+    y = np.array(["a", "b", "c"])[np.arange(20) % 3]
+    found = pair_summary(frame.to_numpy(), y, bins=4)
+    assert found.features["class"].tolist() == ["a"] * 12 + ["b"] * 12 + ["c"] * 12
+    assert found.features["feature"].tolist() == [str(k) for k in range(12)] * 3
+    assert found.distribution["class"].tolist() == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    alone = pair_summary(frame.to_numpy(), np.where(y == "b", "y", "n"), bins=4)
+    own = found.features[found.features["class"] == "b"].drop(columns="class").reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, alone.features)
+    for given, message in (({"bins": 0}, "bins must be a whole"), ({"bins": 10**6}, "bins must be at most 10,000")):
+        with pytest.raises(InputError, match=message):
+            pair_summary(frame, y, **given)

@@ -254,7 +254,9 @@ def test_one_pair_is_the_best_of_several():
     one, several = TopScoringPair(**QUIET).fit(X, y), KTopScoringPairs(4, **QUIET).fit(X, y)
     np.testing.assert_array_equal(one.pairs_, several.pairs_[:1])
     assert one.n_pairs_ == 1
-    assert set(one.get_params()) < set(several.get_params())
+    others = several.get_params()
+    assert one.get_params() == {name: others[name] for name in one.get_params()}
+    assert one.set_params(absent="abstain", min_pairs=0.1).predict(X).tolist() == one.predict(X).tolist()
 
 
 # The number of pairs --------------------------------------------------------------------------------------------------
@@ -382,6 +384,18 @@ def test_a_feature_without_values_is_no_feature():
     np.testing.assert_array_equal(without.scores_, empty.scores_)
 
 
+def test_a_pair_that_few_samples_of_a_class_observe_does_not_compete():
+    X, y = cohort()
+    gap = X.copy()
+    gap.loc[X.index[np.flatnonzero(y == "well")[:14]], "g00"] = np.nan  # 6 of 20 are left
+    strict, lax = (KTopScoringPairs(3, missing="skip", min_observed=least, **QUIET).fit(gap, y) for least in (0.5, 0.3))
+    assert "g00" not in strict.pair_names_
+    assert "g00" in lax.pair_names_
+    row = int(np.argwhere(lax.pair_names_ == "g00")[0, 0])
+    assert lax.observed_[row].tolist() == [20, 6]
+    assert f"well {lax.counts_[row, 1, 0]} of 6" in lax.rules()
+
+
 # Filters --------------------------------------------------------------------------------------------------------------
 
 
@@ -461,23 +475,28 @@ def test_wrong_data_are_refused():
 # Probabilities and text -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("weights", ["none", "score"])
+@pytest.mark.parametrize("k", [3, "variance"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_calibrated_probabilities_are_sigmoids_of_held_out_decisions(classes):
+def test_calibrated_probabilities_are_sigmoids_of_held_out_decisions(classes, k, weights):
     X, y = cohort(45, classes)
-    model = KTopScoringPairs(3, calibrate=True, cv=3, **QUIET).fit(X, y)
-    f = np.empty((45, len(model.probA_)))
+    options = {"disjoint": False, "weights": weights} | QUIET
+    model = KTopScoringPairs(k, calibrate=True, cv=3, **options).fit(X, y)
+    numbers, f = np.atleast_1d(model.n_pairs_), np.empty((45, len(model.probA_)))
     for train, test, _ in Folds(y, None, None, 0).outer(3, 1):
-        refit = KTopScoringPairs(3, **QUIET).fit(X.iloc[train], y[train])
-        for problem in range(len(model.probA_)):
-            votes = refit.votes(X.iloc[test])[:, refit.problem_ == problem]
-            f[test, problem] = votes.sum(axis=1) / 3
+        refit = KTopScoringPairs(int(numbers.max()), **options).fit(X.iloc[train], y[train])
+        for problem, number in enumerate(numbers):
+            own = np.flatnonzero(refit.problem_ == problem)[:number]
+            w = refit.scores_[own] if weights == "score" else np.ones(number)
+            votes = refit.votes(X.iloc[test])[:, own] * w
+            f[test, problem] = votes.sum(axis=1) / np.abs(votes).sum(axis=1)
     for problem, label in enumerate(["well"] if classes == 2 else model.classes_):
         A, B = sigmoid(f[:, problem], y == label, np.ones(45))
-        np.testing.assert_allclose([model.probA_[problem], model.probB_[problem]], [A, B], rtol=1e-9)
+        np.testing.assert_allclose([model.probA_[problem], model.probB_[problem]], [A, B], rtol=1e-6)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     if classes == 2:
-        np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(A * model.decision_function(X) + B)))
+        np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(A * model.decision_function(X) + B)), rtol=1e-6)
     assert not hasattr(model.set_params(calibrate=False).fit(X, y), "probA_")
 
 

@@ -451,3 +451,9 @@ def test_samples_that_take_no_part_do_not_count():
 
 def test_contrast_of_cells():
     assert Contrast.between([2], [0, 1]).negative.tolist() == [0, 1]
+
+
+def test_a_pivot_that_does_not_compete_leaves_no_pair():
+    X, y = cohort(p=10)
+    for disjoint in (False, True):
+        assert len(scores_of(X, y, 5, features=np.arange(5), pivot=[7], disjoint=disjoint)) == 0
