@@ -95,7 +95,8 @@ def explain(
     -----
     One pass over all pairs, O(n² m / 8) lookups and additions for Kendall's kernels, and O(n² m) for the others; O(n m)
     memory. Weights are sums in float64, with an error of at most m ε Σ|c_s|; pairs whose weights differ by less may be
-    listed in the wrong order at the end of the list. The weights listed are rounded once.
+    listed in the wrong order at the end of the list. The weights listed are rounded once. Where kernel values were
+    stored in single precision, decision values have that precision, and the contributions add up to it.
 
     Examples
     --------

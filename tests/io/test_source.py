@@ -464,3 +464,20 @@ def test_rows_of_a_sparse_file_are_read_in_any_order_and_repeated(tmp_path):
     source = as_source(path_of(saved(tmp_path, X, names=[*map(str, range(30))]).file.close(), tmp_path, "cohort.h5ad"))
     for rows in ([3, 4, 5, 29, 0], [7, 7, 1], [0], [], [28, 29], [5, 3, 4, 5]):
         np.testing.assert_array_equal(source.read_sparse(rows).toarray(), X.toarray()[rows])
+
+
+def test_features_are_selected_by_name_in_any_container():
+    X, names = np.arange(12.0).reshape(3, 4), ["a", "b", "c", "d"]
+    frame = pd.DataFrame(X, columns=names)
+    sparse_cohort = anndata.AnnData(sparse.csr_matrix(X), var=frame.T[[]])
+    for container in (frame, sparse_cohort):
+        found = as_source(container).selected(["d", "a"], "X")
+        assert (found.shape, found.features) == ((3, 2), ("d", "a"))
+        np.testing.assert_array_equal(found.read(slice(0, 3)), X[:, [3, 0]])
+        np.testing.assert_array_equal(found.read_sparse(slice(1, 3)).toarray(), X[1:, [3, 0]])
+    assert as_source(X).selected(["d", "a"], "X").shape == (3, 4)  # no names: by position
+    assert as_source(frame).selected(None, "X").features == ("a", "b", "c", "d")
+    with pytest.raises(InputError, match="X lacks 1 of the 2 features that are needed: 'e'"):
+        as_source(frame).selected(["e", "a"], "X")
+    with pytest.raises(InputError, match="'a'"):
+        as_source(pd.DataFrame(X, columns=["a", "b", "a", "d"])).selected(["b", "a"], "X")
