@@ -764,11 +764,12 @@ def scored_pairs(rng: Generator, folder: Path) -> Case:
         "disjoint": bool(rng.integers(2)),
         "missing": pick(rng, ["error", "skip"]),
         "min_observed": pick(rng, [0.0, 0.5, 1.0]),
-        "store": pick(rng, [None, folder / "pairs"]),
     }
     odd = rng.random() < 0.3
     if odd:
         options[pick(rng, [*options, "min_score", "features", "pairs", "pivot", "rest"])] = pick(rng, ODD_NUMBERS)
+
+    options["store"] = pick(rng, [None, folder / "pairs"])
 
     def act() -> None:
         found = dk.pair_scores(given.value, y, **options, **QUIET)

@@ -158,8 +158,8 @@ def tile_differences(left, right, starts, plain, lowest, highest, counts):  # ty
     for cell in range(len(plain)):
         for start in range(starts[cell], starts[cell + 1], CHUNK):
             stop = min(start + CHUNK, starts[cell + 1])
-            for j in range(len(right)):
-                for s in range(stop - start):
+            for s in range(stop - start):
+                for j in range(len(right)):
                     low[s, j] = right[j, start + s]
             if plain[cell]:
                 _plain_differences(left, start, stop, low, counts[cell])

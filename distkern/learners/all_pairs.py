@@ -20,7 +20,7 @@ from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.pair_votes import SHOWN, Decider, refuse_missing
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
-from distkern.learners.validation import flag, labels_and_weights, samples_of
+from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
 from distkern.pairs.codes import sign_codes
 from distkern.pairs.contrasts import Cells
 from distkern.pairs.signs import SignPlanes, signs_of_pairs
@@ -149,6 +149,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         """
         one_of(self.zero, "zero", ZEROS)
         flag(self.weighted, "weighted")
+        fraction(self.min_observed, "min_observed")
         if not self.weighted and self.kernel is not None:
             raise InputError("votes that are not weighted take no kernel: leave kernel= out, or set weighted=True")
         if self.zero == "paper" and (self.weighted or self.missing == "skip"):

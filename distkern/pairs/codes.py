@@ -50,6 +50,8 @@ class SignCodes:
         features, and the number of these samples, int64 (c, p).
     constant
         Positions in the cohort of the samples that tie all their features.
+    ranked
+        Number of features among which R is the mid-rank: those of the cohort.
     """
 
     codes: Array
@@ -61,6 +63,7 @@ class SignCodes:
     rank_sums: Array
     observed: Array
     constant: Indices
+    ranked: int
 
     @property
     def sizes(self) -> Indices:
@@ -151,6 +154,7 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
         rank_sums=rank_sums,
         observed=observed,
         constant=np.flatnonzero(constant),
+        ranked=p,
     )
 
 

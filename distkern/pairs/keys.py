@@ -100,7 +100,7 @@ def key_rule(contrast: Contrast, codes: SignCodes, min_observed: float) -> tuple
     min_observed
         Least fraction of the samples of either class that must observe both features of a pair.
     """
-    p = len(codes.codes)
+    p = codes.ranked
     comparisons = [one for group in contrast.groups for one in group]
     if codes.complete:
         groups, mean = _coefficients(contrast, codes.sizes)

@@ -116,6 +116,16 @@ def best_pairs(
         If a task does not fit in memory.
     StoreMismatchError
         If the store holds parts of other work.
+
+    Examples
+    --------
+    >>> from distkern.pairs.codes import sign_codes
+    >>> from distkern.pairs.contrasts import Cells
+    >>> cells = Cells.of([0, 0, 1, 1])
+    >>> codes = sign_codes([[9, 5, 7], [8, 9, 7], [2, 4, 3], [1, 3, 2]], cells)
+    >>> (found,) = best_pairs(codes, [cells.contrast(1)], k=2)
+    >>> found.first.tolist(), found.second.tolist(), found.score.tolist()
+    ([0, 0], [2, 1], [1.0, 0.5])
     """
     competing = _Competing.of(codes, len(contrasts), features, pivot)
     part = codes if competing.everything else codes.take(competing.features)

@@ -19,7 +19,7 @@ from distkern.pairs.tiles import Group, PairWork, Part, Reduction, Tile, reduce_
 
 
 @dataclass(frozen=True)
-class PairSummary:
+class ScoreSums:
     """All scores of one contrast.
 
     Parameters
@@ -47,7 +47,7 @@ def summarize_pairs(
     executor: Any = None,
     listener: Listener = silent,
     store: Any = None,
-) -> list[PairSummary]:
+) -> list[ScoreSums]:
     """Summarise the scores of all pairs of features, for each contrast.
 
     Parameters
@@ -118,13 +118,13 @@ class Summary(Reduction):
     def __getstate__(self) -> dict[str, Any]:
         return {"rules": self.rules, "count": self.count, "bins": self.bins}
 
-    def summary(self, number: int) -> PairSummary:
+    def summary(self, number: int) -> ScoreSums:
         """Return the summary of a contrast; the pairs that no tile counts have a score of 0."""
         counts = self.counts[number].copy()
         counts[0] += self.count * (self.count - 1) // 2 - counts.sum()
         unit = self.rules[number].denominator / 2.0 ** _shift(self.rules[number])
         signed, absolute = self.sums[number] / unit / (self.count - 1)
-        return PairSummary(counts, absolute, signed)
+        return ScoreSums(counts, absolute, signed)
 
 
 class _Sums:

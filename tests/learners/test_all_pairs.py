@@ -216,6 +216,7 @@ def test_parameters_that_contradict_each_other_are_refused():
         ({"zero": "paper", "weighted": True}, "zero='paper' is the published vote"),
         ({"zero": "paper", "missing": "skip"}, "zero='paper' is the published vote"),
         ({"missing": "drop"}, "missing must be one of"),
+        ({"min_observed": 2}, "min_observed must be a fraction"),
     ):
         with pytest.raises((InputError, InputTypeError), match=message):
             AllPairsMajorityVote(**options).fit(X, y)

@@ -457,3 +457,15 @@ def test_a_pivot_that_does_not_compete_leaves_no_pair():
     X, y = cohort(p=10)
     for disjoint in (False, True):
         assert len(scores_of(X, y, 5, features=np.arange(5), pivot=[7], disjoint=disjoint)) == 0
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_few_of_many_features_keep_their_ranks_among_all(gaps):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2000, (8, 3000)).astype(float), np.arange(8) % 2
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X) if gaps else X
+    chosen = [0, 700, 1500, 2998]
+    groups = [[(X[y == 1].tolist(), X[y == 0].tolist())]]
+    expected = naive.ordered_pairs(groups, 3000, min_observed=0.5, allowed=lambda i, j: {i, j} <= set(chosen))
+    assert_same(found_of(scores_of(X, y, features=chosen)), expected)
+    assert_same(found_of(scores_of(X, y, pairs=list(combinations(chosen, 2)))), expected)
