@@ -103,6 +103,16 @@ def tau_of_cells(pairs=0, **options):
     return case
 
 
+def pair_rules(work):
+    """Fit or cross-validate top-scoring pairs of as many features as samples are asked for."""
+
+    def case(features, limit, folder):
+        X, y = points(100, features), rng.permutation(np.arange(100) % 2)
+        return lambda: work(X, y, limit)
+
+    return case
+
+
 def explaining(kernel, features):
     """`explain` a ridge regression on samples, and new samples."""
 
@@ -196,6 +206,11 @@ CASES = {
     "scores of sets": (scoring, 20_000),
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
+    "top pairs": (pair_rules(lambda X, y, limit: dk.KTopScoringPairs("cv", memory_limit=limit).fit(X, y)), 3000),
+    "top pairs evaluated": (
+        pair_rules(lambda X, y, limit: dk.cross_validate_pairs(X, y, 3, [1, 5], [1.0], memory_limit=limit)),
+        2000,
+    ),
     "pair summary": (scored_pairs(gaps=True, summary=True), 2000),
     "pair scores of a filter": (scored_pairs(features="wilcoxon:50"), 5000),
     "tau edges": (tau(output="edges", fdr=0.5), 1500),

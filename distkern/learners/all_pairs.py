@@ -153,7 +153,9 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         if not self.weighted and self.kernel is not None:
             raise InputError("votes that are not weighted take no kernel: leave kernel= out, or set weighted=True")
         if self.zero == "paper" and (self.weighted or self.missing == "skip"):
-            raise InputError("zero='paper' is the published vote: leave weighted= and missing= as they are")
+            raise InputError(
+                "zero='paper' is the published vote, without weights and for complete samples: give only one of them"
+            )
         for name in ("signs_", "coef_", "kernel_", "prepared_"):
             delete_attribute(self, name)
         source = self._compared(X) if self._takes_samples() else None
