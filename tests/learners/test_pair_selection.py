@@ -48,6 +48,7 @@ def test_the_first_maximum_up_to_rounding():
     assert first_maximum(np.array([1.0, 3.0, 3.0 + 1e-14, 2.0])) == 1
     assert first_maximum(np.array([-1.0, -1.0])) == 0
     assert first_maximum(np.array([1e9, 1e9 + 1.0])) == 1
+    assert first_maximum(np.array([1e9, 1e9 + 1e-4])) == 0
 
 
 @pytest.fixture
