@@ -14,6 +14,7 @@ import argparse
 import resource
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +119,7 @@ def main() -> None:
     how_much.add_argument("--whole", action="store_true", help="all pairs: about half an hour on two cores")
     arguments = parser.parse_args()
     size = SMALL if arguments.small else WHOLE if arguments.whole else TENTH
+    warnings.filterwarnings("ignore", message=".* features have no tau", category=UserWarning)  # not counted at all
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_cells(folder / "warm.h5ad", 300, 60, share=0.05)  # loads and compiles all routines

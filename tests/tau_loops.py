@@ -19,7 +19,7 @@ def naive_p(x, y, strata):
         return math.nan
     parts = [[k for k, one in enumerate(strata) if one == label] for label in sorted(set(strata))]
     variance = sum(naive.variance_of_concordance([x[k] for k in part], [y[k] for k in part]) for part in parts)
-    return 2 * norm.sf(abs(S) / math.sqrt(variance))
+    return 2 * norm.sf(abs(S) / math.sqrt(variance)) if variance else math.nan
 
 
 class Naive:

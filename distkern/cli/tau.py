@@ -133,7 +133,7 @@ def tau(
     what = "edges" if edges else "pairs"
     click.echo(f"written to {out}: {written.edges:,} {what}, {written.tests:,} pairs tested")
     if written.undefined:
-        say(f"{written.undefined:,} pairs have no tau: one of the features is constant on their samples", quiet)
+        say(f"{written.undefined:,} pairs have no p-value: one of the features is constant on their samples", quiet)
 
 
 def _read(path: Path, given: dict[str, Any]) -> Source:

@@ -162,11 +162,11 @@ def kendalltau_matrix(
     DataFrame or ndarray
         Matrix: (p, p) tau, or (p, r) with Y; or a pair of tau and p-values. A DataFrame where the features have names.
         The diagonal of tau is 1, and NaN for a feature without values, as in pandas; off it, tau and p of a constant
-        feature are NaN, because it orders no pair of samples.
+        feature are NaN, because it orders no pair of samples; so is p where in each stratum one of both is constant.
     DataFrame
         List or edges: ``first``, ``second``, ``tau``, ``p`` (of a list with ``pvalue``) and ``q`` (of edges). A list
         keeps its order; edges are sorted by the positions of their features. ``attrs`` has the numbers of ``tests`` and
-        of pairs without tau (``undefined``), and the ``disk_bytes`` of temporary files.
+        of pairs without a p-value (``undefined``), and the ``disk_bytes`` of temporary files.
     EdgeFile
         With ``path``: the file and the same numbers. With ``key_added`` nothing is returned.
 
@@ -365,7 +365,7 @@ def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
         tau, p = compute_list(work, *pairs, resolve_executor(ask.executor), progress_listener(ask.progress), ask.limit)
     values = {"tau": tau} if p is None else {"tau": tau, "p": p}
     links = Links(*pairs, values)
-    undefined = int(np.isnan(tau).sum())
+    undefined = int(np.isnan(tau if p is None else p).sum())
     if ask.threshold is not None:
         assert p is not None
         q = adjusted(p)

@@ -69,6 +69,8 @@ def tally(A: Sequence[Block], B: Sequence[Block], pairs: Pairs | None = None, *,
     total: Tally | None = None
     for a, b in zip(A, B, strict=True):
         one = _tile(a, b, symmetric) if pairs is None else _listed(a, b, pairs)
+        if len(A) > 1:
+            one.variance[_constant(one)] = 0.0  # rounding would leave something where a stratum tells nothing
         if total is None:
             total = one
         else:
@@ -84,7 +86,10 @@ def tau_of(counted: Tally) -> Floats:
 
 
 def p_of(counted: Tally, rule: PValueRule) -> Floats:
-    """P-values of S; those of several strata by its normal approximation. NaN where a column is constant."""
+    """P-values of S; those of several strata by its normal approximation.
+
+    NaN where a column is constant, and where no stratum has two columns that are not.
+    """
     method: Method = rule.method if counted.strata == 1 else "asymptotic"
     no_ties = np.broadcast_to(counted.no_ties, counted.S.shape)
     p = p_values(counted.S, counted.sizes, no_ties, counted.variance, alternative=rule.alternative, method=method)

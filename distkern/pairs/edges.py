@@ -57,7 +57,7 @@ class Spilled:
     tests
         Number of pairs that have a p-value.
     undefined
-        Number of pairs that have none, because a column is constant.
+        Number of pairs that have none, because a column is constant, or one of both in each stratum.
     pairs
         Number of pairs that may be edges.
     others

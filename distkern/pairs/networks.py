@@ -38,7 +38,8 @@ class EdgeFile:
     tests
         Number of pairs that were tested, which the Benjamini–Hochberg procedure counts.
     undefined
-        Number of pairs without tau, because a feature is constant on the samples that they share.
+        Number of pairs without a p-value, because a feature is constant: on the samples that both have, or in each
+        stratum one of the two.
     disk_bytes
         Bytes of temporary files that the work took.
     """

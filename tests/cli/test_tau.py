@@ -99,7 +99,7 @@ def test_missing_values_and_constant_features(cohort, run):
         dropped = run(*words, "--missing", "drop-samples", "--alternative", "less")
     assert "Warning: 1 of 24 samples lack a value" in dropped.stderr
     assert "Warning: 1 of 15 features have no tau" in dropped.stderr
-    assert "14 pairs have no tau" in dropped.stderr
+    assert "14 pairs have no p-value" in dropped.stderr
     assert run(*words, "--missing", "pairwise", "--overwrite").exit_code == 0
 
 

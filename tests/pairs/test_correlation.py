@@ -374,6 +374,16 @@ def test_strata_of_exact_p_values_are_refused():
         matrix(np.eye(4), pvalue=True, strata=[0, 0, 1, 1], method="exact")
 
 
+def test_strata_that_tell_nothing_have_no_p_value():
+    """Each feature varies in one stratum only, where the other one does not: S is 0 whatever the ordering."""
+    X = np.array([[0.1, 5], [0.2, 5], [0.3, 5], [7, 0.3], [7, 0.1], [7, 0.2]])
+    tau, p = matrix(X, pvalue=True, strata=list("aaabbb"))
+    assert tau[0, 1] == 0
+    assert np.isnan(p[0, 1])
+    listed = matrix(X, pvalue=True, strata=list("aaabbb"), pairs=[(0, 1), (0, 0)])
+    assert listed.attrs["undefined"] == 1
+
+
 # Edges --------------------------------------------------------------------------------------------------------------
 
 
