@@ -11,6 +11,7 @@ import numpy as np
 from distkern.compiled.pair_signs import code_rows, double_ranks, list_counts, rank_sum_scores
 from distkern.core.errors import InputError, MemoryLimitError, SampleError
 from distkern.core.parameters import one_of
+from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Indices
 from distkern.core.units import readable_bytes
 from distkern.core.validation import Names, name_of
@@ -179,9 +180,11 @@ def _refuse_missing(values: Array, rows: Indices, source: Source) -> None:
     if lacking.any():
         row, col = np.argwhere(lacking)[0].tolist()
         raise SampleError(
-            f"sample {name_of(int(rows[row]), source.ids)} has no value (NaN) for feature "
-            f"{name_of(col, source.features)}: fill it in, or choose missing='skip'",
+            "sample {sample} has no value (NaN) for feature {feature}: fill it in, or choose {skip}",
             int(rows[row]),
+            sample=name_of(int(rows[row]), source.ids),
+            feature=name_of(col, source.features),
+            skip=Argument("missing", "skip"),
         )
 
 
