@@ -13,11 +13,11 @@ from distkern.compiled import sparse_columns
 from distkern.compiled.inversions import place_dtype, rank
 from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
-from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.memory import share_of
 from distkern.pairs.cohorts import Cohort, Table, strips
+from distkern.pairs.tiles import load_array
 
 Form = Literal["dense", "sparse", "gaps"]
 """Complete columns; columns without their zeros; columns with missing values."""
@@ -96,13 +96,7 @@ class Columns:
         InputError
             If the folder is not there, because this is another machine.
         """
-        try:
-            return np.load(self.file(name), mmap_mode=mode)
-        except FileNotFoundError:
-            raise InputError(
-                f"the temporary folder {self.folder!r} is not there on this worker: set TMPDIR to a folder that all "
-                "workers share, or compute with executor='threads'"
-            ) from None
+        return load_array(self.file(name), mode)
 
     def blocks(self, positions: slice | Indices) -> list[Block]:
         """Read columns: a block for each stratum."""

@@ -65,18 +65,24 @@ class SharedArrays:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._arrays:
-            self._arrays[name] = load_array(self._folder or "", name)
+            self._arrays[name] = load_array(os.path.join(self._folder or "", f"{name}.npy"))
         return self._arrays[name]
 
 
-def load_array(folder: str, name: str) -> Array:
-    """Map an array of a folder that all workers share."""
+def load_array(path: str, mode: Any = "r") -> Array:
+    """Map an array of a folder that all workers share.
+
+    Raises
+    ------
+    InputError
+        If the folder is not there, because this is another machine.
+    """
     try:
-        return np.load(os.path.join(folder, f"{name}.npy"), mmap_mode="r")
+        return np.load(path, mmap_mode=mode)
     except FileNotFoundError:
         raise InputError(
-            f"the temporary folder {folder!r} is not there on this worker: set TMPDIR to a folder that all workers "
-            "share, or compute with executor='threads'"
+            f"the temporary folder {os.path.dirname(path)!r} is not there on this worker: set TMPDIR to a folder that "
+            "all workers share, or compute with executor='threads'"
         ) from None
 
 
