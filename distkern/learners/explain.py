@@ -243,8 +243,8 @@ class Explanation:
         >>> found.pairs
           sample first second  contribution
         0      0     1      2     -0.200000
-        1      0     0      1      0.142857
-        2      0     0      2      0.142857
+        1      0     1      0      0.142857
+        2      0     2      0      0.142857
         >>> found.scores[["decision", "intercept", "listed pairs"]].round(3)
            decision  intercept  listed pairs
         0     0.086        0.0         0.086

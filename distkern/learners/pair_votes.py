@@ -240,5 +240,5 @@ def refuse_undecided(f: Floats, ids: Names, min_pairs: float) -> None:
             count=len(lacking),
             total=len(f),
             named=named,
-            lower=OptionalPart(f", or lower {{least}}{min_pairs:g}", least=Parameter("min_pairs")),
+            lower=OptionalPart(", or lower {least}{value:g}", least=Parameter("min_pairs"), value=min_pairs),
         )

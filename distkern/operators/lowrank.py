@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.alignment import SampleNames
+from distkern.core.blas import one_blas_thread
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.core.typing import Floats, Indices
@@ -20,6 +21,22 @@ from distkern.operators.identity import Identity
 
 TILE_SIDE = int((PASS_BYTES // 8) ** 0.5)
 """Rows and columns of the tiles in a pass over such a matrix."""
+
+
+TOGETHER = 64
+"""Samples whose features are multiplied together; the last bits of a product depend on the shapes of its operands."""
+
+
+def _rows_times(values: Floats, basis: Floats) -> Floats:
+    """Return c(x) B of some samples: each has the same bits whichever samples it is read with."""
+    out = np.empty((len(values), basis.shape[1]))
+    padded = np.zeros((TOGETHER, values.shape[1]))
+    with one_blas_thread():
+        for start in range(0, len(values), TOGETHER):
+            part = values[start : start + TOGETHER]
+            padded[: len(part)] = part
+            out[start : start + TOGETHER] = (padded @ basis)[: len(part)]
+    return out
 
 
 class Features(ABC):
@@ -84,7 +101,7 @@ class Features(ABC):
     def transformed(self) -> Iterator[tuple[Indices, Floats]]:
         """Yield all samples: (positions, their φ(x) in rows)."""
         for positions, values in self.blocks():
-            yield positions, values @ self.basis
+            yield positions, _rows_times(values, self.basis)
 
     def read(self) -> Floats:
         """Φ, (samples, r), in memory."""
