@@ -56,8 +56,8 @@ test-faults: $(FOR_DEVELOPERS) ## inject faults: killed processes, lost networks
 	"$(BIN)/python" -m pytest -m faults
 
 .PHONY: test-slow
-test-slow: $(FOR_DEVELOPERS) ## run the other slow tests: notebooks, benchmarks at small size, uncompiled routines
-	"$(BIN)/python" -m pytest -m slow
+test-slow: $(FOR_DEVELOPERS) ## run the other slow tests, two files at a time: notebooks, benchmarks at small size, uncompiled routines
+	"$(BIN)/python" -m pytest -m slow -n 2 --dist loadfile
 
 .PHONY: docs
 docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links
