@@ -150,7 +150,7 @@ def _read(path: Path, kernel: Any, items: tuple[str, ...], **given: Any) -> Any:
 
 
 def _show(name: str, table: Any, path: Path | None) -> None:
-    """Print the first rows of a table, those of the largest numbers."""
+    """Print the rows of a table with the largest numbers."""
     if name == "features":
         sizes = [column for column in table.columns if column.startswith(("importance", "contribution"))]
         largest = table[sizes].abs().max(axis=1)

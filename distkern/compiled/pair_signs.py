@@ -268,8 +268,8 @@ def weighted_keys(counts, weights, keys):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     weights
-        int64 (groups, cells), or int32 where no sum needs more: several rows give one sum each, of which the one
-        closest to 0 is taken, or 0 if they differ in sign.
+        int64 (groups, cells), or int32 where no sum needs more. Each row gives a sum. The key is the sum closest to 0,
+        or 0 if the sums differ in sign.
     """
     groups, cells = weights.shape
     b = keys.shape[1]

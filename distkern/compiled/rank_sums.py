@@ -1,8 +1,8 @@
 """Sums of mid-ranks over groups of samples, or over sets of features, of sparse values: only non-zeros cost.
 
-Kendall's numerator against a variable with values 0 and 1 is a sum of ranks. With n values x, of which n₁ belong to the
-group, mid-ranks r, and U the number of pairs of a member and another sample in which the member is larger, ties
-counted half,
+Kendall's numerator against a variable with values 0 and 1 is a sum of ranks. A column has n values with mid-ranks r;
+n₁ of them belong to the group, its members. U is the number of pairs of a member and another sample in which the
+member is larger; ties count half. Then
 
     S = 2 Σ_{members} r − n₁ (n + 1) = 2U − n₁ n₀.
 

@@ -263,7 +263,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
             self.prepared_ = self.kernel_.prepare(check_source(self.kernel_, source))
 
     def _mean_coefficients(self, codes: Indices) -> Floats:
-        """Coefficients of ½ (mean over a class − mean over the other, or the mean of those of the others)."""
+        """Coefficients of ½ (mean of the class − mean of the others); each of the others counts alike."""
         means = np.eye(len(self.classes_))[codes] / self.class_count_
         if len(self.classes_) == 2:
             return (means[:, 1:] - means[:, :1]) / 2

@@ -1,4 +1,4 @@
-"""Base classes of the estimators that take raw samples, and of those that take kernel values or raw samples."""
+"""Two base classes of estimators: one for raw samples only, one for kernel values or raw samples."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class Explanation:
         ----------
         new
             Samples in rows, in any container that `compute_gram` takes. Features are found by name, in any order and
-            among others; without names they must be those of the model in its order.
+            among others. Without names, the columns must be the features of the model in its order.
         k
             Number of pairs listed for each sample and machine, by absolute contribution.
         executor, memory_limit, progress

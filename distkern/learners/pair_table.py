@@ -70,7 +70,7 @@ def pair_scores(
     pairs
         The pairs that compete, (q, 2) names or positions; all by default.
     pivot
-        Names or positions of features, one of which must be in each pair.
+        Names or positions of features. Each pair must contain one of them.
     disjoint
         Whether no feature may be in two pairs.
     min_score

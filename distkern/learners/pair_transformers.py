@@ -83,7 +83,7 @@ class PairTransformer(TransformerMixin, PairEstimator):
         self.n_pairs_ = len(chosen)
 
     def _more_feature_names(self, input_features: Any) -> Array:
-        """Names of the input features, which must be those of the training samples."""
+        """Return the names of the input features; refuse names that the training samples do not have."""
         check_is_fitted(self)
         return with_own_errors(_check_feature_names_in, self, input_features)
 

@@ -68,7 +68,7 @@ def votes_of(source: Source, columns: Indices, features: Names, *, skip: bool) -
 
 
 def refuse_missing(lacking: Array, start: int, ids: Names, used: Indices, features: Names) -> None:
-    """Refuse the first missing value; ``start`` is the position of the first sample, ``used`` those of the features."""
+    """Refuse the first missing value. The rows are the samples from ``start`` on, the columns the features ``used``."""
     found = np.argwhere(lacking)
     if len(found):
         row, column = found[0].tolist()

@@ -53,7 +53,7 @@ class GeneSet(NamedTuple):
 
 @dataclass(frozen=True)
 class Members:
-    """The features in each part of each set: the up part of each, then the down part of those that have one.
+    """The features of each set by part: first the up parts of all sets, then the down parts that exist.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def score_sets(
     -----
     UserWarning
         If the cohort lacks genes of a set: the message names them and how many remain, which are scored as a set of
-        their number. A set of which no gene of a part remains has the score NaN.
+        their number. If no gene of a part of a set remains, the score of the set is NaN.
 
     Notes
     -----

@@ -45,7 +45,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     k
         Number of pairs; ``"variance"``: the k of ``k_range`` with the largest abs(mean₁ κ − mean₀ κ) / sqrt(var₁ κ +
         var₀ κ) on the training samples, κ(x) the number of pairs that vote for class 1; ``"cv"``, or a list of numbers:
-        the k with the best score in inner folds, in each of which the pairs are chosen again. Ties go to the smallest.
+        the k with the best score in inner folds. Each fold chooses its pairs again. Ties go to the smallest k.
         An even number of votes may draw.
     k_range
         Least and largest number of pairs to choose from; as far as there are pairs.
