@@ -101,7 +101,7 @@ def long_list(size: Size, folder: Path) -> list[tuple[str, str]]:
     write_cells(file, size.cells, size.listed_genes, share=0.05)
     pairs = np.random.default_rng(0).integers(0, size.listed_genes, (size.pairs, 2))
     began = time.perf_counter()
-    table = kendalltau_matrix(file, True, pairs=pairs, executor=THREADS, memory_limit="3GiB")
+    table = kendalltau_matrix(file, pvalue=True, pairs=pairs, executor=THREADS, memory_limit="3GiB")
     seconds = time.perf_counter() - began
     rows = [
         ("list", f"{size.pairs:,} pairs of {size.listed_genes:,} genes over {size.cells:,} cells, 5% of them counted"),
@@ -123,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_cells(folder / "warm.h5ad", 300, 60, share=0.05)  # loads and compiles all routines
-        kendalltau_matrix(folder / "warm.h5ad", True, pairs=[(0, 1)], progress=False)
+        kendalltau_matrix(folder / "warm.h5ad", pvalue=True, pairs=[(0, 1)], progress=False)
         write_cohort(folder / "warm.npy", 60, 50)
         kendalltau_matrix(folder / "warm.npy", output="edges", path=folder / "warm.parquet", progress=False)
         rows = network(size, folder) + long_list(size, folder)

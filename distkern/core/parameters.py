@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from distkern.core.errors import InputError, InputTypeError
 
 
@@ -76,3 +78,10 @@ def one_of(value: Any, name: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """Validate a parameter that is true or false."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputTypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
@@ -20,7 +20,7 @@ from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.pair_votes import SHOWN, Decider, refuse_missing
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
-from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
+from distkern.learners.validation import fraction, labels_and_weights, samples_of
 from distkern.pairs.codes import sign_codes
 from distkern.pairs.contrasts import Cells
 from distkern.pairs.signs import SignPlanes, signs_of_pairs

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats
 from distkern.core.warning import warn
@@ -18,7 +18,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
 from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import flag, refuse_misaligned
+from distkern.learners.validation import refuse_misaligned
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import ROUNDING, BaseGram
 from distkern.operators.checks import finite

@@ -17,7 +17,7 @@ from distkern.core.files import as_path
 from distkern.core.frames import pandas_for
 from distkern.core.labels import encoded_labels
 from distkern.core.names import is_missing
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument
 from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Array, Floats, Indices
@@ -30,7 +30,7 @@ from distkern.engine.resolve import resolve_executor
 from distkern.engine.run import await_workers
 from distkern.io.labels import read_labels
 from distkern.io.source import Source, as_source
-from distkern.learners.validation import cohort_names, flag
+from distkern.learners.validation import cohort_names
 from distkern.pairs.columns import Columns, work_on_columns
 
 FoldChange = Literal["difference", "log1p", "ratio"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names
@@ -32,7 +32,7 @@ from distkern.learners.pair_selection import (
     variance_paths,
 )
 from distkern.learners.pair_votes import SHOWN
-from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
+from distkern.learners.validation import fraction, labels_and_weights, samples_of
 
 
 class PairEstimator(SampleEstimator):

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from distkern.compiled.products import inner_products
 from distkern.core.errors import InputError
 from distkern.core.events import Progress
-from distkern.core.parameters import entries, one_of
+from distkern.core.parameters import entries, flag, one_of
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import refuse_infinite, refuse_nan
 from distkern.engine.progress import progress_listener
@@ -35,7 +35,7 @@ from distkern.learners.pair_selection import (
 from distkern.learners.pair_transformers import unique_features
 from distkern.learners.selection import GRID
 from distkern.learners.svm import KernelSVC
-from distkern.learners.validation import flag, labels_and_weights, positive, samples_of, with_own_errors
+from distkern.learners.validation import labels_and_weights, positive, samples_of, with_own_errors
 from distkern.operators.array import ArrayGram
 
 Kind = Literal["agreement", "linear", "polynomial"]

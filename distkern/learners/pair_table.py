@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
-from distkern.core.parameters import one_of, whole_number
+from distkern.core.parameters import flag, one_of, whole_number
 from distkern.engine.progress import progress_listener
 from distkern.io.source import as_source
 from distkern.learners.memory import within_limit
 from distkern.learners.pair_selection import PairOptions, Training, coded, labelled, ranked_pairs
-from distkern.learners.validation import flag, fraction, labels_and_weights, samples_of
+from distkern.learners.validation import fraction, labels_and_weights, samples_of
 from distkern.pairs.codes import MISSING
 from distkern.pairs.contrasts import AGGREGATES, RESTS
 from distkern.pairs.scores import ScoredPairs

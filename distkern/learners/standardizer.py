@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
+from distkern.core.parameters import flag
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
@@ -18,7 +19,7 @@ from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
 from distkern.learners.registry import saveable
-from distkern.learners.validation import flag, refuse_misaligned, samples_of
+from distkern.learners.validation import refuse_misaligned, samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.checks import finite, is_symmetric

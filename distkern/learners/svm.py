@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.warning import warn
@@ -22,7 +22,7 @@ from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
-from distkern.learners.validation import class_weights, flag, labels_and_weights, positive, samples_of
+from distkern.learners.validation import class_weights, labels_and_weights, positive, samples_of
 from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve

@@ -105,13 +105,6 @@ def whole(value: Any, name: str, most: int | None = None) -> int:
     return int(value)
 
 
-def flag(value: Any, name: str) -> bool:
-    """Validate a parameter that is true or false."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise InputTypeError(f"{name} must be True or False, not {value!r}")
-    return bool(value)
-
-
 def _number(value: Any) -> float:
     """A number as a float: infinity where it is too large for one, NaN where it is no number."""
     if not isinstance(value, (int, float, np.integer, np.floating)):

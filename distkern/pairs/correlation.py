@@ -21,9 +21,9 @@ from distkern.compiled.significance import (
     tie_sums,
     variance_tile,
 )
-from distkern.core.errors import InputError, MemoryLimitError, MissingExtraError
+from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, MissingExtraError
 from distkern.core.files import as_path, refuse_existing
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
@@ -80,11 +80,11 @@ class _Ask:
 
 
 def kendalltau_matrix(
-    frame: Any,
+    X: Any,
+    Y: Any = None,
+    *,
     pvalue: bool = False,
     missing: Missing = "raise",
-    *,
-    Y: Any = None,
     pairs: Any = None,
     strata: Any = None,
     output: Output = "matrix",
@@ -111,18 +111,18 @@ def kendalltau_matrix(
 
     Parameters
     ----------
-    frame
+    X
         Samples in rows, features in columns: a DataFrame, AnnData (var × var), array, or whatever `compute_gram` takes.
         Columns of a sparse container that is at most half full are compared without their zeros.
+    Y
+        A second table of the same samples: its features are the columns of the result. Samples are matched by name
+        where both tables name them, in any order, else by position.
     pvalue
         Whether to return the p-values too.
     missing
         Treatment of NaN. ``"raise"``: an error that names it. ``"drop-samples"``: samples that lack a value are left
         out, and a warning says how many. ``"pairwise"``: each pair of features uses the samples that observe both, as
         pandas does; the matrix need not be positive semidefinite, and a warning says so.
-    Y
-        A second table of the same samples: its features are the columns of the result. Samples are matched by name
-        where both tables name them, in any order, else by position.
     pairs
         Only these pairs of features, (q, 2) names or positions: an array, a list, a table with the columns ``first``
         and ``second``, or the path of one (text, Parquet). With Y the second feature is one of Y.
@@ -200,13 +200,16 @@ def kendalltau_matrix(
       first second    tau
     0   MYC   KRAS -0.707
     """
+    if isinstance(Y, (bool, np.bool_)):
+        raise InputTypeError(f"the second argument is a second table of the samples: for p-values write pvalue={Y}")
+    flag(pvalue, "pvalue")
     one_of(missing, "missing", MISSING)
     one_of(alternative, "alternative", ALTERNATIVES)
     one_of(method, "method", METHODS)
     one_of(output, "output", OUTPUTS)
     edges = output == "edges"
     ask = _Ask(
-        frame,
+        X,
         Y,
         PValueRule(alternative, method) if pvalue or edges else None,
         checked_threshold(fdr, min_tau) if edges else None,
@@ -218,13 +221,13 @@ def kendalltau_matrix(
         None if memory_limit is None else parse_bytes(memory_limit),
     )
     _refuse_contradictions(ask, pairs, min_tau, store)
-    X, other = view(frame), None if Y is None else view(Y)
-    counts = X.shape[1], (X if other is None else other).shape[1]
-    listed = None if pairs is None else read_pairs(pairs, X.features, (other or X).features, counts)
+    table, other = view(X), None if Y is None else view(Y)
+    counts = table.shape[1], (table if other is None else other).shape[1]
+    listed = None if pairs is None else read_pairs(pairs, table.features, (other or table).features, counts)
     if listed is None and not edges:
-        whole = other is None and strata is None and (store is not None or not X.sparse)
-        _refuse_large(_bytes_held(X.shape[0], counts, pvalue, whole), max(counts), ask.limit)
-    cohort = open_cohort(X, other, read_strata(frame, X, strata), missing)
+        whole = other is None and strata is None and (store is not None or not table.sparse)
+        _refuse_large(_bytes_held(table.shape[0], counts, pvalue, whole), max(counts), ask.limit)
+    cohort = open_cohort(table, other, read_strata(X, table, strata), missing)
     if cohort.strata > 1 and method == "exact":
         raise InputError("p-values of several strata are asymptotic: choose method='auto' or method='asymptotic'")
     if listed is not None:

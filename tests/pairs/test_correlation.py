@@ -13,7 +13,15 @@ from scipy import sparse
 from scipy.stats import false_discovery_control, kendalltau
 from tau_loops import Naive
 
-from distkern import InputError, MemoryLimitError, SampleError, compute_gram, kendalltau_matrix, open_gram
+from distkern import (
+    InputError,
+    InputTypeError,
+    MemoryLimitError,
+    SampleError,
+    compute_gram,
+    kendalltau_matrix,
+    open_gram,
+)
 from distkern import Kendall as KendallKernel
 
 nan = np.nan
@@ -121,16 +129,16 @@ def test_bits_do_not_depend_on_executor_and_store(client, monkeypatch):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 9, (40, 23)).astype(float)
     gaps = np.where(rng.random(X.shape) < 0.1, nan, X)
-    whole, gapped = matrix(X, True), None
+    whole, gapped = matrix(X, pvalue=True), None
     np.testing.assert_array_equal(whole[0], KendallKernel(ties="b")(X.T))
     with pytest.warns(UserWarning, match="semidefinite"):
-        gapped = matrix(gaps, True, "pairwise")
+        gapped = matrix(gaps, pvalue=True, missing="pairwise")
     for executor in (3, client):
-        np.testing.assert_array_equal(matrix(X, True, executor=executor), whole)
+        np.testing.assert_array_equal(matrix(X, pvalue=True, executor=executor), whole)
         with pytest.warns(UserWarning, match="semidefinite"):
-            np.testing.assert_array_equal(matrix(gaps, True, "pairwise", executor=executor), gapped)
+            np.testing.assert_array_equal(matrix(gaps, pvalue=True, missing="pairwise", executor=executor), gapped)
     monkeypatch.setattr("distkern.pairs.correlation.STRIP_ENTRIES", 50)
-    np.testing.assert_array_equal(matrix(X, True), whole)
+    np.testing.assert_array_equal(matrix(X, pvalue=True), whole)
 
 
 def test_store_of_features_is_kept_and_resumed(tmp_path):
@@ -551,3 +559,14 @@ def test_cells_need_not_fit_in_memory_as_a_dense_table():
     cells = sparse.random(100_000, 20, density=0.001, format="csr", random_state=0)
     tau = matrix(cells, memory_limit="16MiB")
     assert tau[3, 4] == pytest.approx(kendalltau(*cells[:, [3, 4]].toarray().T).statistic, rel=1e-12)
+
+
+def test_the_second_argument_is_a_second_table():
+    """What was `pvalue` before, given by its place, is refused and not taken for a table."""
+    genes, ages = np.array([[1.0, 5.0], [2.0, 4.0], [3.0, 4.5]]), np.array([[30.0], [20.0], [40.0]])
+    found = matrix(genes, ages)
+    np.testing.assert_allclose(found, [[kendalltau(gene, ages[:, 0])[0]] for gene in genes.T])
+    with pytest.raises(InputTypeError, match="second table of the samples: for p-values write pvalue=True"):
+        matrix(genes, True)
+    with pytest.raises(InputTypeError, match="pvalue must be True or False, not 1"):
+        matrix(genes, pvalue=1)
