@@ -104,6 +104,17 @@ def test_a_full_list_keeps_the_best_pairs():
     assert list(zip(best.first, best.second, strict=True)) == [pair[:2] for pair in expected]
 
 
+def test_scores_that_differ_by_rounding_are_equal():
+    """1/3 − 0 and 1 − 2/3 differ in double precision; the secondary score orders such pairs."""
+    assert 1 / 3 != 1 - 2 / 3
+    first_class = np.arange(6) < 3
+    for seed in range(40):
+        X = np.random.default_rng(seed).permuted(np.tile(np.arange(7.0), (6, 1)), axis=1)
+        best = ranked_pairs(dense_ranks(X), rankdata(X, axis=1), first_class, 21)
+        expected = naive_pairs(X, first_class, 21)
+        assert list(zip(best.first, best.second, strict=True)) == [pair[:2] for pair in expected]
+
+
 def test_the_best_pairs_of_the_cohorts_that_ship():
     """As found from outside: the first three of CT, the first one of MB."""
     known = {
