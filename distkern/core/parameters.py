@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from distkern.core.errors import InputError, InputTypeError
 
 
@@ -82,6 +80,8 @@ def one_of(value: Any, name: str, choices: Collection[str]) -> str:
 
 def flag(value: Any, name: str) -> bool:
     """Validate a parameter that is true or false."""
+    import numpy as np  # late: the help of the command line imports this module, and has to be quick
+
     if not isinstance(value, (bool, np.bool_)):
         raise InputTypeError(f"{name} must be True or False, not {value!r}")
     return bool(value)
