@@ -417,7 +417,7 @@ def test_codes_name_what_is_wrong():
         sign_codes([[1.0, 2.0]], [0, 1])
     import pandas as pd
 
-    with pytest.raises(InputError, match="two features have the name 'A'"):
+    with pytest.raises(InputError, match="two features are called 'A'"):
         sign_codes(pd.DataFrame([[1.0, 2.0, 3.0]], columns=["A", "B", "A"]), [0])
     with pytest.raises(InputError, match="missing must be one of"):
         sign_codes([[1.0, 2.0]], [0], missing="drop")
