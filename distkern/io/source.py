@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -170,24 +169,32 @@ class Source:
         wanted = tuple(features)
         if wanted == self.features:
             return self
-        at = {name: position for position, name in enumerate(self.features)}
-        lacking = [name for name in wanted if name not in at]
+        places = self.places(wanted, whose)
+        lacking = [name for name, place in zip(wanted, places.tolist(), strict=True) if place < 0]
         if lacking:
             some = ", ".join(map(repr, lacking[:3])) + (", …" if len(lacking) > 3 else "")
             raise InputError(
                 f"{whose} lacks {len(lacking):,} of the {len(wanted):,} features that are needed: {some}; give all of "
                 "them, in any order"
             )
-        repeated = [name for name, times in Counter(self.features).items() if times > 1 and name in set(wanted)]
-        if repeated:
-            raise InputError(
-                f"{whose} has {len(repeated):,} features more than once, such as {repeated[0]!r}: name each"
-            )
-        other = copy.copy(self)
-        kept = np.array([at[name] for name in wanted], dtype=np.intp)
-        other._reader = PartReader(self._reader, np.arange(self.shape[0], dtype=np.intp), kept)
-        other.shape, other.features = (self.shape[0], len(kept)), wanted
-        return other
+        return self.with_features(places)
+
+    def places(self, names: Iterable[str], whose: str) -> Indices:
+        """Position of the feature of each of these names, −1 for a name that no feature has.
+
+        Raises
+        ------
+        InputError
+            If two features have one of these names.
+        """
+        place: dict[str, int] = {}
+        features = enumerate(self.features or ())
+        repeated = {name for position, name in features if place.setdefault(name, position) != position}
+        wanted = list(names)
+        twice = next((name for name in wanted if name in repeated), None)
+        if twice is not None:
+            raise InputError(f"two features of {whose} are called {twice!r}: rename one or leave it out")
+        return np.array([place.get(name, -1) for name in wanted], dtype=np.intp)
 
     def widened(self, width: int) -> Source:
         """Return the same bags, padded to rows of a larger width."""

@@ -17,6 +17,7 @@ from distkern.kernels.kendall import Kendall
 from distkern.learners.base import KernelEstimator, delete_attribute
 from distkern.learners.memory import row_blocks
 from distkern.learners.multiclass import BinaryProblems
+from distkern.learners.pair_estimator import compared_samples
 from distkern.learners.pair_votes import SHOWN, Decider, refuse_missing
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
@@ -158,7 +159,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
             )
         for name in ("signs_", "coef_", "kernel_", "prepared_"):
             delete_attribute(self, name)
-        source = self._compared(X) if self._takes_samples() else None
+        source = compared_samples(self, X) if self._takes_samples() else None
         labels, _, _ = labels_and_weights(y, None, samples_of(X) if source is not None else self._training_gram(X))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self.class_count_ = np.bincount(codes)
@@ -199,15 +200,6 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         """
         f = self._f(X)
         return self.classes_[Decider(self._binary(), self.class_count_).decide(f, np.zeros_like(f))]
-
-    def _compared(self, X: Any) -> Source:
-        """View the training samples, which have two features or more."""
-        source = self._samples(X, reset=True)
-        if source.ragged:
-            raise InputError("AllPairsMajorityVote compares features, and bags have none: give samples in rows")
-        if source.shape[1] < 2:
-            raise InputError("a pair takes two features, and X has 1 feature (n_features = 1): give more")
-        return source
 
     def _binary(self) -> BinaryProblems:
         return BinaryProblems(len(self.classes_), one_vs_rest=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from types import SimpleNamespace
@@ -135,7 +135,7 @@ class SampleEstimator(BaseEstimator):
             return as_source(validated(self, X, **plain)), every
         known = getattr(self, "feature_names_in_", None)
         if known is not None and source.features is not None and are_named(source.features):
-            return source, _places(known, source.features)
+            return source, source.places(known, "X")
         self._refuse_other_number(source)
         warn_without_names(None if known is None else tuple(known), source.features, "X")
         return source, every
@@ -296,16 +296,6 @@ def _within_limit(fit: Callable[..., Any]) -> Callable[..., Any]:
             return fit(self, *args, **kwargs)
 
     return limited
-
-
-def _places(wanted: Array, names: Sequence[str]) -> Indices:
-    """Position of each wanted name, −1 for a name that is absent."""
-    place: dict[str, int] = {}
-    repeated = {name for position, name in enumerate(names) if place.setdefault(name, position) != position}
-    twice = next((name for name in wanted if name in repeated), None)
-    if twice is not None:
-        raise InputError(f"two features of X are called {twice!r}: rename one or leave it out")
-    return np.array([place.get(name, -1) for name in wanted], dtype=np.intp)
 
 
 def delete_attribute(estimator: Any, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
 from distkern.learners.base import SampleEstimator, delete_attribute
@@ -33,6 +31,16 @@ from distkern.learners.pair_selection import (
 )
 from distkern.learners.pair_votes import SHOWN
 from distkern.learners.validation import fraction, labels_and_weights, samples_of
+from distkern.pairs.codes import refuse_same_names, refuse_without_pairs
+
+
+def compared_samples(estimator: SampleEstimator, X: Any) -> Source:
+    """View training samples that have two features or more, each with its own name if they have names."""
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # scikit-learn would refuse them in other words
+        refuse_same_names(tuple(map(str, X.columns)))
+    source = estimator._samples(X, reset=True)
+    refuse_without_pairs(source)
+    return source
 
 
 class PairEstimator(SampleEstimator):
@@ -85,14 +93,7 @@ class PairEstimator(SampleEstimator):
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give a label for each sample"
             )
-        if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # scikit-learn would refuse them in other words
-            _refuse_repeated(tuple(map(str, X.columns)))
-        source = self._samples(X, reset=True)
-        if source.ragged:
-            raise InputError(f"{type(self).__name__} compares features, and bags have none: give samples in rows")
-        if source.shape[1] < 2:
-            raise InputError("a pair takes two features, and X has 1 feature (n_features = 1): give more")
-        _refuse_repeated(source.features)
+        source = compared_samples(self, X)
         samples = samples_of(X)
         labels, _, _ = labels_and_weights(y, None, samples)
         training = labelled(source, samples, labels, groups, getattr(self, "multi_class", "ovr"))
@@ -132,7 +133,7 @@ class PairEstimator(SampleEstimator):
     def _folds(self, training: Training, folded: bool) -> Indices:
         """Folds that choose k, or calibrate; as few for calibration as the smallest class allows."""
         cv: Any = self.cv
-        if not folded and isinstance(cv, (int, np.integer)):
+        if not folded and isinstance(cv, (int, np.integer)) and cv > 2:
             cv = max(2, min(int(cv), int(training.sizes.min())))
         return fold_of_samples(cv, training, self.random_state)
 
@@ -190,9 +191,3 @@ def held_out_chosen(
     places = np.searchsorted(numbers, np.minimum(chosen, most))[None, None, :]
     f, support = (np.take_along_axis(part, places, axis=1) for part in (found.f, found.support))
     return HeldOut(f, support)
-
-
-def _refuse_repeated(names: Names) -> None:
-    if names is not None and len(set(names)) < len(names):
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(f"two features are called {twice!r}, and rules go by name: rename one or leave it out")

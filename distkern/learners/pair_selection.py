@@ -248,9 +248,13 @@ def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOpt
         out["features"] = wilcoxon_features(codes, contrasts, wanted)
     elif options.features is not None:
         out["features"] = positions_of(entries(options.features, "features"), names, count, "features")
+        if len(np.unique(out["features"])) < 2:
+            raise InputError("a pair takes two features, and features has fewer: give more of them")
     if options.pivot is not None:
         given = [options.pivot] if isinstance(options.pivot, str) else entries(options.pivot, "pivot")
         out["pivot"] = positions_of(given, names, count, "pivot")
+        if not len(out["pivot"]):
+            raise InputError("pivot is empty: give a feature or more, or leave it out")
     if options.pairs is not None:
         given = [feature for pair in checked_pairs(options.pairs) for feature in pair]
         flat = positions_of(given, names, count, "pairs")
@@ -504,4 +508,7 @@ def cv_path(training: Training, found: HeldOut, folds: Indices, numbers: Indices
     for place in range(len(numbers)):
         predicted = training.classes[training.decider.decide(found.f[:, place], found.support[:, place])]
         means[place] = np.mean([float(score(labels[part], predicted[part])) for part in parts])
+    if not np.isfinite(means).all():
+        k = int(numbers[~np.isfinite(means)][0])
+        raise InputError(f"the mean score for k = {k} is not a finite number: give another scoring, or other folds")
     return np.column_stack([numbers, means])

@@ -108,7 +108,7 @@ def decisions(votes: Votes, weights: Floats, starts: Indices, min_pairs: float) 
     f = np.divide(total, cast, out=np.zeros_like(total), where=cast > 0)
     sizes = np.diff([*starts, len(weights)])
     there = np.add.reduceat(votes.observed, starts, axis=1, dtype=np.intp)
-    f[there < min_pairs * sizes] = np.nan
+    f[there / sizes < min_pairs] = np.nan
     return f
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -117,10 +118,7 @@ def sign_codes(X: Any, cells: Cells | Array, *, missing: Missing = "error") -> S
     """
     one_of(missing, "missing", MISSING)
     source = as_source(X)
-    if source.ragged or source.shape[1] < 2:
-        found = "bags have none" if source.ragged else f"there is {source.shape[1]}"
-        raise InputError(f"a pair takes two features, and {found}: give samples in rows, with more features")
-    _refuse_same_names(source.features)
+    refuse_without_pairs(source)
     of_sample = np.asarray(cells.of_sample if isinstance(cells, Cells) else cells, dtype=np.intp)
     if of_sample.shape != (len(source),):
         raise InputError(f"got {of_sample.shape} cells for {len(source):,} samples: give one for each")
@@ -169,10 +167,25 @@ def _require_memory(p: int, samples: int, cells: int, dtype: np.dtype[Any]) -> N
         )
 
 
-def _refuse_same_names(features: Names) -> None:
+def refuse_without_pairs(source: Source) -> None:
+    """Refuse bags, samples of one feature, and features of which two have the same name.
+
+    Raises
+    ------
+    InputError
+        Names what is wrong.
+    """
+    if source.ragged or source.shape[1] < 2:
+        found = "bags have none" if source.ragged else "there is 1 (n_features = 1)"
+        raise InputError(f"a pair takes two features, and {found}: give samples in rows, with more features")
+    refuse_same_names(source.features)
+
+
+def refuse_same_names(features: Names) -> None:
+    """Refuse features of which two have the same name."""
     if features is not None and len(set(features)) < len(features):
-        twice = next(name for k, name in enumerate(features) if name in features[:k])
-        raise InputError(f"two features have the name {twice!r}, and pairs are found by names: give each its own name")
+        twice = next(name for name, times in Counter(features).items() if times > 1)
+        raise InputError(f"two features are called {twice!r}, and pairs go by name: rename one or leave it out")
 
 
 def _refuse_missing(values: Array, rows: Indices, source: Source) -> None:

@@ -86,10 +86,7 @@ class KeyRule:
 
     def least_key(self, score: float) -> int:
         """Return the least key above 0 whose score, as a float64, is at least ``score``."""
-        key = max(1, ceil(Fraction(score) * self.denominator))
-        while key > 1 and (key - 1) / self.denominator >= score:
-            key -= 1
-        return key
+        return max(1, _least_numerator(score, self.denominator))
 
 
 def key_rule(contrast: Contrast, codes: SignCodes, min_observed: float) -> tuple[KeyRule, Array]:
@@ -115,6 +112,14 @@ def key_rule(contrast: Contrast, codes: SignCodes, min_observed: float) -> tuple
     bits = 60 - p.bit_length()
     rule = KeyRule(None, table, 2**table.rounded, 2**GAMMA_BITS, bits - GAMMA_BITS, len(comparisons) == 1)
     return rule, _rank_differences(contrast, codes, bits)
+
+
+def _least_numerator(quotient: float, denominator: int) -> int:
+    """The least whole number whose quotient, as a float64, is at least this one: 5 for 5/6 of 6, 7 for 0.07 of 100."""
+    number = ceil(Fraction(quotient) * denominator)
+    while number > 0 and (number - 1) / denominator >= quotient:
+        number -= 1
+    return number
 
 
 # Whole weights -------------------------------------------------------------------------------------------------------
@@ -152,12 +157,11 @@ def _table(contrast: Contrast, sizes: Indices, min_observed: float) -> FractionT
     sides += [tuple(contrast.positive), tuple(contrast.negative)]
     exact = len(comparisons) == 1 or (contrast.aggregate == "min" and len(comparisons) == len(contrast.groups))
     totals = [int(sizes[list(side)].sum()) for side in sides[-2:]]
-    fraction = Fraction(repr(float(min_observed)))  # 0.1 is a tenth, not the float64 a little above it
     return FractionTable(
         members=np.array([cell for side in sides for cell in side], dtype=np.intp),
         bounds=np.cumsum([0, *map(len, sides)], dtype=np.intp),
         groups=np.cumsum([0, *map(len, contrast.groups)], dtype=np.intp),
-        least=np.array([max(1, ceil(fraction * total)) for total in totals], dtype=np.intp),
+        least=np.array([max(1, _least_numerator(min_observed, total)) for total in totals], dtype=np.intp),
         take_least=contrast.aggregate == "min",
         bits=KEY_BITS if exact else KEY_BITS - 1 - len(comparisons).bit_length(),
         rounded=KEY_BITS if exact else ROUNDED_BITS,

@@ -479,5 +479,8 @@ def test_features_are_selected_by_name_in_any_container():
     assert as_source(frame).selected(None, "X").features == ("a", "b", "c", "d")
     with pytest.raises(InputError, match="X lacks 1 of the 2 features that are needed: 'e'"):
         as_source(frame).selected(["e", "a"], "X")
-    with pytest.raises(InputError, match="'a'"):
-        as_source(pd.DataFrame(X, columns=["a", "b", "a", "d"])).selected(["b", "a"], "X")
+    repeated = as_source(pd.DataFrame(X, columns=["a", "b", "a", "d"]))
+    with pytest.raises(InputError, match="two features of X are called 'a': rename one"):
+        repeated.selected(["b", "a"], "X")
+    np.testing.assert_array_equal(repeated.selected(["d", "b"], "X").read(slice(0, 3)), X[:, [3, 1]])
+    assert repeated.places(["d", "e", "b"], "X").tolist() == [3, -1, 1]

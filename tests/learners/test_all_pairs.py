@@ -224,6 +224,10 @@ def test_parameters_that_contradict_each_other_are_refused():
         AllPairsMajorityVote().fit(X, np.zeros(14))
     with pytest.raises(InputError, match="a pair takes two features"):
         AllPairsMajorityVote().fit(X[:, :1], y)
+    frame = pd.DataFrame(X).rename(columns={3: 0})
+    for weighted in (False, True):
+        with pytest.raises(InputError, match="two features are called '0'"):
+            AllPairsMajorityVote(weighted=weighted).fit(frame, y)
 
 
 def test_signs_that_do_not_fit_are_refused(monkeypatch):

@@ -48,6 +48,14 @@ def test_decisions_equal_loops(v, w, observed, least):
                 assert found[row, problem] == pytest.approx(naive_decision(v[row, part], w[part]), abs=1e-15)
 
 
+@pytest.mark.parametrize(("count", "size"), [(7, 100), (28, 100), (5, 6), (2, 3), (0, 4), (4, 4)])
+def test_as_many_pairs_as_the_least_fraction_decide(count, size):
+    """0.07 as a float64 is a little more than 7 of 100, and 5/6 in decimals a little more than 5 of 6."""
+    there = np.arange(size) < np.array([[count], [count - 1]])
+    f = decisions(Votes(there.astype(np.int8), there), np.ones(size), np.array([0]), count / size)
+    np.testing.assert_array_equal(f[:, 0], [float(count > 0), np.nan if count > 0 else 0.0])
+
+
 @given(signs, weights)
 def test_prefixes_equal_the_decisions_of_fewer_pairs(v, w):
     numbers = np.array([1, 2, 4, 6])

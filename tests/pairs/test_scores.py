@@ -85,6 +85,17 @@ def test_best_pairs_equal_the_naive_ones(drawn, setting, disjoint, k, min_observ
             assert counted == naive.counts(members, i, j)
 
 
+@pytest.mark.parametrize(("count", "size"), [(7, 100), (28, 100), (5, 6), (2, 3)])
+def test_as_many_samples_as_the_least_fraction_are_enough(count, size):
+    y = np.repeat([0, 1], size)
+    X = np.column_stack([y, 1 - y, 1 - y]).astype(float)  # x_0 < x_1 in class 0 only, as x_0 < x_2
+    for feature, observing in ((1, count), (2, count - 1)):
+        X[np.arange(2 * size) % size >= observing, feature] = np.nan
+    scored = scores_of(X, y, min_observed=count / size)
+    assert [(scored.first[0], scored.second[0], scored.score[0])] == [(1, 0, 1.0)]
+    assert scored.observed.tolist() == [[count, count]]
+
+
 def cohort(p=70, m=23, levels=6, seed=0, classes=2):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, levels, (m, p)).astype(float)
@@ -406,7 +417,7 @@ def test_codes_name_what_is_wrong():
         sign_codes([[1.0, 2.0]], [0, 1])
     import pandas as pd
 
-    with pytest.raises(InputError, match="two features have the name 'A'"):
+    with pytest.raises(InputError, match="two features are called 'A'"):
         sign_codes(pd.DataFrame([[1.0, 2.0, 3.0]], columns=["A", "B", "A"]), [0])
     with pytest.raises(InputError, match="missing must be one of"):
         sign_codes([[1.0, 2.0]], [0], missing="drop")
