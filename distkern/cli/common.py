@@ -117,13 +117,16 @@ samples_option = click.option(
     type=Choice(["rows", "columns"]),
     help="Whether the rows or the columns of a text table are the samples. Text tables need this option.",
 )
+anndata_options = options(
+    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values."),
+    click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
+)
 reading_options = options(
     samples_option,
     click.option(
         "--label", metavar="COLUMN", help="Column (or row) of the table that holds labels instead of numbers."
     ),
-    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values."),
-    click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
+    anndata_options,
 )
 cohort_options = options(
     reading_options,

@@ -13,6 +13,7 @@ from distkern.cli.cohort import count_classes, read_cohort, read_column
 from distkern.cli.common import (
     Choice,
     LocalPath,
+    anndata_options,
     execution_options,
     executor_of,
     json_option,
@@ -62,8 +63,7 @@ _LABELS_HELP = "File with the groups, a text table whose first column holds the 
 @click.option("--no-continuity", is_flag=True, help="Do not correct p for continuity, as in scanpy.")
 @click.option("--top", type=click.IntRange(0), default=5, help="Number of features that are printed for each group.")
 @samples_option
-@click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values.")
-@click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca.")
+@anndata_options
 @sep_option
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write all features and comparisons as a CSV table.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")

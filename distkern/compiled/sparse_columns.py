@@ -36,7 +36,7 @@ def scatter(data, indices, indptr, group, item, first, fill, values, items):  # 
     Parameters
     ----------
     data, indices, indptr
-        The rows.
+        The rows; the entries of a row ascend by column.
     group, item
         Group of each row, or −1 to leave it out, and its number within the group.
     first
@@ -52,10 +52,24 @@ def scatter(data, indices, indptr, group, item, first, fill, values, items):  # 
             continue
         for entry in range(indptr[row], indptr[row + 1]):
             column = np.int64(indices[entry]) - first
-            if 0 <= column < columns:
+            if column >= columns:
+                break
+            if column >= 0:
                 position = fill[column, group[row]]
                 values[position], items[position] = data[entry], item[row]
                 fill[column, group[row]] = position + 1
+
+
+@compiled
+def scatter_dense(block, item, first, fill, values, items):  # type: ignore[no-untyped-def]
+    """Write the nonzeros of dense rows of one group to their columns; ``fill`` has one entry for each, see `scatter`."""
+    for row in range(len(item)):
+        for column in range(len(fill)):
+            value = block[row, first + column]
+            if value != 0:
+                position = fill[column]
+                values[position], items[position] = value, item[row]
+                fill[column] = position + 1
 
 
 @compiled

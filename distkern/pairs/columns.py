@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distkern.build.look import Looking, LookTask, bytes_of_look
-from distkern.compiled.columns import add_dense_rows, add_sparse_rows
+from distkern.compiled.sparse_columns import scatter, scatter_dense
 from distkern.core.errors import InputError, MemoryLimitError, SampleError
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
@@ -274,15 +274,15 @@ def refuse_missing(missing: list[tuple[int, int]], source: Source) -> None:
 def gather(task: BandTask) -> Columns:
     """Read the features of a band."""
     starts = np.concatenate([[0], np.cumsum(task.counts)])
-    places = starts[:-1].copy()
+    fill = starts[:-1].copy()
     values, samples = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
     for part, block in task.look.strips():
+        rows = np.arange(part.start, part.stop)
         if task.look.source.sparse:
-            add_sparse_rows(
-                block.data, block.indices, block.indptr, part.start, task.start, task.stop, places, values, samples
-            )
+            group = np.zeros_like(rows)  # all samples are one
+            scatter(block.data, block.indices, block.indptr, group, rows, task.start, fill[:, None], values, samples)
         else:
-            add_dense_rows(block, part.start, task.start, places, values, samples)
+            scatter_dense(block, rows, task.start, fill, values, samples)
         del block
     return Columns(values, samples, starts)
 

@@ -21,8 +21,9 @@ from distkern.compiled.significance import (
     tie_sums,
     variance_tile,
 )
-from distkern.core.errors import InputError, InputTypeError, MemoryLimitError, MissingExtraError
+from distkern.core.errors import InputError, InputTypeError, MemoryLimitError
 from distkern.core.files import as_path, refuse_existing
+from distkern.core.frames import pandas_for
 from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array, Floats, Indices
@@ -322,10 +323,7 @@ def _named(values: Any, ask: _Ask, cohort: Cohort) -> Any:
     rows, cols = cohort.X.source, (cohort.Y or cohort.X).source
     if rows.features is None and cols.features is None:
         return values
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a matrix with the features' names", "io") from error
+    pd = pandas_for("a matrix with the features' names")
 
     def labels(frame: Any, source: Source) -> Any:
         if isinstance(frame, pd.DataFrame):

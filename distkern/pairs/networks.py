@@ -14,6 +14,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, MissingExtraError
 from distkern.core.files import written_whole
+from distkern.core.frames import pandas_for
 from distkern.core.sentences import Argument, OptionalPart
 from distkern.core.typing import Floats, Indices
 from distkern.core.validation import Names
@@ -96,10 +97,7 @@ def as_table(links: Links, ends: Ends) -> Any:
     MissingExtraError
         If pandas is not installed.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingExtraError.of("a table of pairs", "io") from error
+    pd = pandas_for("a table of pairs")
     sides = ((links.first, ends.first), (links.second, ends.second))
     first, second = (
         position if names is None else np.array(names, dtype=object)[position] for position, names in sides

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from strategies import sparse_cohorts
+from strategies import sparse_cohorts, tied_values
 
 from distkern.compiled import sparse_columns
 from distkern.compiled.inversions import concordance as merged
 from distkern.compiled.inversions import rank
 from distkern.compiled.significance import tie_sums
-from distkern.compiled.sparse_columns import concordance, count_nonzeros, rank_columns, scatter
+from distkern.compiled.sparse_columns import concordance, count_nonzeros, rank_columns, scatter, scatter_dense
 
 
 def ranked(X):
@@ -78,18 +78,40 @@ def test_naive_columns_of_some_rows_in_groups(X, data):
     count_nonzeros(rows.indices, rows.indptr, group, counts)
     assert counts.tolist() == [[int((X[group == k, col] != 0).sum()) for k in range(3)] for col in range(n)]
     first = data.draw(st.integers(0, n - 1))
-    starts = np.concatenate([[0], np.cumsum(counts[first:])])
+    last = data.draw(st.integers(first + 1, n))
+    starts = np.concatenate([[0], np.cumsum(counts[first:last])])
     values, items = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
     fill = starts[:-1].reshape(-1, 3).copy()
     scatter(rows.data, rows.indices, rows.indptr, group, item, first, fill, values, items)
+    assert fill.ravel().tolist() == starts[1:].tolist()
     at = 0
-    for col in range(first, n):
+    for col in range(first, last):
         for k in range(3):
             inside = X[group == k, col]
             filled = np.flatnonzero(inside)
             assert items[at : at + len(filled)].tolist() == filled.tolist()
             assert values[at : at + len(filled)].tolist() == inside[filled].tolist()
             at += len(filled)
+
+
+@given(st.data())
+def test_naive_columns_of_sparse_and_dense_blocks_of_rows(data):
+    m, n = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 5))
+    X = np.array(data.draw(st.lists(tied_values, min_size=m * n, max_size=m * n))).reshape(m, n)
+    first = data.draw(st.integers(0, n - 1))
+    last, border = data.draw(st.integers(first + 1, n)), data.draw(st.integers(0, m))
+    expected = [(x, i) for column in X.T[first:last] for i, x in enumerate(column) if x != 0]
+    starts = np.cumsum([0, *np.count_nonzero(X[:, first:last], axis=0)])
+    for is_sparse in (True, False):
+        fill, values, items = starts[:-1].copy(), np.empty(starts[-1]), np.empty(starts[-1], np.int32)
+        for rows in (np.arange(border), np.arange(border, m)):
+            if is_sparse:
+                csr, group = sparse.csr_array(np.where(X[rows] == 0, 0.0, X[rows])), np.zeros_like(rows)
+                scatter(csr.data, csr.indices, csr.indptr, group, rows, first, fill[:, None], values, items)
+            else:
+                scatter_dense(X[rows], rows, first, fill, values, items)
+        assert list(zip(values.tolist(), items.tolist(), strict=True)) == expected
+        assert fill.tolist() == starts[1:].tolist()
 
 
 def test_exact_integers_with_many_items_and_few_that_are_not_zero():
