@@ -25,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress, silent
-from distkern.core.sentences import Argument
+from distkern.core.parameters import whole_number
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.kernels.vectors import Gaussian
 from distkern.learners.selection import GRID, best_C
@@ -33,7 +34,7 @@ from distkern.learners.standardizer import KernelStandardizer
 from distkern.operators.array import ArrayGram
 from distkern.reproduce import cancer_cohorts
 from distkern.reproduce.authors_folds import INNER_SEED, OUTER_SEED, Split, median_squared_distance, multi_folds
-from distkern.reproduce.cancer_cohorts import CLASSIFIERS, FOLDS, REPEATS, Samples, at_hand, load
+from distkern.reproduce.cancer_cohorts import CLASSIFIERS, FOLDS, REPEATS, Samples, load_each
 from distkern.reproduce.kendall_accuracy import COHORTS, published
 from distkern.reproduce.kernlab_svm import KernlabSVC
 from distkern.reproduce.r_random import RRandom
@@ -113,7 +114,7 @@ def accuracies(
         )
         return
     _refuse(folds, repeats, seed)
-    for cohort, samples in [(name, load(name, data)) for name in cohorts or at_hand(data)]:
+    for cohort, samples in load_each(cohorts, data):
         yield from _rows(cohort, samples, repeats, on_event)
 
 
@@ -127,12 +128,16 @@ def _refuse(folds: str, repeats: int, seed: int | None) -> None:
             seed=Argument("seed"),
             others=others,
         )
-    if repeats > REPEATS:
+    _refuse_repeats(repeats, Sentence("draw other folds by {others}", others=others))
+
+
+def _refuse_repeats(repeats: int, remedy: str | Sentence) -> None:
+    if whole_number(repeats, "repeats", 1) > REPEATS:
         raise InputError(
-            "the authors repeated the folds {count} times, not {repeats}: draw other folds by {others}",
+            "the authors repeated the folds {count} times, not {repeats}: {remedy}",
             count=REPEATS,
             repeats=repeats,
-            others=others,
+            remedy=remedy,
         )
 
 
@@ -142,12 +147,18 @@ def _refuse(folds: str, repeats: int, seed: int | None) -> None:
 def draw(samples: Samples, repeats: int = REPEATS) -> tuple[list[Outer], float]:
     """Return the splits of a cohort and the bandwidth of Fisher's discriminant, as the authors' script draws them.
 
+    Raises
+    ------
+    InputError
+        If there are not as many repetitions.
+
     Examples
     --------
-    >>> outer, m = draw(load("CT"))
+    >>> outer, m = draw(cancer_cohorts.load("CT"))
     >>> len(outer), len(outer[0].train), len(outer[0].inner), round(m)
     (50, 49, 5, 607317071)
     """
+    _refuse_repeats(repeats, f"give {REPEATS} or fewer")
     X = samples.X.astype(np.float64)
     if len(samples.test):
         only = _outer(X, samples.train, samples.test)
@@ -195,9 +206,8 @@ def _rows(cohort: str, samples: Samples, repeats: int, on_event: Listener) -> It
                 values["kernlab"].append(_score(kernlab, gram, y, outer))
             stopped += len(caught)
             on_event(Progress("evaluate", number, len(outers)))
-        whole_table = len(outers) == REPEATS * FOLDS or len(samples.test) > 0
-        yield cell_row(cohort, f"SVM{kernel_name}ALL", values["SVM"], whole_table, values["kernlab"], stopped)
-        yield cell_row(cohort, f"KFD{kernel_name}ALL", values["KFD"], whole_table)
+        yield cell_row(cohort, f"SVM{kernel_name}ALL", values["SVM"], values["kernlab"], stopped)
+        yield cell_row(cohort, f"KFD{kernel_name}ALL", values["KFD"])
 
 
 def _gaussian(m: float) -> Gaussian:
@@ -218,13 +228,13 @@ def cell_row(
     cohort: str,
     method: str,
     values: list[float],
-    whole_table: bool,
     kernlab: list[float] | None = None,
     stopped: int | None = None,
 ) -> Row:
-    """Make the row of a cell."""
+    """Make the row of a cell; it is compared with the paper if there is a test set, or a value of every fold."""
     paper, ours = published(cohort, method), float(np.mean(values))
     theirs = None if kernlab is None else float(np.mean(kernlab))
+    is_whole = len(values) in (1, REPEATS * FOLDS)
     folds = len(values) // (1 if len(values) == 1 else FOLDS)
     means = np.reshape(values, (folds, -1)).mean(axis=1)
     return {
@@ -232,14 +242,14 @@ def cell_row(
         "method": method,
         "paper": paper,
         "ours": ours,
-        "equal": equal(ours, paper) if whole_table else None,
+        "equal": _equal(ours, paper) if is_whole else None,
         "kernlab": theirs,
-        "equal_kernlab": equal(theirs, paper) if whole_table and theirs is not None else None,
+        "equal_kernlab": _equal(theirs, paper) if is_whole and theirs is not None else None,
         "stopped": stopped,
         **{f"{REPEATED}{number}": float(mean) for number, mean in enumerate(means, start=1)},
     }
 
 
-def equal(value: float, paper: float) -> str:
+def _equal(value: float, paper: float) -> str:
     """Say whether a value is printed with the same two digits."""
     return "yes" if f"{value:.2f}" == f"{paper:.2f}" else "no"

@@ -148,6 +148,11 @@ def at_hand(data: str | Path | None) -> tuple[str, ...]:
     return tuple(name for name in COHORTS if name in SHIPPED or ((path := _file(name, data)) and path.is_file()))
 
 
+def load_each(cohorts: Sequence[str], data: str | Path | None) -> list[tuple[str, Samples]]:
+    """Return some cohorts and their names; all that are `at_hand` if none is named."""
+    return [(name, load(name, data)) for name in cohorts or at_hand(data)]
+
+
 def _file(cohort: str, data: str | Path | None) -> Path | None:
     return None if data is None else Path(data) / FILES.get(cohort, f"{cohort}.npz")
 
@@ -270,7 +275,7 @@ def sensitivities(
 
 
 def _each(data: str | Path | None, cohorts: Sequence[str]) -> Iterator[tuple[str, str, Samples, BaseGram]]:
-    for cohort, samples in [(name, load(name, data)) for name in cohorts or at_hand(data)]:
+    for cohort, samples in load_each(cohorts, data):
         with _grams(samples) as grams:
             for kernel, gram in grams.items():
                 yield cohort, kernel, samples, gram

@@ -28,7 +28,7 @@ from distkern.learners.selection import GRID
 from distkern.operators.array import ArrayGram
 from distkern.reproduce.authors_pairs import AllVotes, RankedPairs, all_votes, dense_ranks, pair_numbers, ranked_pairs
 from distkern.reproduce.authors_table import Outer, cell_row, draw, second_class
-from distkern.reproduce.cancer_cohorts import CLASSIFIERS, FOLDS, REPEATS, Samples, at_hand, load
+from distkern.reproduce.cancer_cohorts import CLASSIFIERS, REPEATS, Samples, load_each
 from distkern.reproduce.kernlab_svm import KernlabSVC
 from distkern.reproduce.tables import Row
 from distkern.solvers import smo
@@ -117,7 +117,7 @@ def accuracies(
         A row as of `distkern.reproduce.authors_table.accuracies`. Some rows are not in the paper: ``APMV, informed
         pairs``, where the pairs whose score is 0 do not vote, and Fisher's discriminants ``KFDlinearTOP`` and so on.
     """
-    for name, samples in [(name, load(name, data)) for name in cohorts or at_hand(data)]:
+    for name, samples in load_each(cohorts, data):
         outers, _ = draw(samples, repeats)
         cohort = Cohort.of(name, samples)
         values: dict[str, list[float]] = {}
@@ -126,19 +126,18 @@ def accuracies(
             for method, value in _fold(cohort, outer, stopped).items():
                 values.setdefault(method, []).append(value)
             on_event(Progress("evaluate", number, len(outers)))
-        whole = len(outers) == REPEATS * FOLDS or len(samples.test) > 0
         for method in ("TSP", "kTSP", "APMV"):
-            yield cell_row(name, method, values[method], whole)
+            yield cell_row(name, method, values[method])
         yield _unpublished(name, "APMV, informed pairs", values["informed"])
         for kernel in KERNELS:
             of_kernlab = values[f"{kernel} kernlab"]
-            yield cell_row(name, f"SVM{kernel}TOP", values[kernel], whole, of_kernlab, stopped[kernel])
+            yield cell_row(name, f"SVM{kernel}TOP", values[kernel], of_kernlab, stopped[kernel])
             yield _unpublished(name, f"KFD{kernel}TOP", values[f"{kernel} KFD"])
 
 
 def _unpublished(cohort: str, method: str, values: list[float]) -> Row:
     """Make the row of a method that the paper does not have."""
-    return cell_row(cohort, "APMV", values, False) | {"method": method, "paper": None}
+    return cell_row(cohort, "APMV", values) | {"method": method, "paper": None, "equal": None}
 
 
 def curves(
@@ -161,7 +160,7 @@ def curves(
         A row: cohort, method, k, and ``accuracy`` in per cent of the test samples; inner folds choose C for each k, and
         ``chosen`` is the number of outer folds in which they chose this k.
     """
-    for name, samples in [(name, load(name, data)) for name in cohorts]:
+    for name, samples in load_each(cohorts, data):
         outers, _ = draw(samples, repeats)
         cohort, numbers = Cohort.of(name, samples), pair_numbers()
         methods = ("kTSP", *(f"SVM{kernel}TOP" for kernel in KERNELS))
@@ -172,7 +171,7 @@ def curves(
             right["kTSP"][place] = _votes_right(cohort, whole)
             chosen["kTSP"][_best_number(cohort, inner)] += 1
             for kernel in KERNELS:
-                found = _grid(cohort, inner, kernel, exact).mean(axis=0)
+                found = _grid(cohort, inner, kernel, exact)
                 best = found.argmax(axis=1)
                 cells = [(k, int(C)) for k, C in zip(numbers, best, strict=True)]
                 right[f"SVM{kernel}TOP"][place] = [
@@ -266,18 +265,18 @@ def _chosen_right(
     cohort: Cohort, inner: Sequence[Part], whole: Part, kernel: str, machine: Machine, grid: Sequence[float] = GRID
 ) -> float:
     """Choose k and C by the inner folds; return the fraction of test samples that are predicted correctly."""
-    means = _grid(cohort, inner, kernel, machine, grid).mean(axis=0).round(12)
-    k, C = np.unravel_index(means.argmax(), means.shape)
+    means = _grid(cohort, inner, kernel, machine, grid)
+    k, C = map(int, np.unravel_index(means.argmax(), means.shape))
     return _machine_right(cohort, whole, kernel, machine, pair_numbers()[k], grid[C])
 
 
 def _grid(cohort: Cohort, inner: Sequence[Part], kernel: str, machine: Machine, grid: Sequence[float] = GRID) -> Floats:
-    """Return the fraction of correct predictions of each inner fold, k and C."""
+    """Return the mean fraction of correct predictions in the inner folds for each k and C, (numbers, values of C)."""
     right = np.empty((len(inner), len(pair_numbers()), len(grid)))
     for number, part in enumerate(inner):
         for place, K in enumerate(_matrices(cohort, part, kernel, pair_numbers())):
             right[number, place] = _right(cohort, part, K, machine, grid)
-    return right
+    return right.mean(axis=0).round(12)  # equal means must not differ by rounding: the first is taken
 
 
 def _machine_right(cohort: Cohort, part: Part, kernel: str, machine: Machine, k: int, C: float) -> float:

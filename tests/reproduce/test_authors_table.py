@@ -125,7 +125,7 @@ def test_vector_machines_have_the_bandwidth_and_inner_folds_of_the_training_set(
 def test_a_test_set_is_used_once(data):
     rows = list(accuracies(data=data, cohorts=["BC1"], repeats=2))
     assert all("repeat_2" not in row and row["equal"] in ("yes", "no") for row in rows)
-    (only,), m = draw(load("BC1", data))
+    (only,), m = draw(load("BC1", data), 2)
     assert (len(only.train), len(only.test), only.m) == (22, 8, m)
     random = RRandom(206)
     multi_folds(22, 5, 1, random)

@@ -1,13 +1,12 @@
 """Classifiers made of pairs, in the authors' way: small artificial cohorts, and published cells."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 from sklearn.pipeline import make_pipeline
 
 from distkern import ArrayGram, KernelStandardizer, KernelSVC
+from distkern.core.errors import InputError
 from distkern.reproduce import TABLES, cancer_cohorts, pair_accuracy, published
 from distkern.reproduce.authors_pairs import dense_ranks, pair_numbers, ranked_pairs
 from distkern.reproduce.authors_table import draw
@@ -16,7 +15,6 @@ from distkern.reproduce.kendall_accuracy import Cohort as Described
 from distkern.reproduce.kernlab_svm import KernlabSVC
 from distkern.reproduce.pair_accuracy import Cohort, Part, accuracies, curves, discriminant, emulated, exact
 
-FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 NUMBERS = (1, 3, 7)
 
 
@@ -140,6 +138,27 @@ def test_a_cohort_without_a_test_set_is_compared_if_all_folds_were_computed(monk
         rows = list(TABLES["pair-accuracy"].rows(cohorts=["CT"], repeats=repeats))
         assert {row["equal"] for row in rows if row["paper"]} == {equal}
         assert {row["equal"] for row in rows if not row["paper"]} == {None}
+
+
+def test_means_of_folds_that_differ_by_rounding_alone_are_equal(monkeypatch):
+    """Then the smallest C is taken, then the smallest k."""
+    forwards, backwards = [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]
+    assert np.mean(forwards) < np.mean(backwards)
+    monkeypatch.setattr(pair_accuracy, "pair_numbers", lambda: (1,))
+    monkeypatch.setattr(pair_accuracy, "_matrices", lambda *_: iter([None]))
+    monkeypatch.setattr(pair_accuracy, "_right", lambda cohort, part, *_: (forwards[part], backwards[part]))
+    means = pair_accuracy._grid(None, range(3), "kdt", exact, (0.1, 1.0))
+    assert means.tolist() == [[0.2, 0.2]]
+
+
+@pytest.mark.parametrize("table", ["pair-accuracy", "pair-curve"])
+@pytest.mark.parametrize(
+    ("repeats", "message"),
+    [(11, "the authors repeated the folds 10 times, not 11: give 10 or fewer"), (0, "repeats must be a whole number")],
+)
+def test_repetitions_that_the_authors_do_not_have_are_refused(table, repeats, message):
+    with pytest.raises(InputError, match=message):
+        next(TABLES[table].rows(cohorts=["CT"], repeats=repeats))
 
 
 # The published numbers -----------------------------------------------------------------------------------------------
