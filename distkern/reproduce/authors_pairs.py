@@ -119,12 +119,12 @@ def _merged(scores: Floats) -> Floats:
 
 
 @compiled
-def _count_less(ranks: Array, i: int, start: int, stop: int, counts: Array) -> None:
-    """Count the samples with x_i < x_j for each j from start to stop."""
-    counts[start:stop] = 0
+def _count_less(ranks: Array, i: int, start: int, counts: Array) -> None:
+    """Count the samples with x_i < x_j for each j from start on; one count for each."""
+    counts[:] = 0
     for s in range(len(ranks)):
-        row, value = ranks[s], ranks[s, i]
-        for j in range(start, stop):
+        row, value = ranks[s, start : start + len(counts)], ranks[s, i]
+        for j in range(len(counts)):
             counts[j] += value < row[j]
 
 
@@ -136,11 +136,12 @@ def _best(
     p, n1, n2 = ones.shape[1], len(ones), len(twos)
     first, second = np.empty(2 * kept, np.int64), np.empty(2 * kept, np.int64)
     score, secondary = np.empty(2 * kept), np.empty(2 * kept)
-    in_one, in_two = np.zeros(p, np.int16), np.zeros(p, np.int16)
+    counts = np.zeros((2, p), np.int16)
     size, least = 0, -1.0
     for i in range(1, p):
-        _count_less(ones, i, 0, i, in_one)
-        _count_less(twos, i, 0, i, in_two)
+        in_one, in_two = counts[0, :i], counts[1, :i]
+        _count_less(ones, i, 0, in_one)
+        _count_less(twos, i, 0, in_two)
         for j in range(i):
             if scores[in_one[j], in_two[j]] < least:
                 continue
@@ -218,23 +219,30 @@ def all_votes(ranks: Array, first_class: Array, test: Array) -> AllVotes:
 def _all_votes(ones: Array, twos: Array, test: Array) -> tuple[Indices, Indices, int, int]:
     p, n1, n2 = ones.shape[1], len(ones), len(twos)
     votes, pairs = np.zeros((2, len(test)), np.int64), np.zeros(2, np.int64)
-    in_one, in_two, lead = np.zeros(p, np.int16), np.zeros(p, np.int16), np.zeros(p, np.int16)
+    places = np.zeros((3, p), np.int16)
     even = p * (p - 1) // 2 % 2 == 0
     for i in range(p - 1):
-        end = p - 1 if even and i == p - 2 else p
-        _count_less(ones, i, i + 1, end, in_one)
-        _count_less(twos, i, i + 1, end, in_two)
-        for j in range(i + 1, end):
+        length = p - 1 - i - (1 if even and i == p - 2 else 0)
+        in_one, in_two, lead = places[0, :length], places[1, :length], places[2, :length]
+        _count_less(ones, i, i + 1, in_one)
+        _count_less(twos, i, i + 1, in_two)
+        for j in range(length):
             lead[j] = np.sign(np.int32(in_one[j]) * n2 - np.int32(in_two[j]) * n1)
             pairs[1] += lead[j] == 0
-        pairs[0] += end - i - 1
+        pairs[0] += length
         for t in range(len(test)):
-            row, value = test[t], test[t, i]
-            informed = uninformed = 0
-            for j in range(i + 1, end):
-                greater = row[j] < value
-                informed += ((value < row[j]) & (lead[j] > 0)) | (greater & (lead[j] < 0))
-                uninformed += greater & (lead[j] == 0)
+            informed, uninformed = _votes(test[t, i + 1 : i + 1 + length], test[t, i], lead)
             votes[0, t] += informed
             votes[1, t] += uninformed
     return votes[0], votes[1], pairs[0] - pairs[1], pairs[1]
+
+
+@compiled
+def _votes(row: Array, value: int, lead: Array) -> tuple[int, int]:
+    """Count the votes for class 1 of the pairs of one feature with those in a row; with lead ≠ 0, and with lead 0."""
+    informed = uninformed = np.int32(0)
+    for j in range(len(lead)):
+        less, greater = np.int16(value < row[j]), np.int16(row[j] < value)
+        informed += np.int32((less & (lead[j] > 0)) | (greater & (lead[j] < 0)))
+        uninformed += np.int32(greater & (lead[j] == 0))
+    return informed, uninformed
