@@ -62,7 +62,7 @@ def scatter(data, indices, indptr, group, item, first, fill, values, items):  # 
 
 @compiled
 def scatter_dense(block, item, first, fill, values, items):  # type: ignore[no-untyped-def]
-    """Write the nonzeros of dense rows of one group to their columns; ``fill`` has one entry for each, see `scatter`."""
+    """Write the nonzeros of dense rows of one group to their columns; ``fill`` has one entry each, see `scatter`."""
     for row in range(len(item)):
         for column in range(len(fill)):
             value = block[row, first + column]

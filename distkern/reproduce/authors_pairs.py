@@ -238,7 +238,7 @@ def _all_votes(ones: Array, twos: Array, test: Array) -> tuple[Indices, Indices,
 
 
 @compiled
-def _votes(row: Array, value: int, lead: Array) -> tuple[int, int]:
+def _votes(row: Array, value: int, lead: Array) -> tuple[np.int32, np.int32]:
     """Count the votes for class 1 of the pairs of one feature with those in a row; with lead ≠ 0, and with lead 0."""
     informed = uninformed = np.int32(0)
     for j in range(len(lead)):
