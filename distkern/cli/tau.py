@@ -77,6 +77,12 @@ decides on the format: .csv, .tsv, .parquet or .graphml."""
 )
 @cohort_options
 @execution_options
+@click.option(
+    "--store",
+    type=LocalPath(),
+    metavar="FOLDER",
+    help="Keep finished parts in this folder, so that the same command goes on from them after an interruption.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
 @quiet_option
@@ -91,6 +97,7 @@ def tau(
     strata: Path | None,
     missing: str,
     alternative: str,
+    store: Path | None,
     overwrite: bool,
     memory_limit: int | None,
     as_json: bool,
@@ -108,7 +115,8 @@ def tau(
     X = _read(input, given)
     Y = None if against is None else _read(against, given)
     edges = pairs is None or fdr is not None or min_tau is not None
-    on_interruption("nothing was written: run the same command again")
+    kept = "nothing was written, and nothing kept: run the same command again, with --store to keep finished parts"
+    on_interruption(kept if store is None else f"finished parts are in {store}: run the same command again to go on")
     with executor_of(**given) as executor:
         written = kendalltau_matrix(
             X,
@@ -121,6 +129,7 @@ def tau(
             fdr=FDR if fdr is None else fdr,
             min_tau=min_tau if edges else None,
             path=out,
+            store=store,
             overwrite=overwrite,
             executor=executor,
             alternative=alternative,  # type: ignore[arg-type]

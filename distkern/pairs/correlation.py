@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ from distkern.operators.base import BaseGram
 from distkern.pairs.cohorts import MISSING, Cohort, Missing, open_cohort, read_strata, view
 from distkern.pairs.counts import PValueRule, Tally, p_of, tau_of
 from distkern.pairs.edges import SORTED_BYTES, Threshold, adjust, adjusted, checked_threshold, read_edges
+from distkern.pairs.kept import Kept, digest_of
 from distkern.pairs.lists import read_pairs
 from distkern.pairs.networks import (
     EdgeFile,
@@ -51,7 +52,7 @@ from distkern.pairs.networks import (
     write_links,
     write_varp,
 )
-from distkern.pairs.ranked import disk_bytes, rank_cohort
+from distkern.pairs.ranked import disk_bytes, rank_cohort, ranked_arrays
 from distkern.pairs.tasks import Work, compute_list, compute_matrix, spill_edges
 
 Output = Literal["matrix", "edges"]
@@ -73,6 +74,7 @@ class _Ask:
     rule: PValueRule | None
     threshold: Threshold | None
     path: Path | None
+    store: Any
     key_added: str | None
     overwrite: bool
     executor: Any
@@ -147,8 +149,9 @@ def kendalltau_matrix(
     executor
         ``None``: the Dask client that exists in this process, else threads; otherwise as for `compute_gram`.
     store
-        Folder in which to keep the concordance matrix of one complete table, to go on from after an interruption; by
-        default a temporary one. Workers on other machines need one that they can reach.
+        Folder that keeps finished parts, so that the same call goes on from them after an interruption; by default a
+        temporary one. Workers on other machines need one that they can reach. Of the matrix of one complete table it is
+        a store of the concordance, as from `compute_gram`.
     alternative
         ``"two-sided"``, ``"less"`` or ``"greater"``: which tau departs from independence.
     method
@@ -178,6 +181,8 @@ def kendalltau_matrix(
     InputError
         If a parameter is unknown, fewer than two samples remain, ``method="exact"`` meets ties or strata, a pair names
         an unknown feature, Y lacks a sample, or a file or key exists.
+    StoreMismatchError
+        If the store holds parts of another cohort or of other parameters, or other files.
     MemoryLimitError
         If the result does not fit in memory.
 
@@ -215,13 +220,14 @@ def kendalltau_matrix(
         PValueRule(alternative, method) if pvalue or edges else None,
         checked_threshold(fdr, min_tau) if edges else None,
         None if path is None else as_path(path),
+        store,
         key_added,
         overwrite,
         executor,
         progress,
         None if memory_limit is None else parse_bytes(memory_limit),
     )
-    _refuse_contradictions(ask, pairs, min_tau, store)
+    _refuse_contradictions(ask, pairs, min_tau)
     table, other = view(X), None if Y is None else view(Y)
     counts = table.shape[1], (table if other is None else other).shape[1]
     listed = None if pairs is None else read_pairs(pairs, table.features, (other or table).features, counts)
@@ -233,10 +239,10 @@ def kendalltau_matrix(
         raise InputError("p-values of several strata are asymptotic: choose method='auto' or method='asymptotic'")
     if listed is not None:
         return _list(ask, cohort, listed)
-    return _edges(ask, cohort) if edges else _matrix(ask, cohort, store)
+    return _edges(ask, cohort) if edges else _matrix(ask, cohort)
 
 
-def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any, store: Any) -> None:
+def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any) -> None:
     """Refuse arguments that do not go together, and a file or key that exists, before the work starts."""
     edges = ask.threshold is not None
     if min_tau is not None and not edges:
@@ -252,8 +258,6 @@ def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any, store: Any) -> N
                 "key_added= keeps all pairs of one table: leave out {Y}, pairs= and path=", Y=Argument("Y")
             )
         refuse_key(ask.X, ask.key_added, _varp_names(ask), ask.overwrite)
-    if store is not None and (edges or pairs is not None or ask.Y is not None):
-        raise InputError("store= keeps the matrix of one table: leave it out for edges, a list or two tables")
 
 
 def _varp_names(ask: _Ask) -> tuple[str, ...]:
@@ -265,7 +269,7 @@ def _varp_names(ask: _Ask) -> tuple[str, ...]:
 # Matrices ----------------------------------------------------------------------------------------------------------
 
 
-def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
+def _matrix(ask: _Ask, cohort: Cohort) -> Any:
     """All pairs of features: by the engine of Gram matrices where it is one, else tile by tile."""
     square = cohort.Y is None
     counts = cohort.X.count, (cohort.Y or cohort.X).count
@@ -274,21 +278,14 @@ def _matrix(ask: _Ask, cohort: Cohort, store: Any) -> Any:
             "each two features are compared on other samples, so the matrix need not be positive semidefinite: do not "
             "use it as a kernel or a covariance"
         )
-    if store is not None and (cohort.gaps or cohort.strata > 1):
-        raise InputError(
-            "{pairwise} and strata= give no kernel matrix, and a store holds kernel matrices: leave store= out, or "
-            "choose {drop}",
-            pairwise=Argument("missing", "pairwise"),
-            drop=Argument("missing", "drop-samples"),
-        )
-    whole = square and cohort.strata == 1 and not cohort.gaps and (store is not None or not cohort.sparse)
+    whole = square and cohort.strata == 1 and not cohort.gaps and (ask.store is not None or not cohort.sparse)
     held = _bytes_held(cohort.samples, counts, ask.rule is not None, whole)
     _refuse_large(held, max(counts), ask.limit)
     limit = None if ask.limit is None else ask.limit - held  # the rest is for the work
     if whole:
-        tau, p = _complete(ask, cohort, store, limit)
+        tau, p = _complete(ask, cohort, limit)
     else:
-        with _ranked(ask, cohort, limit) as (work, _):
+        with _ranked(ask, cohort, limit, "matrix") as (work, _):
             _warn_of_constants(work, cohort)
             tau, p = compute_matrix(work, resolve_executor(ask.executor), progress_listener(ask.progress), limit)
     if ask.key_added is not None:
@@ -338,13 +335,23 @@ def _named(values: Any, ask: _Ask, cohort: Cohort) -> Any:
 
 
 @contextmanager
-def _ranked(ask: _Ask, cohort: Cohort, limit: int | None) -> Iterator[tuple[Work, int]]:
-    """Rank the columns in a temporary folder; yield the work on them, and the bytes of the folder."""
+def _ranked(
+    ask: _Ask, cohort: Cohort, limit: int | None, result: str, pairs: Sequence[Indices] = ()
+) -> Iterator[tuple[Work, int]]:
+    """Rank the columns in a temporary folder, within the store if there is one; yield the work, and the folder's bytes.
+
+    ``result`` describes what is made of the ``pairs``, or of all: a store keeps parts of one kind.
+    """
     names: tuple[Names, Names] = cohort.X.source.features, (cohort.Y or cohort.X).source.features
-    with tempfile.TemporaryDirectory(prefix="distkern-", ignore_cleanup_errors=True) as folder:
+    kept = None if ask.store is None else Kept(ask.store, "tau", "tau of pairs")
+    within = None if kept is None else kept.folder
+    with tempfile.TemporaryDirectory(prefix=".distkern-", dir=within, ignore_cleanup_errors=True) as folder:
         rows, cols = rank_cohort(cohort, folder, limit, progress_listener(ask.progress))
+        if kept is not None:
+            about = f"{result} {ask.rule} {rows.form} {rows.bounds}"
+            kept.claim(digest_of((*ranked_arrays((rows, cols)), *pairs), about))
         needed = names if ask.rule is not None and ask.rule.method == "exact" else (None, None)
-        yield Work(rows, cols, ask.rule, needed), disk_bytes((rows, cols))
+        yield Work(rows, cols, ask.rule, needed, kept), disk_bytes((rows, cols))
 
 
 def _warn_of_constants(work: Work, cohort: Cohort) -> None:
@@ -361,7 +368,7 @@ def _warn_of_constants(work: Work, cohort: Cohort) -> None:
 
 def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
     """The pairs of a list in its order, or those that are edges."""
-    with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+    with _ranked(ask, cohort, ask.limit, "list", pairs) as (work, on_disk):
         _warn_of_constants(work, cohort)
         tau, p = compute_list(work, *pairs, resolve_executor(ask.executor), progress_listener(ask.progress), ask.limit)
     values = {"tau": tau} if p is None else {"tau": tau, "p": p}
@@ -380,7 +387,7 @@ def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
 def _edges(ask: _Ask, cohort: Cohort) -> Any:
     """All pairs that are edges: compared once, and the candidates spilled to files."""
     assert ask.threshold is not None
-    with _ranked(ask, cohort, ask.limit) as (work, on_disk):
+    with _ranked(ask, cohort, ask.limit, f"edges {ask.threshold}") as (work, on_disk):
         _warn_of_constants(work, cohort)
         pool = resolve_executor(ask.executor)
         grid, spilled = spill_edges(work, ask.threshold, pool, progress_listener(ask.progress), ask.limit)
@@ -446,7 +453,7 @@ def _about(ask: _Ask, cohort: Cohort) -> dict[str, Any]:
 # One table, complete and in one stratum ---------------------------------------------------------------------------
 
 
-def _complete(ask: _Ask, cohort: Cohort, store: Any, limit: int | None) -> tuple[Floats, Floats | None]:
+def _complete(ask: _Ask, cohort: Cohort, limit: int | None) -> tuple[Floats, Floats | None]:
     """Compute the integer concordance of all features in a store, and tau and p from it."""
     names = cohort.X.source.features
     ids = names if names is not None and len(set(names)) == len(names) else None
@@ -455,7 +462,7 @@ def _complete(ask: _Ask, cohort: Cohort, store: Any, limit: int | None) -> tuple
         gram = compute_gram(
             Kendall(ties="zero"),
             features,
-            store=os.path.join(folder, "concordance.zarr") if store is None else store,
+            store=os.path.join(folder, "concordance.zarr") if ask.store is None else ask.store,
             executor=ask.executor,
             memory_limit=limit,
             ids=ids,

@@ -10,15 +10,16 @@ part to the smallest, so that memory does not depend on the number of pairs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
+from distkern.pairs.kept import write_part
 from distkern.store.grid import Grid
 
 SORTED_BYTES = 2**28
@@ -53,7 +54,7 @@ class Spilled:
     i, j
         The tile.
     file
-        Path of the file.
+        The file.
     tests
         Number of pairs that have a p-value.
     undefined
@@ -66,7 +67,7 @@ class Spilled:
 
     i: int
     j: int
-    file: str
+    file: Path
     tests: int
     undefined: int
     pairs: int
@@ -88,7 +89,7 @@ class Edges(NamedTuple):
     q: Floats
 
 
-def spill(file: str, i: int, j: int, tau: Floats, p: Floats, threshold: Threshold, *, above_diagonal: bool) -> Spilled:
+def spill(file: Path, i: int, j: int, tau: Floats, p: Floats, threshold: Threshold, *, above_diagonal: bool) -> Spilled:
     """Write the pairs of a tile with p ≤ α to a file: p, place and tau of those with a large |tau|, p of the others."""
     tested = ~np.isnan(p)
     there = np.triu(np.ones(p.shape, dtype=bool), 1) if above_diagonal else np.ones(p.shape, dtype=bool)
@@ -97,11 +98,11 @@ def spill(file: str, i: int, j: int, tau: Floats, p: Floats, threshold: Threshol
         likely = tested & (p <= threshold.fdr)
         able = likely & (np.abs(tau) >= threshold.min_tau)
     places = np.flatnonzero(able.ravel()).astype(np.uint32)
-    with open(file, "wb") as out:
-        for array in (p[able], p[likely & ~able], places, tau[able]):
-            np.save(out, array)
     tests = int(tested.sum())
-    return Spilled(i, j, file, tests, int(there.sum()) - tests, len(places), int(likely.sum()) - len(places))
+    counts = tests, int(there.sum()) - tests, len(places), int(likely.sum()) - len(places)
+    arrays: dict[str, Array] = {"p": p[able], "others": p[likely & ~able], "places": places, "tau": tau[able]}
+    write_part(file, arrays | {"counts": np.array(counts)})
+    return Spilled(i, j, file, *counts)
 
 
 def adjusted(p: Floats, tests: int | None = None) -> Floats:
@@ -169,8 +170,8 @@ def read_edges(grid: Grid, spilled: Iterable[Spilled], most: int = READ_PAIRS) -
 def _read(grid: Grid, one: Spilled, start: int, stop: int) -> Edges:
     """Read the edges of a tile in the rows from ``start`` to ``stop`` − 1; its pairs are sorted by their places."""
     (top, _), (left, right) = grid.row_range(one.i), grid.col_range(one.j)
-    with open(one.file, "rb") as file:
-        p, _, places, tau = (np.load(file) for _ in range(4))
+    with np.load(one.file) as found:
+        p, places, tau = found["p"], found["places"], found["tau"]
     width = right - left
     inside = slice(*np.searchsorted(places, ((start - top) * width, (stop - top) * width)))
     q = np.load(_q_file(one), mmap_mode="r")[inside]
@@ -229,13 +230,13 @@ def _between(p: Floats, low: int, high: int) -> Array:
 
 def _p_of(one: Spilled) -> Iterator[Floats]:
     """The p-values of a file: those of pairs that may be edges, and the others."""
-    with open(one.file, "rb") as file:
-        for _ in range(2):
-            yield np.load(file)
+    with np.load(one.file) as found:
+        yield found["p"]
+        yield found["others"]
 
 
-def _q_file(one: Spilled) -> str:
-    return os.path.splitext(one.file)[0] + "-q.npy"
+def _q_file(one: Spilled) -> Path:
+    return one.file.with_name(f"{one.file.stem}-q.npy")
 
 
 def _fill_q(one: Spilled, low: int, high: int, values: Floats, q: Floats, fdr: float) -> int:

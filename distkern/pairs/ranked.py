@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -177,15 +177,20 @@ def rank_cohort(cohort: Cohort, folder: str, limit: int | None, listener: Listen
     return ranked[0], ranked[-1]
 
 
-def disk_bytes(columns: Sequence[Columns]) -> int:
+def disk_bytes(columns: tuple[Columns, Columns]) -> int:
     """Bytes of the files of ranked columns."""
-    of = (columns[0],) if columns[0] == columns[-1] else columns
-    return sum(
-        os.path.getsize(os.path.join(one.folder, file))
-        for one in of
-        for file in os.listdir(one.folder)
-        if file.startswith(f"{one.name}-")
-    )
+    return sum(map(os.path.getsize, _files(columns)))
+
+
+def ranked_arrays(columns: tuple[Columns, Columns]) -> Iterator[Array]:
+    """Map the arrays of ranked columns, one after the other."""
+    yield from (load_array(file, "r") for file in _files(columns))
+
+
+def _files(columns: tuple[Columns, Columns]) -> list[str]:
+    """Paths of all arrays; columns that are compared with themselves are given twice, and have one set of files."""
+    folder, names = columns[0].folder, {f"{one.name}-" for one in columns}
+    return [os.path.join(folder, file) for file in sorted(os.listdir(folder)) if any(map(file.startswith, names))]
 
 
 def _create(columns: Columns, **arrays: tuple[tuple[int, ...], Any]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from distkern.engine.memory import largest
 from distkern.engine.run import await_workers, run
 from distkern.pairs.counts import PValueRule, Tally, inexact, nanoseconds_of_dense, p_of, tally, tau_of
 from distkern.pairs.edges import Spilled, Threshold, spill
+from distkern.pairs.kept import Kept, read_part, write_part
 from distkern.pairs.ranked import Columns
 from distkern.store.grid import Grid
 
@@ -47,53 +50,93 @@ class Work:
         How p-values are computed; None for none.
     names
         Names of both, for messages.
+    kept
+        Folder of results that stay, so that a later run goes on from them; None to write them beside the columns.
     """
 
     rows: Columns
     cols: Columns
     rule: PValueRule | None
     names: tuple[Names, Names]
+    kept: Kept | None = None
 
     @property
     def symmetric(self) -> bool:
         """Whether a table is compared with itself."""
         return self.rows == self.cols
 
+    def file(self, name: str) -> Path:
+        """Path of a result."""
+        return Path(self.rows.folder, f"{name}.npz") if self.kept is None else self.kept.file(name)
+
+    def read(self, name: str) -> dict[str, Array]:
+        """Read a result of this run, and remove its file unless it stays."""
+        with np.load(self.file(name)) as found:
+            arrays = {name: found[name] for name in found.files}
+        if self.kept is None:
+            self.file(name).unlink()
+        return arrays
+
+    def size(self, name: str, chosen: int) -> int:
+        """Return the size of parts that the first run on these results chose."""
+        return chosen if self.kept is None else self.kept.size(name, chosen)
+
+
+class TilePart(NamedTuple):
+    """Tile (i, j) of all pairs."""
+
+    i: int
+    j: int
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"tile-{self.i}-{self.j}"
+
+
+class ListPart(NamedTuple):
+    """The pairs from ``start`` to ``stop`` − 1 of a sorted list."""
+
+    start: int
+    stop: int
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"list-{self.start}"
+
+
+Part = TypeVar("Part", TilePart, ListPart)
+
 
 @dataclass(frozen=True)
 class TileTask:
-    """Compute tile (i, j): write tau and p-values to a file, or spill the pairs that may be edges."""
+    """Compute a tile: write tau and p-values to a file, or spill the pairs that may be edges."""
 
     work: Work
+    part: TilePart
     grid: Grid
-    i: int
-    j: int
     threshold: Threshold | None = None
 
 
 @dataclass(frozen=True)
-class TileDone:
-    """A tile that was written to its file."""
-
-    i: int
-    j: int
-
-
-@dataclass(frozen=True)
 class ListTask:
-    """Compute the pairs from ``start`` to ``stop`` − 1 of the sorted list in the folder."""
+    """Compute a part of the sorted list in the folder."""
 
     work: Work
-    start: int
-    stop: int
+    part: ListPart
 
 
-@dataclass(frozen=True)
-class ListDone:
-    """A part of a list that was written to its file."""
-
-    start: int
-    stop: int
+def unfinished(work: Work, parts: Iterable[Part], copy: Callable[[Part, dict[str, Array]], None]) -> list[Part]:
+    """Copy the results of earlier runs, and return the parts that have none."""
+    left = []
+    for part in parts:
+        found = None if work.kept is None else read_part(work.file(part.name))
+        if found is None:
+            left.append(part)
+        else:
+            copy(part, found)
+    return left
 
 
 # Tiles ----------------------------------------------------------------------------------------------------------------
@@ -113,18 +156,21 @@ def compute_matrix(work: Work, pool: Executor, listener: Listener, limit: int | 
     tau, p = np.empty(shape), None if work.rule is None else np.empty(shape)
     grid = _grid(work, pool, listener, limit)
 
-    def copy_tile(done: TileDone | Spilled) -> None:
-        rows, cols = slice(*grid.row_range(done.i)), slice(*grid.col_range(done.j))
-        file = _tile_file(work, done.i, done.j)
-        for matrix, values in zip((tau, p), np.load(file), strict=False):
+    def copy(part: TilePart, found: dict[str, Array]) -> None:
+        rows, cols = slice(*grid.row_range(part.i)), slice(*grid.col_range(part.j))
+        for matrix, values in zip((tau, p), found.values(), strict=False):
             assert matrix is not None
             matrix[rows, cols] = values
             if work.symmetric:
                 matrix[cols, rows] = values.T
-        os.unlink(file)
 
-    tasks = [TileTask(work, grid, i, j) for i, j in grid.tiles()]
-    run(pool, compute_tile, tasks, copy_tile, phase="compute tiles", listener=listener)
+    def copy_new(part: TilePart) -> None:
+        copy(part, work.read(part.name))
+
+    parts = [TilePart(*tile) for tile in grid.tiles()]
+    tasks = [TileTask(work, part, grid) for part in unfinished(work, parts, copy)]
+    done = len(parts) - len(tasks)
+    run(pool, compute_tile, tasks, copy_new, phase="compute tiles", listener=listener, done=done)
     if work.symmetric:
         np.fill_diagonal(tau, np.where(_empty(work.rows), np.nan, 1.0))
     return tau, p
@@ -137,29 +183,41 @@ def spill_edges(
     grid = _grid(work, pool, listener, limit)
     found: list[Spilled] = []
 
-    def keep(done: TileDone | Spilled) -> None:
-        assert isinstance(done, Spilled)
-        found.append(done)
+    def copy(part: TilePart, arrays: dict[str, Array]) -> None:
+        found.append(Spilled(*part, work.file(part.name), *arrays["counts"].tolist()))
 
-    tasks = [TileTask(work, grid, i, j, threshold) for i, j in grid.tiles()]
-    run(pool, compute_tile, tasks, keep, phase="compute tiles", listener=listener)
+    def keep(spilled: Spilled) -> None:
+        found.append(spilled)
+
+    left = unfinished(work, [TilePart(*tile) for tile in grid.tiles()], copy)
+    tasks = [TileTask(work, part, grid, threshold) for part in left]
+    run(pool, spill_tile, tasks, keep, phase="compute tiles", listener=listener, done=len(found))
     return grid, sorted(found, key=lambda one: (one.i, one.j))
 
 
-def compute_tile(task: TileTask) -> TileDone | Spilled:
-    """Count the pairs of one tile, and write what is asked for to its file."""
-    work = task.work
-    rows, cols = slice(*task.grid.row_range(task.i)), slice(*task.grid.col_range(task.j))
-    symmetric = work.symmetric and task.i == task.j
+def compute_tile(task: TileTask) -> TilePart:
+    """Count the pairs of one tile, and write tau and p-values to its file."""
+    tau, p = _tile_values(task)
+    write_part(task.work.file(task.part.name), {"tau": tau} if p is None else {"tau": tau, "p": p})
+    return task.part
+
+
+def spill_tile(task: TileTask) -> Spilled:
+    """Count the pairs of one tile, and write those that may be edges to its file."""
+    tau, p = _tile_values(task)
+    assert p is not None
+    assert task.threshold is not None
+    (i, j), file = task.part, task.work.file(task.part.name)
+    return spill(file, i, j, tau, p, task.threshold, above_diagonal=task.work.symmetric and i == j)
+
+
+def _tile_values(task: TileTask) -> tuple[Floats, Floats | None]:
+    work, (i, j) = task.work, task.part
+    rows, cols = slice(*task.grid.row_range(i)), slice(*task.grid.col_range(j))
+    symmetric = work.symmetric and i == j
     A = work.rows.blocks(rows)
     counted = tally(A, A if symmetric else work.cols.blocks(cols), symmetric=symmetric)
-    tau, p = _values(work, counted, lambda where: (rows.start + int(where[0]), cols.start + int(where[1])))
-    file = _tile_file(work, task.i, task.j)
-    if task.threshold is None:
-        np.save(file, np.stack([tau] if p is None else [tau, p]))
-        return TileDone(task.i, task.j)
-    assert p is not None
-    return spill(file, task.i, task.j, tau, p, task.threshold, above_diagonal=symmetric)
+    return _values(work, counted, lambda where: (rows.start + int(where[0]), cols.start + int(where[1])))
 
 
 def _values(work: Work, counted: Tally, place: Callable[[Array], tuple[int, int]]) -> tuple[Floats, Floats | None]:
@@ -183,10 +241,6 @@ def _empty(columns: Columns) -> Array:
     return np.asarray(columns.array("observed")).sum(axis=1) == 0
 
 
-def _tile_file(work: Work, i: int, j: int) -> str:
-    return os.path.join(work.rows.folder, f"tile-{i}-{j}.npy")
-
-
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 
@@ -198,26 +252,30 @@ def compute_list(
     if not len(first):
         return tau, p
     await_workers(pool, listener)
-    side = _side_of_list(work, pool, limit)
+    side = work.size("side", _side_of_list(work, pool, limit))
+    most = work.size("pairs", _most_pairs(work, pool, limit))
     tile = first // side * -(-work.cols.count // side) + second // side
     order = np.lexsort((second, tile))
     np.save(os.path.join(work.rows.folder, "first.npy"), first[order])
     np.save(os.path.join(work.rows.folder, "second.npy"), second[order])
     tiles = np.flatnonzero(np.diff(tile[order])) + 1
-    tasks = [ListTask(work, *part) for part in _parts([0, *tiles.tolist(), len(first)], _most_pairs(work, pool, limit))]
 
-    def copy_part(done: ListDone) -> None:
-        file = _list_file(work, done.start)
-        for whole, values in zip((tau, p), np.load(file), strict=False):
+    def copy(part: ListPart, found: dict[str, Array]) -> None:
+        for whole, values in zip((tau, p), found.values(), strict=False):
             assert whole is not None
-            whole[order[done.start : done.stop]] = values
-        os.unlink(file)
+            whole[order[slice(*part)]] = values
 
-    run(pool, compute_part, tasks, copy_part, phase="compare pairs", listener=listener)
+    def copy_new(part: ListPart) -> None:
+        copy(part, work.read(part.name))
+
+    parts = _parts([0, *tiles.tolist(), len(first)], most)
+    tasks = [ListTask(work, part) for part in unfinished(work, parts, copy)]
+    done = len(parts) - len(tasks)
+    run(pool, compute_part, tasks, copy_new, phase="compare pairs", listener=listener, done=done)
     return tau, p
 
 
-def compute_part(task: ListTask) -> ListDone:
+def compute_part(task: ListTask) -> ListPart:
     """Count the pairs of one part of the list, and write tau and p-values to its file."""
     work = task.work
     first, second = (_listed(work, name, task) for name in ("first", "second"))
@@ -226,30 +284,27 @@ def compute_part(task: ListTask) -> ListDone:
     A, B = work.rows.blocks(rows), work.cols.blocks(cols)
     counted = tally(A, B, (first_in, second_in))
     tau, p = _values(work, counted, lambda where: (int(first[where[0]]), int(second[where[0]])))
-    np.save(_list_file(work, task.start), np.stack([tau] if p is None else [tau, p]))
-    return ListDone(task.start, task.stop)
+    write_part(work.file(task.part.name), {"tau": tau} if p is None else {"tau": tau, "p": p})
+    return task.part
 
 
 def _listed(work: Work, name: str, task: ListTask) -> Indices:
     work.rows.array("starts" if work.rows.form == "sparse" else "order")  # refuses a folder that is not here
-    return np.array(np.load(os.path.join(work.rows.folder, f"{name}.npy"), mmap_mode="r")[task.start : task.stop])
+    whole = np.load(os.path.join(work.rows.folder, f"{name}.npy"), mmap_mode="r")
+    return np.array(whole[slice(*task.part)])
 
 
-def _list_file(work: Work, start: int) -> str:
-    return os.path.join(work.rows.folder, f"list-{start}.npy")
-
-
-def _parts(borders: Sequence[int], most: int) -> list[tuple[int, int]]:
+def _parts(borders: Sequence[int], most: int) -> list[ListPart]:
     """Divide a list at borders of tiles, and tiles with many pairs into parts of at most ``most`` pairs.
 
     Examples
     --------
-    >>> _parts([0, 3, 10], 4)
+    >>> [tuple(part) for part in _parts([0, 3, 10], 4)]
     [(0, 3), (3, 7), (7, 10)]
     """
     parts = []
     for start, stop in pairwise(borders):
-        parts += [(first, min(first + most, stop)) for first in range(start, stop, most)]
+        parts += [ListPart(first, min(first + most, stop)) for first in range(start, stop, most)]
     return parts
 
 
@@ -272,7 +327,13 @@ def _grid(work: Work, pool: Executor, listener: Listener, limit: int | None) -> 
     shared = int(np.ceil(max(np.sqrt(a * b / tiles), longest / tiles)))
     timely = largest(lambda side: side * min(side, a, b) * pair_seconds(work) <= TASK_SECONDS, longest)
     fitting = largest(lambda side: tile_bytes(work, side) <= may, min(longest, LARGEST_SIDE))
-    return Grid(a, b, max(1, min(shared, timely, fitting)), work.symmetric)
+    side = work.size("side", max(1, min(shared, timely, fitting)))
+    if tile_bytes(work, side) > may:
+        raise MemoryLimitError(
+            f"a tile as in the store takes {readable_bytes(tile_bytes(work, side))} and a task may take "
+            f"{readable_bytes(may)}: give the tasks as much memory as in the first run, or choose a new store"
+        )
+    return Grid(a, b, side, work.symmetric)
 
 
 def _side_of_list(work: Work, pool: Executor, limit: int | None) -> int:

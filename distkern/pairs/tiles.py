@@ -8,25 +8,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from distkern.compiled.pair_signs import CHUNK, WORD, common_samples, observed_bits, tile_differences
 from distkern.core.allowance import allowed_bytes
-from distkern.core.errors import InputError, MemoryLimitError, StoreMismatchError
+from distkern.core.errors import InputError, MemoryLimitError
 from distkern.core.events import Listener
-from distkern.core.files import as_path, written_whole
 from distkern.core.typing import Array, Indices
 from distkern.core.units import readable_bytes
 from distkern.engine.base import Executor
 from distkern.engine.executors import Serial
 from distkern.engine.run import await_workers, run
 from distkern.pairs.codes import SignCodes
+from distkern.pairs.kept import Kept, digest_of, read_part, write_part
 from distkern.pairs.keys import KeyRule
 
 SIDE = 256
@@ -81,8 +78,8 @@ def load_array(path: str, mode: Any = "r") -> Array:
         return np.load(path, mmap_mode=mode)
     except FileNotFoundError:
         raise InputError(
-            f"the temporary folder {os.path.dirname(path)!r} is not there on this worker: set TMPDIR to a folder that "
-            "all workers share, or compute with executor='threads'"
+            f"the temporary folder {os.path.dirname(path)!r} is not there on this worker: put the store, or TMPDIR if "
+            "there is no store, on a disk that all workers share, or compute with executor='threads'"
         ) from None
 
 
@@ -352,7 +349,11 @@ def reduce_pairs(
         executor = Serial()
     await_workers(executor, listener)
     arrays = {"codes": codes.codes, "sums": sums, "features": features, "allowed": allowed}
-    kept = None if store is None else _Parts(store, _digest(arrays, codes, rules, row_count, reduction))
+    kept = None
+    if store is not None:
+        about = "".join(map(_text, rules)) + f"{row_count} {SIDE} {reduction.describe()}"
+        kept = Kept(store, "pairs", "scores of pairs")
+        kept.claim(digest_of((*arrays.values(), codes.starts), about))
     with _folder(executor, kept) as folder:
         shared = SharedArrays(arrays, folder)
         numbers = tuple(range(len(rules)))
@@ -372,7 +373,7 @@ def run_groups(
     executor: Executor,
     listener: Listener,
     limit: int | None = None,
-    kept: _Parts | None = None,
+    kept: Kept | None = None,
     phase: str = "score pairs",
 ) -> None:
     """Work on all groups of pairs, and merge what the reduction makes of each.
@@ -401,18 +402,24 @@ def run_groups(
             f"a task on the pairs of {samples:,} samples takes {readable_bytes(needed)} and may take "
             f"{readable_bytes(may)}: give the workers more memory, or fewer threads, or ask for fewer pairs"
         )
-    tasks = [GroupTask(number, group, work, reduction) for number, group in enumerate(groups)]
-    done = {} if kept is None else kept.found(len(tasks))
-    for number, part in done.items():
-        reduction.merge(groups[number], part)
+    left = []
+    for number, group in enumerate(groups):
+        part = None if kept is None else read_part(_file(kept, number))
+        if part is None:
+            left.append(GroupTask(number, group, work, reduction))
+        else:
+            reduction.merge(group, part)
 
     def merge(finished: GroupDone) -> None:
         if kept is not None:
-            kept.keep(finished)
+            write_part(_file(kept, finished.number), finished.part)
         reduction.merge(groups[finished.number], finished.part)
 
-    left = [task for task in tasks if task.number not in done]
-    run(executor, score_group, left, merge, phase=phase, listener=listener, done=len(done))
+    run(executor, score_group, left, merge, phase=phase, listener=listener, done=len(groups) - len(left))
+
+
+def _file(kept: Kept, number: int) -> Path:
+    return kept.file(f"part-{number}")
 
 
 def _limit_beside(arrays: Mapping[str, Array], executor: Executor) -> int | None:
@@ -424,7 +431,7 @@ def _limit_beside(arrays: Mapping[str, Array], executor: Executor) -> int | None
 
 
 @contextmanager
-def _folder(executor: Executor, kept: _Parts | None) -> Iterator[str | None]:
+def _folder(executor: Executor, kept: Kept | None) -> Iterator[str | None]:
     """Yield a folder for the arrays that workers in other processes read; None if there are no such workers."""
     if not executor.remote:
         yield None
@@ -432,70 +439,6 @@ def _folder(executor: Executor, kept: _Parts | None) -> Iterator[str | None]:
         within = None if kept is None else kept.folder
         with tempfile.TemporaryDirectory(prefix="distkern-", dir=within, ignore_cleanup_errors=True) as folder:
             yield folder
-
-
-# Parts on disk -------------------------------------------------------------------------------------------------------
-
-
-class _Parts:
-    """Parts of finished groups in a folder: each appears whole, and a part is done if its file is there."""
-
-    def __init__(self, folder: str | os.PathLike[str], digest: str) -> None:
-        self.folder = as_path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"cannot write {str(self.folder)!r}: {error.strerror or error}; give another path"
-            ) from error
-        name = self.folder / "pairs.digest"
-        if not name.exists():
-            if any(self.folder.iterdir()):
-                raise StoreMismatchError(
-                    f"{str(self.folder)!r} holds other files, and no scores of pairs: give the path of a new folder"
-                )
-            with written_whole(name, overwrite=True) as file:
-                file.write(digest.encode())
-        elif name.read_text() != digest:
-            raise StoreMismatchError(
-                f"{str(self.folder)!r} holds scores of pairs of another cohort, or with other parameters: give the "
-                "path of a new folder"
-            )
-
-    def found(self, count: int) -> dict[int, Part]:
-        """Parts that are done; a damaged file is computed again."""
-        return {number: part for number in range(count) if (part := self._read(number)) is not None}
-
-    def _read(self, number: int) -> Part | None:
-        try:
-            with np.load(BytesIO(self._file(number).read_bytes()), allow_pickle=False) as found:
-                return {name: found[name] for name in found.files}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            return None
-
-    def keep(self, finished: GroupDone) -> None:
-        """Write the part of a group."""
-        content = BytesIO()
-        np.savez(content, **finished.part)  # type: ignore[arg-type]
-        with written_whole(self._file(finished.number), overwrite=True) as file:
-            file.write(content.getbuffer())
-
-    def _file(self, number: int) -> Path:
-        return self.folder / f"part-{number}.npz"
-
-
-def _digest(
-    arrays: Mapping[str, Array], codes: SignCodes, rules: Sequence[KeyRule], row_count: int, reduction: Reduction
-) -> str:
-    """Digest of all that decides about the parts."""
-    digest = blake2b(digest_size=16)
-    for array in (*arrays.values(), codes.starts):
-        digest.update(f"{array.dtype} {array.shape} ".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)  # no copy
-    for rule in rules:
-        digest.update(_text(rule).encode())
-    digest.update(f"{row_count} {SIDE} {reduction.describe()}".encode())
-    return digest.hexdigest()
 
 
 def _text(rule: KeyRule) -> str:

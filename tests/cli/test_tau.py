@@ -50,6 +50,18 @@ def test_a_file_is_replaced_only_if_asked(cohort, run):
     assert len(read(out)) == found["edges"]
 
 
+def test_finished_parts_are_kept_in_a_store(cohort, run):
+    words = ("tau", cohort / "X.npy", "--fdr", 1, "--store", cohort / "parts", "--out")
+    assert run(*words, cohort / "first.csv").exit_code == 0
+    (part,) = (cohort / "parts").glob("tile-*.npz")
+    changed = part.stat().st_mtime_ns
+    assert run(*words, cohort / "second.csv").exit_code == 0
+    assert part.stat().st_mtime_ns == changed
+    pd.testing.assert_frame_equal(read(cohort / "second.csv"), read(cohort / "first.csv"), check_exact=True)
+    other = run("tau", cohort / "X.npy", "--store", cohort / "parts", "--out", cohort / "third.csv")
+    assert (other.exit_code, "give the path of a new folder" in other.stderr) == (3, True)
+
+
 def test_a_list_of_pairs_is_written_whole_or_tested(cohort, run):
     pairs = pd.DataFrame({"first": ["g3", "g1"], "second": ["g0", "g9"]})
     pairs.to_csv(cohort / "pairs.csv", index=False)

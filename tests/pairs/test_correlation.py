@@ -18,11 +18,13 @@ from distkern import (
     InputTypeError,
     MemoryLimitError,
     SampleError,
+    StoreMismatchError,
     compute_gram,
     kendalltau_matrix,
     open_gram,
 )
 from distkern import Kendall as KendallKernel
+from distkern.pairs import tasks
 
 nan = np.nan
 GAPS = pd.DataFrame(
@@ -149,6 +151,84 @@ def test_store_of_features_is_kept_and_resumed(tmp_path):
     assert len(open_gram(tmp_path / "tau.zarr").info()["runs"]) == 1
 
 
+STORED = {
+    "edges": {"output": "edges", "fdr": 0.9, "min_tau": 0.1},
+    "edges of strata": {"output": "edges", "fdr": 0.9, "strata": [0, 1] * 15},
+    "matrix of strata": {"pvalue": True, "strata": [0, 1] * 15},
+    "list": {"pvalue": True, "pairs": [(i, j) for i in range(9) for j in range(9)]},
+}
+
+
+def as_arrays(result):
+    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("result", STORED)
+def test_an_interrupted_pass_goes_on_from_its_store(tmp_path, monkeypatch, result):
+    X, store = cohort_with_edges(30, 9), tmp_path / "tau"
+    expected = as_arrays(matrix(X, **STORED[result]))
+    monkeypatch.setattr(tasks, "TASK_SECONDS", 1e-6)
+    monkeypatch.setattr(tasks, "LARGEST_SIDE", 2)
+    finished, most = [], [4]
+
+    def counting(compute):
+        def counted(task):
+            if len(finished) == most[0]:
+                raise KeyboardInterrupt
+            finished.append(task.part)
+            return compute(task)
+
+        return counted
+
+    for name in ("compute_tile", "spill_tile", "compute_part"):
+        monkeypatch.setattr(tasks, name, counting(getattr(tasks, name)))
+    with pytest.raises(KeyboardInterrupt):
+        matrix(X, store=store, **STORED[result])
+    most[0] = 1000
+    monkeypatch.setattr(tasks, "LARGEST_SIDE", 3)  # the parts stay those of the first run
+    for _ in range(2):
+        for found, whole in zip(as_arrays(matrix(X, store=store, **STORED[result])), expected, strict=True):
+            np.testing.assert_array_equal(found, whole)
+    kept = sorted(store.glob("*-*.npz"))
+    assert len(finished) == len(set(finished)) == len(kept) > 5
+    kept[0].write_bytes(kept[0].read_bytes()[:-30])  # damaged: computed again
+    for found, whole in zip(as_arrays(matrix(X, store=store, **STORED[result])), expected, strict=True):
+        np.testing.assert_array_equal(found, whole)
+    assert len(finished) == len(kept) + 1
+    assert not list(store.glob(".distkern-*"))
+
+
+def test_a_store_of_other_pairs_is_refused(tmp_path):
+    X, store = cohort_with_edges(30, 9), tmp_path / "tau"
+    matrix(X, output="edges", store=store)
+    others = [{"fdr": 0.1}, {"min_tau": 0.5}, {"alternative": "less"}, {"strata": [0, 1] * 15}, {"Y": X.iloc[:, :3]}]
+    for other in others:
+        with pytest.raises(StoreMismatchError, match="holds tau of pairs of another cohort, or with other parameters"):
+            matrix(X, **{"output": "edges", "store": store} | other)
+    with pytest.raises(StoreMismatchError, match="another cohort"):
+        matrix(-X, output="edges", store=store)
+    with pytest.raises(StoreMismatchError, match="another cohort"):
+        matrix(X, pairs=[(0, 1)], store=store)
+    matrix(X, pairs=[(0, 1)], store=tmp_path / "list")
+    with pytest.raises(StoreMismatchError, match="another cohort"):
+        matrix(X, pairs=[(0, 2)], store=tmp_path / "list")
+    matrix(X, store=tmp_path / "tau.zarr")
+    with pytest.raises(StoreMismatchError, match="holds other files, and no tau of pairs"):
+        matrix(X, output="edges", store=tmp_path / "tau.zarr")
+    (store / "tau.json").write_text("{")
+    with pytest.raises(StoreMismatchError, match=r"tau\.json' is damaged"):
+        matrix(X, output="edges", store=store)
+
+
+def test_tiles_of_a_store_that_no_longer_fit_are_refused(tmp_path, monkeypatch):
+    X = cohort_with_edges(30, 9)
+    monkeypatch.setattr(tasks, "LARGEST_SIDE", 2)
+    matrix(X, output="edges", store=tmp_path)
+    monkeypatch.setattr(tasks, "tile_bytes", lambda work, side: 1 if side < 2 else 10**15)
+    with pytest.raises(MemoryLimitError, match="a tile as in the store takes"):
+        matrix(X, output="edges", store=tmp_path)
+
+
 # Missing values ----------------------------------------------------------------------------------------------------
 
 
@@ -223,11 +303,6 @@ def test_one_sample_is_too_few():
 def test_result_that_does_not_fit_is_refused_before_any_work():
     with pytest.raises(MemoryLimitError, match="the matrix of 200 features takes"):
         matrix(np.eye(200), memory_limit="100KiB")
-
-
-def test_pairwise_has_no_store(tmp_path):
-    with pytest.warns(UserWarning, match="semidefinite"), pytest.raises(InputError, match="leave store= out"):
-        matrix(GAPS, missing="pairwise", store=tmp_path / "k.zarr")
 
 
 def test_text_columns_are_refused():
@@ -537,7 +612,6 @@ def test_a_file_is_read_by_path(tmp_path):
         ({"min_tau": 0.5}, "add output='edges'"),
         ({"path": "tau.csv"}, "path= takes edges or a list"),
         ({"output": "edges", "path": "tau.xlsx"}, "does not end with .csv"),
-        ({"output": "edges", "store": "tau.zarr"}, "store= keeps the matrix of one table"),
         ({"Y": np.eye(3), "key_added": "tau"}, "key_added= keeps all pairs of one table"),
         ({"pairs": [(0, 7)]}, "second of pair 0 is 7"),
         ({"strata": [0, 0, 1, 1], "store": "tau.zarr"}, "4 samples|for 3 samples"),

@@ -88,5 +88,5 @@ def test_a_folder_of_another_machine_is_said_to_be_absent(tmp_path):
     rows, _ = columns_of(tmp_path, X)
     for file in tmp_path.iterdir():
         file.unlink()
-    with pytest.raises(InputError, match="set TMPDIR to a folder that all workers share"):
+    with pytest.raises(InputError, match="TMPDIR if there is no store, on a disk that all workers share"):
         rows.blocks(slice(0, 1))
