@@ -140,7 +140,19 @@ def load(cohort: str, data: str | Path | None = None) -> Samples:
     if "X_test" in parts:
         test = len(X) + np.arange(len(parts["X_test"]))
         X, y = np.vstack([X, parts["X_test"]]), np.concatenate([y, parts["y_test"]])
-    return _checked(cohort, Samples(_scaled(X) if cohort == "OC" else X, y, test))
+    samples = _checked(cohort, Samples(_scaled(X) if cohort == "OC" else X, y, test))
+    return _relapses_first(samples) if cohort == "BC1" else samples
+
+
+def _relapses_first(samples: Samples) -> Samples:
+    """Order the training samples of BC1 as the copy that the paper used: first those with a relapse, the fewer.
+
+    The authors' folds go by the positions of the samples, see `distkern.reproduce.authors_folds`.
+    """
+    labels, counts = np.unique(samples.y[samples.train], return_counts=True)
+    later = samples.y[samples.train] != labels[counts.argmin()]
+    order = np.concatenate([samples.train[np.argsort(later, kind="stable")], samples.test])
+    return Samples(samples.X[order], samples.y[order], samples.test)
 
 
 def at_hand(data: str | Path | None) -> tuple[str, ...]:

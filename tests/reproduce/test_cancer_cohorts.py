@@ -97,6 +97,18 @@ def test_a_test_set_is_used_for_testing_only(data):
     assert all(svm[f"repeat_{number}"] % 10 == pytest.approx(0, abs=1e-9) for number in (1, 2, 3))
 
 
+def test_the_relapses_of_breast_cancer_1_come_first(data):
+    """As in the copy that the paper used: the authors' folds go by position."""
+    samples = load("BC1", data)
+    with np.load(data / "breast1_vantveer.npz") as file:
+        X, y, X_test, y_test = (file[name] for name in ("X", "y", "X_test", "y_test"))
+    rare = min(set(y), key=list(y).count)
+    order = [k for k in range(26) if y[k] == rare] + [k for k in range(26) if y[k] != rare]
+    assert len(order) == 26
+    np.testing.assert_array_equal(samples.X, np.vstack([X[order], X_test]))
+    np.testing.assert_array_equal(samples.y, [*y[order], *y_test])
+
+
 def test_the_sensitivities_have_a_row_for_every_C(data):
     rows = list(sensitivities(data=data, cohorts=["PC2", "BC1"], repeats=2))
     assert [(row["cohort"], row["kernel"], row["C"]) for row in rows] == [
