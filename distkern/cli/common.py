@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
@@ -371,6 +372,11 @@ def refuse_unwritable(path: Path | str) -> None:
             path=str(path),
             existing=str(existing),
         )
+
+
+def is_given(name: str) -> bool:
+    """Whether the user typed the option of this parameter of the command, be it with the default value."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
