@@ -13,6 +13,7 @@ from distkern.cli.common import (
     LocalPath,
     execution_options,
     executor_of,
+    is_given,
     json_option,
     print_json,
     print_table,
@@ -74,6 +75,9 @@ def score_sets(
     **given: Any,
 ) -> None:
     """Score the gene sets of the file SETS in each sample of INPUT."""
+    if method == "singscore" and (is_given("max_rank") or is_given("negative_weight")):
+        unused = "--max-rank" if is_given("max_rank") else "--negative-weight"
+        raise click.UsageError(f"{unused} is for --method ucell: leave it out")
     if out is not None:
         refuse_unwritable_file(out, overwrite)
     from distkern.io.gmt import read_gmt
