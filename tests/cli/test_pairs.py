@@ -129,7 +129,7 @@ def test_a_model_is_applied_to_other_samples(run, cohort, frame):
     new.drop(columns=fitted.pair_names_[0, 0]).to_csv(cohort / "new.csv", index_label="id")
     refused = run(*words)
     assert refused.exit_code == 3
-    assert "lacks 1 features that 1 of 3 pairs compare" in refused.stderr
+    assert "lacks 1 feature that 1 of 3 pairs compare" in refused.stderr
     assert "give --absent abstain" in refused.stderr
     abstaining = run(*words, "--absent", "abstain")
     assert abstaining.exit_code == 0
@@ -214,7 +214,11 @@ def test_missing_values(run, cohort, frame):
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "0"), 2, "must ascend from at least 1"),
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "many"), 2, "such as 4 or a range"),
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "9"), 3, "ask for fewer, or give --overlapping"),
-        (("--labels", "clinical.csv", "--label", "relapse", "--features", "99"), 3, "more than the 15 features"),
+        (
+            ("--labels", "clinical.csv", "--label", "relapse", "--features", "99"),
+            3,
+            "--features 99 is not from 2 to 15",
+        ),
         (("--labels", "clinical.csv", "--label", "relapse", "--memory-limit", "1KiB"), 3, "may take 1"),
         (("--labels", "clinical.csv", "--label", "relapse", "--groups", "centre"), 3, ""),
         (("--apply", "model.json", "--model", "x.json"), 2, "--apply trains nothing: leave out --model"),

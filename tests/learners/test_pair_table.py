@@ -150,7 +150,7 @@ def test_wrong_input_is_named(cohort):
 def test_constant_samples_are_named(cohort):
     frame, y = cohort
     frame.iloc[4] = 1.0
-    with pytest.warns(UserWarning, match="1 samples tie all features, .*'p4'"):
+    with pytest.warns(UserWarning, match="1 sample ties all features, .*'p4'"):
         pair_scores(frame, y)
     frame.iloc[:] = 1.0
     with pytest.raises(InputError, match="every sample is constant"):
