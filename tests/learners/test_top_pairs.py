@@ -530,6 +530,8 @@ def test_rules_are_written_as_people_read_them():
     (a, b), score = two.pair_names_[0], two.scores_[0]
     less = [(X[a] < X[b])[y == label].sum() for label in ("ill", "well")]
     assert two.rules() == f"{a} < {b} → well   score {score:.4f}   ill {less[0]} of 15, well {less[1]} of 15"
+    coded = TopScoringPair(**QUIET).fit(X[y != "other"], (y[y != "other"] == "well").astype(int))
+    assert coded.rules() == f"{a} < {b} → 1   score {score:.4f}   '0' {less[0]} of 15, '1' {less[1]} of 15"
     three = TopScoringPair(**QUIET).fit(X, y).rules().split("\n")
     assert [line.partition(" → ")[2].split()[0] for line in three] == ["ill", "other", "well"]
     assert "the rest" in three[0]
