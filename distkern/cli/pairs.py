@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ from distkern.cli.common import (
     print_table,
     progress_of,
     quiet_option,
+    refuse_same_file,
     refuse_unwritable_file,
+    refuse_unwritable_table,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -155,7 +157,7 @@ def pairs(
     """Find the pairs of features whose order tells the classes of the samples in COHORT apart, or apply such pairs."""
     _refuse_usage(apply, labels, label, groups=groups, folds=folds, model=model, table=table)
     files = {"model": model, "table": table, "votes": votes}
-    _refuse_unwritable([file for file in files.values() if file is not None], overwrite)
+    _refuse_unwritable(files, overwrite)
     on_interruption("nothing was written: run the same command again")
     source, name, y = _read(cohort, labels, label, given)
     if apply is not None:
@@ -197,11 +199,11 @@ def _refuse_usage(apply: Path | None, labels: Path | None, label: str | None, **
         raise click.UsageError(f"--apply trains nothing: leave out {given[0]}")
 
 
-def _refuse_unwritable(files: Sequence[Path], overwrite: bool) -> None:
-    for file in files:
-        refuse_unwritable_file(file, overwrite)
-    if len(set(files)) < len(files):
-        raise click.UsageError("--model, --table and --votes name one file twice: give each its own")
+def _refuse_unwritable(files: Mapping[str, Path | None], overwrite: bool) -> None:
+    for name, file in files.items():
+        if file is not None:
+            (refuse_unwritable_file if name == "model" else refuse_unwritable_table)(file, overwrite)
+    refuse_same_file({f"--{name}": file for name, file in files.items()})
 
 
 # Input -------------------------------------------------------------------------------------------------------------

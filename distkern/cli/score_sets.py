@@ -20,7 +20,7 @@ from distkern.cli.common import (
     progress_of,
     quiet_option,
     reading_options,
-    refuse_unwritable_file,
+    refuse_unwritable_table,
     sep_option,
     separator_of,
 )
@@ -79,7 +79,7 @@ def score_sets(
         unused = "--max-rank" if is_given("max_rank") else "--negative-weight"
         raise click.UsageError(f"{unused} is for --method ucell: leave it out")
     if out is not None:
-        refuse_unwritable_file(out, overwrite)
+        refuse_unwritable_table(out, overwrite)
     from distkern.io.gmt import read_gmt
 
     known = read_gmt(sets)

@@ -64,7 +64,7 @@ def test_a_model_with_its_samples_needs_no_store(run, model, store):
 def test_options_of_new_samples_need_new_samples(cohort, run, model):
     result = run("explain", model, "--scores", cohort / "s.csv", "--samples", "rows")
     assert result.exit_code == 2
-    assert "--scores and --samples is about new samples: add --new" in result.stderr
+    assert "--scores and --samples are about new samples: add --new" in result.stderr
 
 
 def test_files_are_replaced_only_with_overwrite(cohort, run, model):
