@@ -256,7 +256,7 @@ def test_features_of_new_samples_are_found_by_name():
     with pytest.raises(dk.InputError, match=r"lacks 2 of the 6 features that are needed: 'B', 'D'"):
         explained.contributions(shuffled.drop(columns=["B", "D"]))
     twice = pd.concat([shuffled, named(NEW)[["A"]]], axis=1)
-    with pytest.raises(dk.InputError, match="more than once"):
+    with pytest.raises(dk.InputError, match="two features of X are called 'A'"):
         explained.contributions(twice)
     with pytest.warns(UserWarning, match="names"):
         np.testing.assert_array_equal(explained.contributions(NEW).of_features, expected)
