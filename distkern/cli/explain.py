@@ -159,7 +159,8 @@ def _show(name: str, table: Any, path: Path | None) -> None:
         largest = table[sizes].abs().max(axis=1)
         table = table.loc[largest.sort_values(ascending=False, kind="stable").index]
     rows = table.head(SHOWN).to_string(index=False, float_format=lambda value: f"{value:.6g}")
-    whole = f"{len(table):,} {name}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
+    what = f"contributions of {name}" if "sample" in table and name != "scores" else name
+    whole = f"{len(table):,} {what}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
     click.echo(f"\n{whole}" + ("" if path is None else f" (all in {path})"))
     for line in rows.splitlines():
         click.echo(shown(line))

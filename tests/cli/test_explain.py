@@ -37,7 +37,10 @@ def test_contributions_of_new_samples_add_up(cohort, run, model):
     new = cohort.write("new.csv", cohort.X[:3] + 0.005, ["n1", "n2", "n3"])
     files = [cohort / name for name in ("scores.csv", "pairs.csv", "genes.csv")]
     words = ("explain", model, "--new", new, "--samples", "rows", "--scores", files[0], "--pairs", files[1])
-    assert run(*words, "--features", files[2], "-q").exit_code == 0
+    result = run(*words, "--features", files[2], "-q")
+    assert result.exit_code == 0
+    assert "\n45 contributions of features, the first 10" in result.stdout  # 3 samples × 15 features
+    assert "\n3 scores (all in" in result.stdout
     scores, pairs, features = map(pd.read_csv, files)
     expected = dk.load_model(model).decision_function(dk.read_expression(new, samples="rows"))
     np.testing.assert_allclose(scores["decision"], expected)
