@@ -205,7 +205,7 @@ def read_orderings(
     if label is not None and label not in places:
         from distkern.core.suggest import did_you_mean
 
-        raise InputError(f"{path.name!r} has no column {label!r}{did_you_mean(label, places)}: name one of its columns")
+        raise InputError(f"{path.name!r} has no column {label!r}: name one of its columns{did_you_mean(label, places)}")
     kept = _in_order(path, [name for name in places if name != label])
     cells = [[line[places.index(name)].strip() for name in kept] for line in rows.values()]
     ballots = [[None if cell in MISSING else cell for cell in line] for line in cells]

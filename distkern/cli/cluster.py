@@ -28,7 +28,9 @@ from distkern.cli.common import (
     print_json,
     print_table,
     quiet_option,
+    refuse_same_file,
     refuse_unwritable_file,
+    refuse_unwritable_table,
     say,
     separator_of,
 )
@@ -208,10 +210,11 @@ def _is_store(path: Path | str, kernel: str | None) -> bool:
 
 
 def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -> None:
-    for file in (out, report):
-        if file is not None:
-            refuse_unwritable_file(file, overwrite)
+    if out is not None:
+        refuse_unwritable_table(out, overwrite)
+    refuse_same_file({"--out": out, "--report": report})
     if report is not None:
+        refuse_unwritable_file(report, overwrite)
         from distkern.report.layout import require_extras
 
         require_extras()

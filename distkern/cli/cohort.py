@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.cli.ballots import read_orderings, refuse_places
 from distkern.core.errors import InputError
+from distkern.core.names import beside_numbers
 
 if TYPE_CHECKING:
     from distkern.io.source import Source
 
 BLOCK_BYTES = 2**26
 """Bytes of samples that are checked at a time."""
+
+MOST_LABELS = 20
+"""Most labels whose samples are counted in a line."""
 
 _TRANSPOSED = (
     "give the labels of these samples or, if the matrix was computed transposed, compute it again with the other of "
@@ -160,11 +164,13 @@ def read_column(
 
 
 def count_classes(labels: Sequence[str]) -> str:
-    """Describe the number of samples of each label.
+    """Describe the number of samples of each label, the most frequent first; at most `MOST_LABELS` of them.
 
     Examples
     --------
     >>> count_classes(["a", "b", "a"])
     '2 a, 1 b'
     """
-    return ", ".join(f"{count} {label}" for label, count in Counter(labels).most_common())
+    found = Counter(labels).most_common()
+    counts = [f"{count} {beside_numbers(label)}" for label, count in found[:MOST_LABELS]]
+    return ", ".join(counts + [f"{len(found) - MOST_LABELS:,} others"] * (len(found) > MOST_LABELS))

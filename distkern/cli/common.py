@@ -6,12 +6,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress
@@ -25,6 +26,11 @@ PLAIN_SECONDS = 10.0
 
 VALUES = ("scores", "ranks", "orderings")
 """What the values of ballots may mean."""
+
+OTHER_TABLES = frozenset(
+    {".bz2", ".feather", ".gz", ".h5ad", ".json", ".npz", ".parquet", ".tsv", ".xls", ".xlsx", ".xz", ".zarr", ".zip"}
+)
+"""Ends of the names of files that hold something other than comma-separated values."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -373,6 +379,11 @@ def refuse_unwritable(path: Path | str) -> None:
         )
 
 
+def is_given(name: str) -> bool:
+    """Whether the user typed the option of this parameter of the command, be it with the default value."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
     """Refuse a file that exists or cannot be written, before the computation starts.
 
@@ -385,6 +396,30 @@ def refuse_unwritable_file(path: Path, overwrite: bool) -> None:
     refuse_unwritable(path.parent)
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it first")
+
+
+def refuse_unwritable_table(path: Path, overwrite: bool) -> None:
+    """Refuse a file of comma-separated values that cannot be written, or whose name promises another format.
+
+    Raises
+    ------
+    InputError
+        If the name ends as that of another format; otherwise see `refuse_unwritable_file`.
+    """
+    if path.suffix.lower() in OTHER_TABLES:
+        raise InputError(
+            f"{path.name!r} would hold comma-separated values, and its name ends with {path.suffix!r}: let it end with "
+            "'.csv'"
+        )
+    refuse_unwritable_file(path, overwrite)
+
+
+def refuse_same_file(files: Mapping[str, Path | None]) -> None:
+    """Refuse two options, the keys, that name one file, which the second would write over."""
+    given = [file.absolute() for file in files.values() if file is not None]
+    if len(set(given)) < len(given):
+        *first, last = files
+        raise click.UsageError(f"{', '.join(first)} and {last} name one file twice: give each its own")
 
 
 def report_computed(runs: list[dict[str, Any]], before: int, quiet: bool, nothing: str) -> None:

@@ -19,7 +19,8 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
-    refuse_unwritable_file,
+    refuse_same_file,
+    refuse_unwritable_table,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -82,7 +83,8 @@ def explain(
     files = {"pairs": pairs, "features": features, "scores": scores}
     for path in files.values():
         if path is not None:
-            refuse_unwritable_file(path, overwrite)
+            refuse_unwritable_table(path, overwrite)
+    refuse_same_file({f"--{name}": path for name, path in files.items()})
     from distkern.learners.explain import explain as explained_by
     from distkern.learners.persist import load_model
 
@@ -125,7 +127,8 @@ def _refuse_usage(new: Path | None, scores: Path | None, given: dict[str, Any]) 
     asked = ["--scores"] if scores is not None else []
     asked += [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if asked:
-        raise click.UsageError(f"{' and '.join(asked)} is about new samples: add --new, or leave it out")
+        verb = "is" if len(asked) == 1 else "are"
+        raise click.UsageError(f"{' and '.join(asked)} {verb} about new samples: add --new, or leave out {asked[0]}")
 
 
 def _refuse_store_mismatch(loaded: Any, model: Path, store: Path | str | None) -> None:
@@ -156,7 +159,8 @@ def _show(name: str, table: Any, path: Path | None) -> None:
         largest = table[sizes].abs().max(axis=1)
         table = table.loc[largest.sort_values(ascending=False, kind="stable").index]
     rows = table.head(SHOWN).to_string(index=False, float_format=lambda value: f"{value:.6g}")
-    whole = f"{len(table):,} {name}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
+    what = f"contributions of {name}" if "sample" in table and name != "scores" else name
+    whole = f"{len(table):,} {what}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
     click.echo(f"\n{whole}" + ("" if path is None else f" (all in {path})"))
     for line in rows.splitlines():
         click.echo(shown(line))

@@ -21,7 +21,7 @@ from distkern.cli.common import (
     print_table,
     progress_of,
     quiet_option,
-    refuse_unwritable_file,
+    refuse_unwritable_table,
     samples_option,
     sep_option,
     separator_of,
@@ -85,7 +85,7 @@ def markers(
 ) -> None:
     """Compare every feature of the samples in INPUT between groups."""
     if out is not None:
-        refuse_unwritable_file(out, overwrite)
+        refuse_unwritable_table(out, overwrite)
     source, name, groups, strata = _read(input, given)
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:

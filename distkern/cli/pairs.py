@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,16 @@ from distkern.cli.common import (
     cohort_options,
     execution_options,
     executor_of,
+    is_given,
     json_option,
     options,
     print_json,
     print_table,
     progress_of,
     quiet_option,
+    refuse_same_file,
     refuse_unwritable_file,
+    refuse_unwritable_table,
     separator_of,
 )
 from distkern.cli.errors import on_interruption
@@ -39,6 +42,17 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 100_000
 """Largest number of pairs that the option takes; there may be fewer."""
+
+OF_TRAINING = {
+    "numbers": "-k",
+    "choose": "--choose",
+    "inner": "--inner",
+    "seed": "--seed",
+    "overlapping": "--overlapping",
+    "features": "--features",
+    "multi_class": "--multi-class",
+}
+"""Parameters of the command that say which pairs are chosen, with their options."""
 
 EPILOG = """\b
 Examples:
@@ -143,11 +157,12 @@ def pairs(
     """Find the pairs of features whose order tells the classes of the samples in COHORT apart, or apply such pairs."""
     _refuse_usage(apply, labels, label, groups=groups, folds=folds, model=model, table=table)
     files = {"model": model, "table": table, "votes": votes}
-    _refuse_unwritable([file for file in files.values() if file is not None], overwrite)
+    _refuse_unwritable(files, overwrite)
     on_interruption("nothing was written: run the same command again")
     source, name, y = _read(cohort, labels, label, given)
     if apply is not None:
         fitted, held_out = _loaded(apply, given["absent"], given["missing"]), None
+        _refuse_other_classes(fitted, apply, name, y)
     else:
         assert y is not None
         grouped = None if groups is None else _column(source, cohort, labels, groups, given)[1]
@@ -176,16 +191,19 @@ def pairs(
 def _refuse_usage(apply: Path | None, labels: Path | None, label: str | None, **training: Any) -> None:
     if apply is None and labels is None and label is None:
         raise click.UsageError("training needs labels: name their column with --label, and their file with --labels")
-    given = [name for name, value in training.items() if value is not None]
-    if apply is not None and given:
-        raise click.UsageError(f"--apply trains nothing: leave out --{given[0]}")
+    if apply is None:
+        return
+    given = [f"--{name}" for name, value in training.items() if value is not None]
+    given += [option for name, option in OF_TRAINING.items() if is_given(name)]
+    if given:
+        raise click.UsageError(f"--apply trains nothing: leave out {given[0]}")
 
 
-def _refuse_unwritable(files: Sequence[Path], overwrite: bool) -> None:
-    for file in files:
-        refuse_unwritable_file(file, overwrite)
-    if len(set(files)) < len(files):
-        raise click.UsageError("--model, --table and --votes name one file twice: give each its own")
+def _refuse_unwritable(files: Mapping[str, Path | None], overwrite: bool) -> None:
+    for name, file in files.items():
+        if file is not None:
+            (refuse_unwritable_file if name == "model" else refuse_unwritable_table)(file, overwrite)
+    refuse_same_file({f"--{name}": file for name, file in files.items()})
 
 
 # Input -------------------------------------------------------------------------------------------------------------
@@ -224,6 +242,7 @@ def _trained(
 
     numbers = given["numbers"]
     several = len(numbers) > 1
+    splits = [] if folds is None else _splits(y, folds, given["seed"])  # refuses folds before the pairs are counted
     with executor_of(**given) as executor:
         fitted = KTopScoringPairs(
             given["choose"] if several else numbers[0],
@@ -239,25 +258,32 @@ def _trained(
             progress=progress_of(quiet),
             memory_limit=given["memory_limit"],
         ).fit(source, y, groups)
-        held_out = None if folds is None else _held_out(fitted, source, y, groups, folds, given["seed"])
+        held_out = None if folds is None else _held_out(fitted, source, y, groups, splits)
     return fitted.set_params(executor=None, progress=False, memory_limit=None), held_out
 
 
+def _splits(y: list[str], folds: int, seed: int) -> list[tuple[Any, Any]]:
+    """Positions of the training and the test samples of each fold."""
+    import numpy as np
+
+    from distkern.learners.folds import Folds
+
+    return [(train, test) for train, test, _ in Folds(np.array(y), None, None, seed).outer(folds, 1)]
+
+
 def _held_out(
-    model: KTopScoringPairs, source: Source, y: list[str], groups: list[str] | None, folds: int, seed: int
+    model: KTopScoringPairs, source: Source, y: list[str], groups: list[str] | None, splits: list[tuple[Any, Any]]
 ) -> HeldOut:
     """Predict the samples of each fold by the pairs that the others choose."""
     import numpy as np
     from sklearn.base import clone
 
-    from distkern.learners.folds import Folds
-
     labels, out = np.array(y), np.full(len(y), None, dtype=object)
-    for train, test, _ in Folds(labels, None, None, seed).outer(folds, 1):
+    for train, test in splits:
         own = None if groups is None else np.array(groups)[train]
         fitted, part = clone(model).fit(source.part(train), labels[train], own), source.part(test)
         out[test] = _predicted(fitted, part, fitted.decision_function(part))
-    return HeldOut(folds, out.tolist())
+    return HeldOut(len(splits), out.tolist())
 
 
 def _loaded(path: Path, absent: str, missing: str) -> KTopScoringPairs:
@@ -269,6 +295,17 @@ def _loaded(path: Path, absent: str, missing: str) -> KTopScoringPairs:
     if not isinstance(found, KTopScoringPairs):
         raise InputError(f"{path.name!r} is a model of another kind ({type(found).__name__}): give one of --model")
     return found.set_params(absent=absent, **({"missing": missing} if missing == "skip" else {}))
+
+
+def _refuse_other_classes(fitted: KTopScoringPairs, path: Path, name: str | None, y: Sequence[str] | None) -> None:
+    """Refuse labels that the model cannot predict: no sample with such a label would be right."""
+    known = [str(label) for label in fitted.classes_.tolist()]
+    others = sorted(set(y or ()) - set(known))
+    if others:
+        raise InputError(
+            f"{name!r} holds the label {others[0]!r}, which is no class of the model {path.name!r} (its classes are "
+            f"{', '.join(map(repr, known))}): write the labels as the model does, or leave out --label and --labels"
+        )
 
 
 # Output ------------------------------------------------------------------------------------------------------------
@@ -329,13 +366,26 @@ class Result:
         """Names of the samples, or their positions."""
         return self.source.ids or tuple(map(str, range(len(self.source))))
 
+    def lacking(self) -> list[str]:
+        """Features of the pairs that the samples do not have; empty if the samples do not name theirs."""
+        names = self.fitted.pair_names_.ravel().tolist()
+        known = set(names if self.source.features is None else self.source.features)
+        return list(dict.fromkeys(name for name in names if name not in known))
+
     def about(self) -> list[tuple[str, str]]:
         """Rows about the model: how k was chosen, and what it predicts for these samples."""
+        from distkern.io.tables import beginning
+
         fitted, rows = self.fitted, [] if self.applied is None else [("model", self.applied.name)]
         if self.applied is None and hasattr(fitted, "k_path_"):
             path = fitted.k_path_ if isinstance(fitted.k_path_, list) else [fitted.k_path_]
             chosen = fitted.n_pairs_ if isinstance(fitted.n_pairs_, int) else ", ".join(map(str, fitted.n_pairs_))
             rows.append(("pairs", f"{chosen} of {path[0][0, 0]:g} to {path[0][-1, 0]:g}, chosen by {fitted.k}"))
+        lacking = self.lacking()
+        if lacking:
+            cost = sum(not set(lacking).isdisjoint(pair) for pair in fitted.pair_names_.tolist())
+            pairs = f"{cost:,} of {len(fitted.pair_names_):,} pairs"
+            rows.append(("absent", f"{beginning(lacking)}: {pairs} abstain in every sample"))
         rows.append(("predicted", count_classes([UNDECIDED if one is None else one for one in self.predicted])))
         scores = _accuracy(self.predicted, self.y)
         if scores is not None:
@@ -360,6 +410,7 @@ class Result:
             "applied": None if self.applied is None else str(self.applied),
             "classes": dict(zip(classes, self.fitted.class_count_.tolist(), strict=True)),
             "pairs": [dict(zip(head, row, strict=True)) for row in rows],
+            "absent": self.lacking(),
             "k_path": [part.tolist() for part in getattr(self.fitted, "k_path_", [])],
             "predicted": dict(zip(self.ids, self.predicted, strict=True)),
             "accuracy": accuracy,

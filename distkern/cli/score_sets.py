@@ -13,13 +13,14 @@ from distkern.cli.common import (
     LocalPath,
     execution_options,
     executor_of,
+    is_given,
     json_option,
     print_json,
     print_table,
     progress_of,
     quiet_option,
     reading_options,
-    refuse_unwritable_file,
+    refuse_unwritable_table,
     sep_option,
     separator_of,
 )
@@ -74,8 +75,11 @@ def score_sets(
     **given: Any,
 ) -> None:
     """Score the gene sets of the file SETS in each sample of INPUT."""
+    if method == "singscore" and (is_given("max_rank") or is_given("negative_weight")):
+        unused = "--max-rank" if is_given("max_rank") else "--negative-weight"
+        raise click.UsageError(f"{unused} is for --method ucell: leave it out")
     if out is not None:
-        refuse_unwritable_file(out, overwrite)
+        refuse_unwritable_table(out, overwrite)
     from distkern.io.gmt import read_gmt
 
     known = read_gmt(sets)

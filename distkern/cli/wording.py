@@ -19,6 +19,7 @@ OPTIONS: dict[str, str | None] = {
     "evaluation": "--evaluation FILE",
     "executor": None,
     "fdr": "--fdr",
+    "features": "--features",
     "fold_change": "--fold-change",
     "folds": "--folds",
     "gram": None,

@@ -90,7 +90,7 @@ def aligned(values: Any, samples: Any, what: str) -> Array:
     Raises
     ------
     InputError
-        If both sides have names and they are not the same names in the same order.
+        If both sides have names and they are not the same names in the same order, or the values are one text.
 
     Warns
     -----
@@ -108,6 +108,11 @@ def aligned(values: Any, samples: Any, what: str) -> Array:
     Traceback (most recent call last):
     distkern.core.errors.InputError: y has the samples of the matrix in another order (number 0 is 'q', not 'p'): ...
     """
+    if isinstance(values, str):
+        raise InputError(
+            f"{what} must hold a value for each sample, not the text {values!r}: give the values of the column of this "
+            f"name, as in X.obs[{values!r}]"
+        )
     found = plain(values, what)
     refuse_other_names(found.names[0] if found.names else None, samples, what)
     return found.values

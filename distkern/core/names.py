@@ -35,6 +35,18 @@ def shown(text: object) -> str:
     return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), str(text))
 
 
+def beside_numbers(label: object) -> str:
+    """Write a label beside a count of its samples: in quotes if it looks like a number, which would be read as another.
+
+    Examples
+    --------
+    >>> print("85", beside_numbers(1), "65", beside_numbers("0"), "12", beside_numbers("relapse"))
+    85 '1' 65 '0' 12 relapse
+    """
+    text = shown(label)
+    return f"'{text}'" if re.match(r"[-+.]?\d", text) else text
+
+
 def shown_json(text: str) -> str:
     r"""Return JSON text for a terminal: characters that control it are written as escapes of JSON, line breaks stay.
 

@@ -54,6 +54,17 @@ def parse_bytes(amount: str | int) -> int:
     return min(int(whole + fraction) * factor // 10 ** len(fraction), MOST_BYTES)
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a number with what it counts; a noun of which there are several ends with s.
+
+    Examples
+    --------
+    >>> counted(1, "feature"), counted(1200, "feature")
+    ('1 feature', '1,200 features')
+    """
+    return f"{count:,} {noun}" + "s" * (count != 1)
+
+
 def readable_bytes(count: float) -> str:
     """Format a number of bytes with a unit.
 

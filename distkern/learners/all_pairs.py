@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from distkern.core.errors import InputError
 from distkern.core.parameters import flag, one_of
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.units import counted
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
 from distkern.kernels.base import check_source
@@ -267,6 +268,6 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         if (places < 0).any():
             lacking = self.feature_names_in_[places < 0].tolist()
             named = ", ".join(map(repr, lacking[:SHOWN])) + (", …" if len(lacking) > SHOWN else "")
-            raise InputError(f"X lacks {len(lacking)} features, which all pairs compare ({named}): add them")
+            raise InputError(f"X lacks {counted(len(lacking), 'feature')}, which all pairs compare ({named}): add them")
         same = len(places) == source.shape[1] and (places == np.arange(len(places))).all()
         return source if same else source.with_features(places)

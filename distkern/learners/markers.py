@@ -199,7 +199,7 @@ def labels_of(X: Any, source: Source, labels: Any, what: str) -> tuple[Array, In
         if hasattr(X, "obs"):
             if labels not in X.obs:
                 listed = ", ".join(map(repr, X.obs.columns[:10])) or "no columns"
-                raise InputError(f"obs has no column {labels!r}{did_you_mean(labels, X.obs)}: it has {listed}")
+                raise InputError(f"obs has no column {labels!r}: it has {listed}{did_you_mean(labels, X.obs)}")
             labels = X.obs[labels].to_numpy()
         elif isinstance(X, (str, os.PathLike)):
             labels = read_labels(as_path(X), ids, label=labels)[1]
@@ -228,7 +228,7 @@ def opponents_of(versus: Any, levels: Array) -> Indices | None:
             "{versus} is neither 'rest' nor 'each' nor a group: the groups are {listed}{meant}",
             versus=Argument("versus", versus),
             listed=listed,
-            meant=did_you_mean(versus, map(str, known)),
+            meant=did_you_mean(versus, map(str, known)) if isinstance(known[0], str) else "",
         )
     return np.array([known.index(versus)])
 

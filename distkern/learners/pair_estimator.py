@@ -10,6 +10,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.units import counted
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
 from distkern.learners.base import SampleEstimator, delete_attribute
@@ -170,9 +171,9 @@ class PairEstimator(SampleEstimator):
             named = ", ".join(map(repr, list(lacking)[:SHOWN])) + (", …" if len(lacking) > SHOWN else "")
             cost = int((columns < 0).any(axis=1).sum())
             raise InputError(
-                "X lacks {count} features that {cost} of {pairs} pairs compare ({named}): add them, or give {absent}, "
+                "X lacks {features} that {cost} of {pairs} pairs compare ({named}): add them, or give {absent}, "
                 "so that these pairs do not vote",
-                count=len(lacking),
+                features=counted(len(lacking), "feature"),
                 cost=cost,
                 pairs=len(columns),
                 named=named,

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from distkern._version import __version__
 from distkern.core.errors import InputError, InputTypeError
-from distkern.core.names import checked_names, shown
+from distkern.core.names import beside_numbers, checked_names, shown
 from distkern.learners.multiclass import BinaryProblems
 
 KIND = "distkern top-scoring pairs"
@@ -73,9 +73,9 @@ def _agreement(model: Any, number: int) -> str:
     if negative is None:
         other, name = [k for k in range(len(sizes)) if k != positive], "the rest"
     else:
-        other, name = [negative], shown(_label(model, negative))
+        other, name = [negative], beside_numbers(_label(model, negative))
     against = f"{name} {less[other].sum()} of {sizes[other].sum()}"
-    return f"{against}, {shown(_label(model, positive))} {less[positive]} of {sizes[positive]}"
+    return f"{against}, {beside_numbers(_label(model, positive))} {less[positive]} of {sizes[positive]}"
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------

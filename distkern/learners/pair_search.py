@@ -14,6 +14,7 @@ from distkern.core.errors import InputError
 from distkern.core.events import Progress
 from distkern.core.parameters import entries, flag, one_of
 from distkern.core.typing import Floats, Indices
+from distkern.core.units import counted
 from distkern.core.validation import refuse_infinite, refuse_nan
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
@@ -67,7 +68,7 @@ def pair_grid(largest: int = LARGEST, count: int = 30) -> Indices:
     return np.unique(numbers - (numbers % 2 == 0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairSearch:
     """Accuracy of support vector machines by number of pairs and C.
 
@@ -83,6 +84,8 @@ class PairSearch:
     Examples
     --------
     >>> found = PairSearch(np.array([1, 3]), np.array([1.0]), np.array([[[0.5], [0.75]], [[0.5], [1.0]]]), "linear")
+    >>> found
+    <PairSearch: 3 pairs and C=1 predict 87.5 % correctly, the best of 2 numbers of pairs and 1 of C; 2 splits>
     >>> found.best, found.table()
     ((3, 1.0), [{'k': 1, 'C': 1.0, 'accuracy': 0.5}, {'k': 3, 'C': 1.0, 'accuracy': 0.875}])
     """
@@ -102,6 +105,13 @@ class PairSearch:
         """The k and the C of highest mean accuracy: the smallest k on ties, then the smallest C."""
         row, column = np.unravel_index(first_maximum(self.mean.ravel()), self.mean.shape)
         return int(self.k[row]), float(self.C[column])
+
+    def __repr__(self) -> str:
+        k, C = self.best
+        return (
+            f"<PairSearch: {counted(k, 'pair')} and C={C:g} predict {self.mean.max():.1%} correctly, the best of "
+            f"{counted(len(self.k), 'number')} of pairs and {len(self.C)} of C; {counted(len(self.accuracy), 'split')}>"
+        ).replace("%", " %")
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each k and C, with the mean accuracy: ``pandas.DataFrame(found.table())``."""

@@ -16,6 +16,7 @@ from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.units import counted
 from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
 from distkern.io.source import Source
@@ -137,8 +138,13 @@ def labelled(source: Source, samples: Any, y: Array, groups: Any, multi_class: s
     classes, codes = np.unique(y, return_inverse=True)
     names, of_sample = (None, None) if groups is None else encoded_labels(groups, samples, "groups")
     training = Training(source, classes, codes, names, of_sample, BinaryProblems(len(classes), multi_class == "ovr"))
-    for number in np.flatnonzero(training.sizes == 1):
-        warn(f"class {training.label(number)!r} has 1 sample, which every one of its scores rests on: give more")
+    lonely = classes[training.sizes == 1].tolist()
+    if lonely:
+        named = ", ".join(map(repr, lonely[:SHOWN])) + (", …" if len(lonely) > SHOWN else "")
+        if len(lonely) == 1:
+            warn(f"class {named} has 1 sample, which every one of its scores rests on: give more")
+        else:
+            warn(f"{len(lonely):,} classes have 1 sample, which every one of their scores rests on: {named}; give more")
     return training
 
 
@@ -243,8 +249,6 @@ def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOpt
     out: dict[str, Any] = {}
     wanted = options.wanted_features()
     if wanted is not None:
-        if wanted > count:
-            raise InputError(f"features={wanted:,} is more than the {count:,} features of the samples: ask for fewer")
         out["features"] = wilcoxon_features(codes, contrasts, wanted)
     elif options.features is not None:
         out["features"] = positions_of(entries(options.features, "features"), names, count, "features")
@@ -259,7 +263,23 @@ def _competing(codes: SignCodes, contrasts: Sequence[Contrast], options: PairOpt
         given = [feature for pair in checked_pairs(options.pairs) for feature in pair]
         flat = positions_of(given, names, count, "pairs")
         out["pairs"] = flat.reshape(-1, 2)
+    _refuse_contradiction(**out)
     return out
+
+
+def _refuse_contradiction(
+    features: Indices | None = None, pairs: Indices | None = None, pivot: Indices | None = None
+) -> None:
+    """Refuse features, pairs and pivots that leave no pair."""
+    if pairs is None:
+        left = features is None or pivot is None or bool(np.isin(pivot, features).any())
+    else:
+        kept = np.ones(len(pairs), dtype=bool) if features is None else np.isin(pairs, features).all(axis=1)
+        left = bool((kept if pivot is None else kept & np.isin(pairs, pivot).any(axis=1)).any())
+    if not left:
+        given = {"features": features, "pairs": pairs, "pivot": pivot}
+        named = [name for name, value in given.items() if value is not None]
+        raise InputError(f"{' and '.join(named)} leave no pair: choose them so that they agree")
 
 
 def _look_at_groups(training: Training, cells: Cells) -> None:
@@ -290,7 +310,8 @@ def _look_at_constant(codes: SignCodes) -> None:
     if count == len(codes.rows):
         raise InputError("every sample is constant, so no pair of features has an order: give other samples")
     named = ", ".join(name_of(int(row), codes.ids) for row in codes.constant[:SHOWN]) + (", …" * (count > SHOWN))
-    warn(f"{count:,} samples tie all features, so that no pair of theirs votes: {named}")
+    ties = "ties" if count == 1 else "tie"
+    warn(f"{counted(count, 'sample')} {ties} all features, so that no pair votes there: {named}")
 
 
 def refuse_too_few(training: Training, ranked: Ranked, k: int, disjoint: bool) -> None:
@@ -309,10 +330,10 @@ def refuse_too_few(training: Training, ranked: Ranked, k: int, disjoint: bool) -
             )
         if len(pairs) < k:
             raise InputError(
-                "k is {k:,}, and {count:,} {kind} tell {side}: ask for fewer{overlapping}",
+                "k is {k:,}, and {pairs} {tell} {side} apart: ask for fewer{overlapping}",
                 k=k,
-                count=len(pairs),
-                kind="disjoint pairs" if disjoint else "pairs",
+                pairs=counted(len(pairs), "disjoint pair" if disjoint else "pair"),
+                tell="tells" if len(pairs) == 1 else "tell",
                 side=training.side(problem),
                 overlapping=Sentence(", or give {disjoint}", disjoint=Argument("disjoint", False)) if disjoint else "",
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
 from distkern.core.parameters import flag, one_of, whole_number
+from distkern.core.units import counted
 from distkern.engine.progress import progress_listener
 from distkern.io.source import as_source
 from distkern.learners.memory import within_limit
@@ -146,7 +147,7 @@ def pair_scores(
     return _table(training, ranked)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairSummary:
     """All scores of a cohort.
 
@@ -161,6 +162,11 @@ class PairSummary:
 
     features: Any
     distribution: Any
+
+    def __repr__(self) -> str:
+        count, bins = self.features["feature"].nunique(), self.distribution["low"].nunique()
+        pairs = counted(count * (count - 1) // 2, "pair")
+        return f"<PairSummary: {counted(count, 'feature')}, and {pairs} by score in {counted(bins, 'bin')}>"
 
 
 @within_limit
@@ -212,6 +218,8 @@ def pair_summary(
     >>> import pandas as pd
     >>> cohort = pd.DataFrame({"ESR1": [9, 8, 2, 1], "GATA3": [5, 9, 4, 3], "ACTB": [7, 7, 3, 2]})
     >>> found = pair_summary(cohort, ["no", "no", "yes", "yes"], bins=2)
+    >>> found
+    <PairSummary: 3 features, and 3 pairs by score in 2 bins>
     >>> print(found.features.round(2).to_string(index=False))
     feature  mean_score  mean_signed
        ESR1        0.75         0.75

@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import aligned
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, InputTypeError
+from distkern.core.sentences import Call
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
 from distkern.io.blocks import ArrayReader
@@ -67,6 +68,8 @@ class CohortPredictor:
     InputError
         If the model takes samples itself; or the matrix is not that of its training samples, by their number, names,
         data, kernel or views.
+    InputTypeError
+        If it is no such matrix, but an array, a table or a path.
     NotFittedError
         If the model is not fitted.
 
@@ -84,6 +87,13 @@ class CohortPredictor:
         check_is_fitted(model)
         if not get_tags(model).input_tags.pairwise:
             raise InputError(f"{type(model).__name__} was fitted on raw samples: call its own predict")
+        if not hasattr(gram, "col_ids"):
+            raise InputTypeError(
+                "the matrix must be one of {compute} that knows its samples, not {kind}: fit the model on such a "
+                "matrix, or on samples with a kernel",
+                compute=Call("compute_gram"),
+                kind=type(gram).__name__,
+            )
         if model.n_features_in_ != gram.shape[1]:
             raise InputError(
                 f"the model was fitted on {model.n_features_in_} samples and the Gram matrix has {gram.shape[1]} "

@@ -154,7 +154,8 @@ def score_sets(
     negative_weight
         w of UCell.
     up_down
-        Ends of names, such as ``("_UP", "_DN")``: two sets NAME_UP and NAME_DN become one set NAME.
+        Ends of names, such as ``("_UP", "_DN")``: two sets NAME_UP and NAME_DN become one set NAME. A set without its
+        other half stays as it is.
     executor, progress, memory_limit
         As for `compute_gram`. The scores must fit ``memory_limit`` too.
 
@@ -177,7 +178,7 @@ def score_sets(
     -----
     UserWarning
         If the cohort lacks genes of a set: the message names them and how many remain, which are scored as a set of
-        their number. If no gene of a part of a set remains, the score of the set is NaN.
+        their number. If no gene of a part of a set remains, the score of the set is NaN. If ``up_down`` joins no sets.
 
     Notes
     -----
@@ -291,7 +292,7 @@ def _ends(up_down: Any) -> tuple[str, str]:
 
 def _pairs(sets: list[GeneSet], up: str, down: str) -> list[GeneSet]:
     by_name = {one.name: one for one in sets}
-    taken, result = set(), []
+    taken: set[str] = set()
     for one in sets:
         stem = one.name.removesuffix(up)
         other = by_name.get(stem + down) if stem != one.name else None
@@ -304,6 +305,11 @@ def _pairs(sets: list[GeneSet], up: str, down: str) -> list[GeneSet]:
             )
         by_name[one.name] = GeneSet(stem, one.up, other.up)
         taken.add(other.name)
+    if not taken:
+        warn(
+            f"no two sets were joined: none is called NAME{up} with another called NAME{down} (the sets are "
+            f"{beginning(list(by_name))})"
+        )
     result = [by_name[one.name] for one in sets if one.name not in taken]
     twice = [name for name, times in Counter(one.name for one in result).items() if times > 1]
     if twice:

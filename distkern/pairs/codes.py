@@ -281,7 +281,11 @@ def wilcoxon_features(codes: SignCodes, contrasts: Sequence[Contrast], count: in
     """
     p = len(codes.codes)
     if not 2 <= count <= p:
-        raise InputError(f"features={count} asks for that many features of {p:,}: give a number from 2 to {p:,}")
+        raise InputError(
+            "{features} is not from 2 to {p:,}, the number of features of the samples: give such a number",
+            features=Argument("features", count),
+            p=p,
+        )
     sides = np.zeros((len(contrasts), codes.codes.shape[1]), dtype=np.int8)
     for number, contrast in enumerate(contrasts):
         for cells, sign in ((contrast.positive, 1), (contrast.negative, -1)):

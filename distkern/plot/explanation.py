@@ -137,11 +137,12 @@ def _draw(
     if (values < 0).any():
         ax.axvline(0, color=ink(), linewidth=0.7)
     ax.set_xlabel(label, parse_math=False)
-    parts = [explained.machines[machine]]
+    title = str(explained.machines[machine])
     if isinstance(explained, Contributions):
-        score = explained.decisions[sample, machine]
-        parts = [explained.samples[sample], *parts, f"f = {score:.3g}"]
-    ax.set_title(": ".join([", ".join(map(str, parts[:2])), *parts[2:]]), parse_math=False)
+        title = f"{explained.samples[sample]}: f = {explained.decisions[sample, machine]:.3g}\n{title}"
+    ax.set_title(
+        title, parse_math=False, wrap=True
+    )  # names of samples and classes may be longer than the axes are wide
     open_frame(ax)
     return ax
 

@@ -101,3 +101,7 @@ def test_infinite_values_are_refused_although_kernels_on_orderings_accept_them(c
 
 def test_classes_are_counted_from_the_most_frequent():
     assert count_classes(["a", "b", "b"]) == "2 b, 1 a"
+    assert count_classes(["1", "0", "1"]) == "2 '1', 1 '0'"  # a label that is a number is told from a count
+    many = count_classes([f"s{number}" for number in range(30)])
+    assert many.startswith("1 s0, 1 s1, ")
+    assert many.endswith("1 s19, 10 others")

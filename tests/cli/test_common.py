@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from distkern import open_gram
 
 
@@ -25,6 +27,41 @@ def test_commands_work_on_object_storage(cohort, run, s3):
         refused = run("info", url)
         assert refused.exit_code == 3
         assert message in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("markers", "rows.csv", "--samples", "rows", "--labels", "clinical.csv", "--label", "relapse", "--out"),
+        ("pairs", "rows.csv", "--samples", "rows", "--labels", "clinical.csv", "--label", "relapse", "--table"),
+        ("pairs", "rows.csv", "--samples", "rows", "--labels", "clinical.csv", "--label", "relapse", "--votes"),
+        ("score-sets", "rows.csv", "sets.gmt", "--samples", "rows", "--out"),
+        ("cluster", "cohort.zarr", "-k", 2, "--out"),
+        ("explain", "model.npz", "--pairs"),
+        ("explain", "model.npz", "--features"),
+    ],
+)
+def test_a_csv_table_is_not_written_to_a_file_named_otherwise(cohort, run, monkeypatch, words):
+    monkeypatch.chdir(cohort.folder)
+    for name in ("found.csv.gz", "found.Parquet", "found.tsv"):
+        refused = run(*words, name)
+        assert refused.exit_code == 3
+        assert f"'{name}' would hold comma-separated values, and its name ends with" in refused.stderr
+        assert not (cohort / name).exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "model.npz", "--pairs", "one.csv", "--features", "one.csv"),
+        ("cluster", "cohort.zarr", "-k", 2, "--out", "one.csv", "--report", "./one.csv"),
+    ],
+)
+def test_one_file_is_not_written_twice(cohort, run, monkeypatch, words):
+    monkeypatch.chdir(cohort.folder)
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert "name one file twice: give each its own" in " ".join(refused.stderr.split())
 
 
 def test_tilde_is_expanded_in_every_path(cohort, run, monkeypatch):

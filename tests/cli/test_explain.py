@@ -37,7 +37,10 @@ def test_contributions_of_new_samples_add_up(cohort, run, model):
     new = cohort.write("new.csv", cohort.X[:3] + 0.005, ["n1", "n2", "n3"])
     files = [cohort / name for name in ("scores.csv", "pairs.csv", "genes.csv")]
     words = ("explain", model, "--new", new, "--samples", "rows", "--scores", files[0], "--pairs", files[1])
-    assert run(*words, "--features", files[2], "-q").exit_code == 0
+    result = run(*words, "--features", files[2], "-q")
+    assert result.exit_code == 0
+    assert "\n45 contributions of features, the first 10" in result.stdout  # 3 samples × 15 features
+    assert "\n3 scores (all in" in result.stdout
     scores, pairs, features = map(pd.read_csv, files)
     expected = dk.load_model(model).decision_function(dk.read_expression(new, samples="rows"))
     np.testing.assert_allclose(scores["decision"], expected)
@@ -64,7 +67,7 @@ def test_a_model_with_its_samples_needs_no_store(run, model, store):
 def test_options_of_new_samples_need_new_samples(cohort, run, model):
     result = run("explain", model, "--scores", cohort / "s.csv", "--samples", "rows")
     assert result.exit_code == 2
-    assert "--scores and --samples is about new samples: add --new" in result.stderr
+    assert "--scores and --samples are about new samples: add --new" in result.stderr
 
 
 def test_files_are_replaced_only_with_overwrite(cohort, run, model):

@@ -129,9 +129,33 @@ def test_a_model_is_applied_to_other_samples(run, cohort, frame):
     new.drop(columns=fitted.pair_names_[0, 0]).to_csv(cohort / "new.csv", index_label="id")
     refused = run(*words)
     assert refused.exit_code == 3
-    assert "lacks 1 features that 1 of 3 pairs compare" in refused.stderr
+    assert "lacks 1 feature that 1 of 3 pairs compare" in refused.stderr
     assert "give --absent abstain" in refused.stderr
-    assert run(*words, "--absent", "abstain").exit_code == 0
+    abstaining = run(*words, "--absent", "abstain")
+    assert abstaining.exit_code == 0
+    gone = fitted.pair_names_[0, 0]
+    assert f"'{gone}': 1 of 3 pairs abstain in every sample" in abstaining.stdout
+    assert json.loads(run(*words, "--absent", "abstain", "--json").stdout)["absent"] == [gone]
+    assert scored["absent"] == []
+
+
+def test_labels_that_are_no_classes_of_the_model_are_refused(run, cohort):
+    model = cohort / "model.json"
+    assert run(*train(cohort, "--label", "relapse", "-k", 1, "--model", model)).exit_code == 0
+    other = pd.DataFrame({"relapse": ["1", "0"] * 12}, index=cohort.ids)  # the same classes in other words
+    other.to_csv(cohort / "numbers.csv")
+    words = ("pairs", cohort / "rows.csv", "--samples", "rows", "--apply", model, "--labels", cohort / "numbers.csv")
+    refused = run(*words)
+    assert refused.exit_code == 3
+    said = "'relapse' holds the label '0', which is no class of the model 'model.json' (its classes are 'no', 'yes')"
+    assert said in refused.stderr
+
+
+def test_folds_are_refused_before_the_pairs_are_counted(run, cohort):
+    refused = run(*train(cohort, "--label", "relapse", "-k", 1, "--folds", 13))
+    assert refused.exit_code == 3
+    assert "class 'no' has 12 samples, too few for 13 outer folds" in refused.stderr
+    assert "score pairs" not in refused.stderr
 
 
 def test_three_classes(run, cohort, frame):
@@ -190,12 +214,23 @@ def test_missing_values(run, cohort, frame):
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "0"), 2, "must ascend from at least 1"),
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "many"), 2, "such as 4 or a range"),
         (("--labels", "clinical.csv", "--label", "relapse", "-k", "9"), 3, "ask for fewer, or give --overlapping"),
-        (("--labels", "clinical.csv", "--label", "relapse", "--features", "99"), 3, "more than the 15 features"),
+        (
+            ("--labels", "clinical.csv", "--label", "relapse", "--features", "99"),
+            3,
+            "--features 99 is not from 2 to 15",
+        ),
         (("--labels", "clinical.csv", "--label", "relapse", "--memory-limit", "1KiB"), 3, "may take 1"),
         (("--labels", "clinical.csv", "--label", "relapse", "--groups", "centre"), 3, ""),
         (("--apply", "model.json", "--model", "x.json"), 2, "--apply trains nothing: leave out --model"),
         (("--apply", "model.json", "--groups", "centre"), 2, "leave out --groups"),
         (("--apply", "model.json", "--folds", "3"), 2, "leave out --folds"),
+        (("--apply", "model.json", "-k", "3"), 2, "leave out -k"),
+        (("--apply", "model.json", "--choose", "variance"), 2, "leave out --choose"),
+        (("--apply", "model.json", "--inner", "3"), 2, "leave out --inner"),
+        (("--apply", "model.json", "--seed", "1"), 2, "leave out --seed"),
+        (("--apply", "model.json", "--overlapping"), 2, "leave out --overlapping"),
+        (("--apply", "model.json", "--features", "9"), 2, "leave out --features"),
+        (("--apply", "model.json", "--multi-class", "ovo"), 2, "leave out --multi-class"),
         (("--apply", "nowhere.json"), 3, "there is no file"),
         (("--apply", "svm.npz"), 3, "a model of another kind (KernelSVC)"),
         (("--labels", "clinical.csv", "--model", "x", "--table", "x"), 2, "name one file twice"),

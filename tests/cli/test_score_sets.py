@@ -22,7 +22,8 @@ def sets(cohort):
 def test_the_table_is_that_of_the_library(run, cohort, sets, method):
     frame = pd.DataFrame(cohort.X, index=pd.Index(cohort.ids, name="id"), columns=cohort.genes)
     out = cohort / "scores.csv"
-    words = ["--samples", "columns", "--label", "relapse", "--method", method, "--max-rank", 8, "--out", out]
+    words = ["--samples", "columns", "--label", "relapse", "--method", method, "--out", out]
+    words += ["--max-rank", 8] if method == "ucell" else []
     result = run("score-sets", cohort / "columns.csv", sets, *words, "--up-down", "_UP", "_DN")
     assert result.exit_code == 0
     assert "the cohort lacks genes of 2 of 3 sets: 3 of 4 genes of 'two' remain (without 'X')" in result.stderr
@@ -45,6 +46,10 @@ def test_json_and_bad_input(run, cohort, sets):
     assert (printed["samples"], printed["method"], printed["out"]) == (24, "ucell", None)
     assert printed["sets"]["none"] is None
     assert set(printed["sets"]["one"]) == {"mean", "min", "max"}
+    for option in ("--max-rank", "--negative-weight"):
+        words = ("--samples", "rows", "--method", "singscore", option, 1)
+        result = run("score-sets", cohort / "rows.csv", sets, *words)
+        assert (result.exit_code, f"{option} is for --method ucell: leave it out" in result.stderr) == (2, True)
     sets.write_text("no tabs\n")
     result = run("score-sets", cohort / "rows.csv", sets, "--samples", "rows")
     assert (result.exit_code, "line 1 of 'sets.gmt' has no tab" in result.stderr) == (3, True)

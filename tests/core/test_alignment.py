@@ -97,6 +97,12 @@ def test_names_of_an_xarray_are_compared_and_a_mask_is_missing():
     assert np.isnan(aligned(np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), STORED, "y")[1])
 
 
+@pytest.mark.parametrize("what", ["y", "groups"])
+def test_the_name_of_a_column_is_no_values(what):
+    with pytest.raises(InputError, match=rf"{what} must hold .* not the text 'er': .* as in X.obs\['er'\]"):
+        aligned("er", COHORT, what)
+
+
 def test_nothing_is_compared_if_one_side_has_no_names():
     refuse_other_names(None, STORED, "y")
     refuse_other_names(("x",), SampleNames(4), "y")

@@ -22,7 +22,7 @@ from distkern import (
     cross_validate_pairs,
     pair_grid,
 )
-from distkern.learners.pair_search import _batches, standardised
+from distkern.learners.pair_search import PairSearch, _batches, standardised
 from distkern.operators.array import ArrayGram
 
 PAPER = (
@@ -123,6 +123,12 @@ def test_the_best_is_the_first_maximum():
     _, k, C = max((round(accuracy, 12), k, C) for accuracy, k, C in cells)
     assert found.best == (-k, -C)
     assert len(found.table()) == 4
+
+
+def test_a_search_is_shown_in_one_line():
+    found = PairSearch(np.array([1, 9]), np.array([0.1, 10.0]), np.array([[[0.5, 0.5], [0.5, 0.9]]] * 3), "linear")
+    shown = "9 pairs and C=10 predict 90.0 % correctly, the best of 2 numbers of pairs and 2 of C; 3 splits"
+    assert repr(found) == f"<PairSearch: {shown}>"
 
 
 def test_a_sample_at_the_mean_has_kernel_values_of_zero():

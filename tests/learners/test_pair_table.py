@@ -150,7 +150,7 @@ def test_wrong_input_is_named(cohort):
 def test_constant_samples_are_named(cohort):
     frame, y = cohort
     frame.iloc[4] = 1.0
-    with pytest.warns(UserWarning, match="1 samples tie all features, .*'p4'"):
+    with pytest.warns(UserWarning, match="1 sample ties all features, .*'p4'"):
         pair_scores(frame, y)
     frame.iloc[:] = 1.0
     with pytest.raises(InputError, match="every sample is constant"):
@@ -175,6 +175,7 @@ def test_summary_of_several_classes_and_wrong_input(cohort):
     frame, _ = cohort
     y = np.array(["a", "b", "c"])[np.arange(20) % 3]
     found = pair_summary(frame.to_numpy(), y, bins=4)
+    assert repr(found) == "<PairSummary: 12 features, and 66 pairs by score in 4 bins>"
     assert found.features["class"].tolist() == ["a"] * 12 + ["b"] * 12 + ["c"] * 12
     assert found.features["feature"].tolist() == [str(k) for k in range(12)] * 3
     assert found.distribution["class"].tolist() == ["a"] * 4 + ["b"] * 4 + ["c"] * 4

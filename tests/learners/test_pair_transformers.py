@@ -85,7 +85,7 @@ def test_absent_features_and_missing_values(cohort):
     assert np.isnan(values[:, column]).all()
     np.testing.assert_array_equal(np.delete(values, column, axis=1), np.delete(genes.transform(X), column, axis=1))
     for strict in (TopPairs(3).fit(X, y), TopPairGenes(3).fit(X, y)):
-        with pytest.raises(InputError, match=f"lacks 1 features that .* pairs compare .'{name}'"):
+        with pytest.raises(InputError, match=f"lacks 1 feature that .* pairs compare .'{name}'"):
             strict.transform(gap)
         with pytest.raises(SampleError, match=rf"sample 'p2' has no value \(NaN\) for feature '{name}'"):
             strict.transform(X.mask((X.index == "p2")[:, None] & (X.columns == name)[None, :]))

@@ -12,12 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from distkern.build.compute import compute_gram
-from distkern.core.errors import InputError, SampleError
+from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Linear
 from distkern.learners import predictor
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.explain import explain
 from distkern.learners.kmeans import KernelKMeans
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
@@ -118,6 +119,12 @@ def test_misuse_is_refused(cohort, gram):
         CohortPredictor(model, gram)
     with pytest.raises(InputError, match="features"):
         CohortPredictor(model, gram[np.ix_(TRAIN, TRAIN)]).predict(X[:, :3])
+    on_array = KernelSVC().fit(gram.to_numpy(), y)
+    for other in (gram.to_numpy(), pd.DataFrame(gram.to_numpy()), X, str(gram.path)):
+        with pytest.raises(InputTypeError, match=f"that knows its samples, not {type(other).__name__}: fit the model"):
+            CohortPredictor(on_array, other)
+        with pytest.raises(InputTypeError, match="that knows its samples"):
+            explain(on_array, other)
     values_only = ArrayGram(gram.to_numpy())
     with pytest.raises(InputError, match="kernel values only"):
         CohortPredictor(KernelSVC().fit(values_only, y), values_only).predict(X)

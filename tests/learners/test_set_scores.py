@@ -73,7 +73,9 @@ def test_signs_pairs_and_joined_sets_are_one():
         ({"s_DN": ["g2", "g7"], "s_UP": ["g5", "g0"]}, {"up_down": ["_UP", "_DN"]}),
     ):
         pd.testing.assert_frame_equal(score_sets(CELLS, sets, **options, **QUIET), expected, check_exact=True)
-    found = score_sets(CELLS, {"a_UP": ["g0"], "b_DN": ["g1"], "c": ["g2"]}, up_down=("_UP", "_DN"), **QUIET)
+    unlike = {"a_UP": ["g0"], "b_DN": ["g1"], "c": ["g2"]}
+    with pytest.warns(UserWarning, match="none is called NAME_UP with another called NAME_DN .the sets are 'a_UP'"):
+        found = score_sets(CELLS, unlike, up_down=("_UP", "_DN"), **QUIET)
     assert list(found.columns) == ["a_UP", "b_DN", "c"]
 
 

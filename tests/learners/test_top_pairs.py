@@ -317,7 +317,7 @@ def test_fewer_pairs_than_the_range_are_all_taken():
     for k in ("variance", "cv"):
         model = KTopScoringPairs(k, **QUIET).fit(X.iloc[:, :2], y)
         assert (model.n_pairs_, model.k_path_[:, 0].tolist()) == (1, [1])
-    with pytest.raises(InputError, match="k is 2, and 1 disjoint pairs tell"):
+    with pytest.raises(InputError, match="k is 2, and 1 disjoint pair tells"):
         KTopScoringPairs([2, 3], **QUIET).fit(X.iloc[:, :2], y)
 
 
@@ -331,7 +331,7 @@ def test_features_are_found_by_name_in_any_order_among_others():
     wide = X.iloc[:, ::-1].assign(more=0.0)
     for part in (wide, X[needed[::-1]]):
         np.testing.assert_array_equal(model.decision_function(part), model.decision_function(X))
-    with pytest.raises(InputError, match=rf"lacks 1 features that 1 of 3 pairs compare \('{needed[0]}'\)"):
+    with pytest.raises(InputError, match=rf"lacks 1 feature that 1 of 3 pairs compare \('{needed[0]}'\)"):
         model.predict(X.drop(columns=needed[0]))
     with pytest.raises(InputError, match=f"two features of X are called '{needed[0]}'"):
         model.predict(pd.concat([X, X[[needed[0]]]], axis=1))
@@ -407,6 +407,8 @@ def test_only_chosen_features_pairs_and_pivots_compete():
     assert named.pair_names_.tolist() == KTopScoringPairs(2, **QUIET).fit(X[some], y).pair_names_.tolist()
     listed = KTopScoringPairs(1, pairs=[("g09", "g00"), ("g04", "g11")], **QUIET).fit(X, y)
     assert {*listed.pair_names_[0]} in ({"g09", "g00"}, {"g04", "g11"})
+    both = KTopScoringPairs(1, features=["g09", "g00", "g04"], pairs=[("g09", "g00"), ("g04", "g11")], **QUIET)
+    assert {*both.fit(X, y).pair_names_[0]} == {"g09", "g00"}
     pivoted = KTopScoringPairs(3, pivot="g05", disjoint=False, **QUIET).fit(X, y)
     assert all("g05" in pair for pair in pivoted.pair_names_.tolist())
     filtered = KTopScoringPairs(2, features=4, **QUIET).fit(X, y)
@@ -417,7 +419,7 @@ def test_only_chosen_features_pairs_and_pivots_compete():
     ("options", "said"),
     [
         ({"features": ["g00", "BRCA1"]}, "BRCA1"),
-        ({"features": 13}, "more than the 12 features"),
+        ({"features": 13}, "features=13 is not from 2 to 12, the number of features"),
         ({"features": 1}, "features must be 2 or more"),
         ({"features": "best:5"}, "wilcoxon:2000"),
         ({"pairs": [("g00",)]}, "pairs must be pairs of features"),
@@ -425,7 +427,7 @@ def test_only_chosen_features_pairs_and_pivots_compete():
         ({"pairs": [("g00", "g00")]}, "the feature 'g00' twice"),
         ({"pairs": [("g00", "TP53")]}, "TP53"),
         ({"pivot": ["EGFR"]}, "EGFR"),
-        ({"k": 7}, "k is 7, and 6 disjoint pairs tell class .* or give disjoint=False"),
+        ({"k": 7}, "k is 7, and 6 disjoint pairs tell class .* apart: ask for fewer, or give disjoint=False"),
         ({"k": 0}, "whole numbers of 1 or more"),
         ({"k": "best"}, "must be one of variance, cv"),
         ({"k": []}, "k is empty"),
@@ -440,6 +442,9 @@ def test_only_chosen_features_pairs_and_pivots_compete():
         ({"min_observed": -0.1}, "min_observed must be a fraction"),
         ({"features": ["g00", "g00"]}, "a pair takes two features, and features has fewer"),
         ({"pivot": []}, "pivot is empty"),
+        ({"pivot": ["g01"], "pairs": [("g00", "g02"), ("g03", "g04")]}, "pairs and pivot leave no pair"),
+        ({"features": ["g01", "g02"], "pairs": [("g00", "g02")]}, "features and pairs leave no pair"),
+        ({"features": ["g01", "g02"], "pivot": "g05"}, "features and pivot leave no pair"),
         ({"k": 1, "calibrate": True, "cv": 0}, "there must be 2 outer folds or more, not 0"),
         ({"k": [1, 2], "scoring": lambda y, p: np.nan}, "mean score for k = 1 is not a finite number"),
         ({"k": "cv", "scoring": "auc"}, "scoring must be one of"),
@@ -470,10 +475,14 @@ def test_wrong_data_are_refused():
         KTopScoringPairs().fit(X * 0 + np.arange(12.0), y)
     flat = X.copy()
     flat.loc["p05"] = 3.0
-    with pytest.warns(UserWarning, match="1 samples tie all features.*'p05'"):
+    with pytest.warns(UserWarning, match="1 sample ties all features.*'p05'"):
         KTopScoringPairs(3).fit(flat, y)
     with pytest.warns(UserWarning, match="class 'ill' has 1 sample"):
         KTopScoringPairs(3).fit(X.iloc[:21], ["well"] * 20 + ["ill"])
+    few = [f"c{number}" for number in range(7)]
+    with pytest.warns(UserWarning, match=r"7 classes have 1 sample.*: 'c0', 'c1', 'c2', 'c3', 'c4', …") as warned:
+        KTopScoringPairs(1, **QUIET).fit(X.iloc[:20], ["well"] * 13 + few)
+    assert sum("1 sample" in str(one.message) for one in warned) == 1
 
 
 # Probabilities and text -----------------------------------------------------------------------------------------------
@@ -521,6 +530,8 @@ def test_rules_are_written_as_people_read_them():
     (a, b), score = two.pair_names_[0], two.scores_[0]
     less = [(X[a] < X[b])[y == label].sum() for label in ("ill", "well")]
     assert two.rules() == f"{a} < {b} → well   score {score:.4f}   ill {less[0]} of 15, well {less[1]} of 15"
+    coded = TopScoringPair(**QUIET).fit(X[y != "other"], (y[y != "other"] == "well").astype(int))
+    assert coded.rules() == f"{a} < {b} → 1   score {score:.4f}   '0' {less[0]} of 15, '1' {less[1]} of 15"
     three = TopScoringPair(**QUIET).fit(X, y).rules().split("\n")
     assert [line.partition(" → ")[2].split()[0] for line in three] == ["ill", "other", "well"]
     assert "the rest" in three[0]

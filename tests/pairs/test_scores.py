@@ -330,7 +330,7 @@ def test_filter_takes_the_most_different_features_of_each_contrast(monkeypatch):
     monkeypatch.setattr("distkern.pairs.codes.BLOCK_ENTRIES", 40)
     for one, other in zip(whole, wilcoxon_features(codes, contrasts, 5), strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.raises(InputError, match="features=16 asks for that many features of 15"):
+    with pytest.raises(InputError, match="features=16 is not from 2 to 15"):
         wilcoxon_features(codes, contrasts, 16)
 
 

@@ -1,6 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 from figure_data import axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import distkern as dk
 from distkern import plot
@@ -45,11 +48,23 @@ def test_features_are_drawn_by_weight_or_by_importance():
         plot.features(found, by="size", ax=axes())
 
 
+def test_a_long_title_stays_in_the_figure():
+    frame = pd.DataFrame(X, columns=["G protein-coupled receptor", *"bcde"])
+    y = np.where(TWO, "distant metastasis within five years", "no distant metastasis")
+    found = dk.explain(dk.KernelSVC(kernel=dk.Kendall()).fit(frame, y)).contributions(frame.iloc[:1])
+    figure = Figure(figsize=(4.8, 4.2), layout="constrained")
+    plot.pairs(found, k=4, ax=figure.subplots())
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    edges = np.asarray(canvas.buffer_rgba())[:, [0, -1]]
+    assert (edges == 255).all()  # no letter crosses the left or the right edge
+
+
 def test_contributions_to_a_sample_are_drawn():
     found = explained(TWO).contributions(NEW)
     ax = plot.pairs(found, sample=1, ax=axes())
     np.testing.assert_allclose(widths(ax), found.of_pairs[1].contributions[:, 0])
-    assert ax.get_title() == f"1, 1 against 0: f = {found.decisions[1, 0]:.3g}"
+    assert ax.get_title() == f"1: f = {found.decisions[1, 0]:.3g}\n1 against 0"
     ax = plot.features(found, sample="0", k=2, ax=axes())
     assert widths(ax) == sorted(found.of_features[0, :, 0], key=abs, reverse=True)[:2]
     assert ax.get_xlabel() == "contribution of a feature"
