@@ -216,6 +216,7 @@ class TestErrors:
             assert error.entries == 20_000
             assert f"{error.trace:.2%}" in str(error)
 
+    @pytest.mark.slow
     def test_the_standard_error_is_that_of_many_samples(self, tmp_path):
         K = Gaussian(3.0)(X)
         estimates, stated = [], []
@@ -296,7 +297,7 @@ class TestChoices:
         with pytest.raises(InputError, match="scale the data down"):
             compute_gram(Linear(), X * 1e200, store=tmp_path / "l.zarr", landmarks=4, landmark_choice=how)
 
-    @pytest.mark.parametrize(("how", "most"), [("kmeans++", 0.25), ("leverage", 0.75)])
+    @pytest.mark.parametrize(("how", "most"), with_slow([("kmeans++", 0.25)], [("leverage", 0.75)]))
     def test_better_than_random_on_an_unbalanced_cohort(self, how, most):
         kernel, errors = Gaussian(10.0), {"random": [], how: []}
         for seed in range(10):
@@ -367,6 +368,7 @@ class TestChoices:
 
 
 class TestStores:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "how", ["random", *(pytest.param(how, marks=pytest.mark.slow) for how in ("kmeans++", "leverage"))]
     )
