@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import any_cohort, bag_rows, finite_cohort
 
@@ -14,6 +14,9 @@ from distkern import Bags, InputError, SampleError, from_spec
 from distkern.kernels.base import Prepared
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import could_have_prepared
+
+FEWER = settings(max_examples=settings.default.max_examples // 3)
+"""For properties that many kernels share the code of; each kernel meets its naive twin in all examples."""
 
 
 class KernelContract:
@@ -54,6 +57,7 @@ class KernelContract:
         np.testing.assert_allclose(self.kernel(X), expected, rtol=self.tolerance, atol=self.tolerance)
         np.testing.assert_allclose(self.kernel(X[:1], X), expected[:1], rtol=self.tolerance, atol=self.tolerance)
 
+    @FEWER
     @given(st.data())
     def test_symmetric_and_positive_semidefinite_with_ties_and_duplicates(self, data):
         X = self.usable(data.draw(self.cohorts()))
@@ -61,6 +65,7 @@ class KernelContract:
         np.testing.assert_array_equal(K, K.T)
         assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
 
+    @FEWER
     @given(st.data(), st.integers(1, 7))
     def test_tiles_have_the_same_bits_wherever_their_borders_fall(self, data, side):
         X = self.usable(data.draw(self.cohorts()))
@@ -78,6 +83,7 @@ class KernelContract:
             with pytest.raises(InputError, match="prepare both with this kernel, from samples with the same features"):
                 self.kernel.tile(first, second)
 
+    @FEWER
     @given(st.data())
     def test_own_blocks_are_trusted_and_blocks_of_other_shapes_or_types_are_not(self, data):
         X = self.usable(data.draw(self.cohorts()))
@@ -92,6 +98,7 @@ class KernelContract:
         for other in (array[..., None], np.zeros(array.shape, np.float16), *shorter):
             assert not could_have_prepared(kernel, Prepared({**block.arrays, name: other}), n)
 
+    @FEWER
     @given(st.data())
     def test_a_damaged_sample_is_refused_or_changes_its_own_values_only(self, data):
         X = self.usable(data.draw(self.cohorts()))
@@ -180,6 +187,7 @@ class BagContract(KernelContract):
     def test_planned_memory_is_positive_and_grows_with_the_tile(self):
         assert 0 < bytes_per_tile(self.kernel, 10, 10, 50) < bytes_per_tile(self.kernel, 9000, 9000, 50)
 
+    @FEWER
     @given(st.data())
     def test_neither_the_order_of_points_nor_the_scale_of_weights_matters(self, data):
         bags = Bags.from_rows(data.draw(bag_rows()))
@@ -191,6 +199,7 @@ class BagContract(KernelContract):
         )
         np.testing.assert_allclose(self.kernel(turned), self.kernel(bags), rtol=1e-9, atol=1e-12)
 
+    @FEWER
     @given(st.data())
     def test_copies_of_points_are_the_sum_of_their_weights(self, data):
         bags = Bags.from_rows(data.draw(bag_rows()))

@@ -4,5 +4,10 @@ import pytest
 
 
 def with_slow(everyday, slow):
-    """Values of a parameter: those that are tested every day, and those that only slow tests take."""
-    return [*everyday, *(pytest.param(value, marks=pytest.mark.slow) for value in slow)]
+    """Values of a parameter, or tuples of several: those of the everyday tests, and those that only slow tests take."""
+    return [*everyday, *(pytest.param(*_values(value), marks=pytest.mark.slow) for value in slow)]
+
+
+def _values(value):
+    """The values of several parameters, or the value of one."""
+    return value if isinstance(value, tuple) else (value,)

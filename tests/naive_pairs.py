@@ -78,10 +78,10 @@ def gamma(groups, i, j):
     return abs(difference(i) - difference(j))
 
 
-def ordered_pairs(groups, p, *, aggregate="mean", min_observed=0, allowed=None):
+def ordered_pairs(groups, p, *, aggregate="mean", min_observed=0, allowed=None, features=None):
     """All pairs in the total order, without those of score 0: (score, secondary, first, second), oriented."""
     rows = []
-    for i, j in combinations(range(p), 2):
+    for i, j in combinations(range(p) if features is None else features, 2):
         if allowed is not None and not allowed(i, j):
             continue
         s = aggregated(groups, i, j, aggregate, min_observed)

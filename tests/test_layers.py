@@ -106,6 +106,7 @@ def wrong_output(tmp_path_factory):
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "line", "module", "contract"), WRONG_IMPORTS)
 def test_a_forbidden_import_breaks_its_contract(wrong_output, file, line, module, contract):
     assert any(contract in row and "BROKEN" in row for row in wrong_output.splitlines())

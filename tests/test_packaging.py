@@ -59,10 +59,12 @@ def test_wheel_holds_every_file_of_the_package(in_wheel):
     assert tracked() - in_wheel == set()
 
 
+@pytest.mark.slow
 def test_wheel_holds_nothing_but_the_package(in_wheel):
     assert {name.partition("/")[0].partition("-")[0] for name in in_wheel} == {"distkern"}
 
 
+@pytest.mark.slow
 def test_sdist_holds_the_package_its_tests_and_its_pages(in_sdist):
     assert tracked() - in_sdist == set()
     assert "tests/build/test_compute.py" in in_sdist
@@ -70,6 +72,7 @@ def test_sdist_holds_the_package_its_tests_and_its_pages(in_sdist):
     assert wanted | {"docs/design.md", "docs/decisions/README.md"} <= in_sdist
 
 
+@pytest.mark.slow
 def test_metadata_pass_the_check_of_the_package_index(dist):
     python("-m", "twine", "check", "--strict", *(str(path) for path in dist.iterdir()))
 

@@ -45,12 +45,14 @@ def targets():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflow_follows_the_schema(path):
     code, output = check("github-workflows", path)
     assert code == 0, output
 
 
+@pytest.mark.slow
 def test_schema_check_refuses_a_wrong_workflow(tmp_path):
     wrong = tmp_path / "wrong.yml"
     wrong.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "runs_on:"))
@@ -102,6 +104,7 @@ def test_wheel_is_tested_on_each_python_of_the_classifiers_and_on_both_systems()
     assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos"}
 
 
+@pytest.mark.slow
 def test_pre_commit_configuration_is_valid():
     code, output = python("-m", "pre_commit", "validate-config", ".pre-commit-config.yaml")
     assert code == 0, output
@@ -123,6 +126,7 @@ def test_local_hooks_run_tools_of_the_environment_on_tracked_kinds_of_files():
     assert [tool.name for tool in tools if not Path(sys.executable).with_name(tool.name).exists()] == []
 
 
+@pytest.mark.slow
 def test_citation_follows_the_schema_and_names_this_version():
     code, output = check("citation-file-format", ROOT / "CITATION.cff")
     assert code == 0, output

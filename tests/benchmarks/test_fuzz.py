@@ -80,6 +80,7 @@ def test_an_answer_is_compared_entry_by_entry(fuzzers):
     assert judge.problem_of(case) == "wrong: np.float64(2.0) instead of np.float64(1.0) at ()"
 
 
+@pytest.mark.slow
 def test_a_case_that_does_not_end_is_stopped(fuzzers, monkeypatch):
     _, judge = fuzzers
     monkeypatch.setattr(judge, "SECONDS", 1)

@@ -63,7 +63,7 @@ def test_the_grown_store_holds_the_bytes_of_one_computed_at_once(kernel, tmp_pat
 
 
 @settings(max_examples=3)
-@given(st.lists(st.integers(1, 12), min_size=2, max_size=5), st.integers(1, 9), st.integers(0, 2**32 - 1))
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=3), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_values_do_not_depend_on_where_the_cohort_is_cut(tmp_path_factory, sizes, tile, seed):
     Y = np.random.default_rng(seed).integers(0, 4, size=(sum(sizes), 6)).astype(float)
     path = tmp_path_factory.mktemp("cut") / "k.zarr"
@@ -472,6 +472,7 @@ def test_two_clients_that_add_the_same_samples_at_once_both_succeed(shared, monk
     assert len(open_gram(shared).info()["runs"]) == 2
 
 
+@pytest.mark.slow
 def test_second_client_completes_the_same_samples_and_is_refused_with_others(shared, monkeypatch):
     def interrupted():
         with pytest.raises(Stop):
@@ -616,6 +617,7 @@ def test_what_cannot_fit_is_refused_before_anything_changes(tmp_path):
     assert json.loads((tmp_path / "k.zarr" / "zarr.json").read_text()) == before
 
 
+@pytest.mark.slow
 def test_memory_limit_holds_when_an_append_resumes(tmp_path):
     path = tmp_path / "k.zarr"
     compute_gram(Kendall(), X[:25], store=path, tile=6, executor="serial")

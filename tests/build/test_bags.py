@@ -51,7 +51,7 @@ def stored_bytes(path):
 
 
 @pytest.mark.parametrize(
-    "name", with_slow(["of components", "of determinants", "of densities"], ["of means and covariances", "of atoms"])
+    "name", with_slow(["of components", "of densities"], ["of determinants", "of means and covariances", "of atoms"])
 )
 def test_a_matrix_of_bags_has_the_same_bits_in_one_piece_on_threads_and_grown(name, tmp_path):
     kernel = KERNELS[name]
@@ -72,6 +72,7 @@ def test_a_matrix_of_bags_has_the_same_bits_in_one_piece_on_threads_and_grown(na
     np.testing.assert_allclose(gram.cross(NEW).to_numpy(), kernel(NEW, BAGS), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", with_slow(["of determinants"], ["of densities"]))
 def test_on_a_cluster_it_has_the_same_bytes_as_without(name, tmp_path, client):
     kernel = KERNELS[name]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fixed_cohorts import FLOATING, INTEGER
+from marks import with_slow
 
 from distkern import Kendall, compute_gram
 from distkern.store.tiles import GramStore
@@ -24,7 +25,7 @@ def test_all_that_was_stored_is_compared():
     assert {*VALUES} == FLOATING.keys()
 
 
-@pytest.mark.parametrize("tile", [8, 16])
+@pytest.mark.parametrize("tile", with_slow([8], [16]))
 @pytest.mark.parametrize("name", INTEGER)
 def test_integer_tiles_have_the_same_bytes(name, tile, tmp_path):
     compute_gram(Kendall(), INTEGER[name](), store=tmp_path / "k.zarr", tile=tile)

@@ -86,6 +86,7 @@ def test_range_with_weights_and_consensus_equals_the_library(run, votes, source)
     assert " ± " in text
 
 
+@pytest.mark.slow
 def test_clusters_do_not_depend_on_threads(run, votes):
     alone, shared = (
         json.loads(run("cluster", votes / "votes.zarr", "-k", 3, "--json", *words).stdout)
@@ -144,6 +145,7 @@ def test_bad_input(run, votes, monkeypatch, words, said):
     assert said in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", with_slow(["votes.zarr"], ["votes.csv"]))
 def test_page_of_the_clusters_is_written_once(run, votes, source):
     page, words = votes / "clusters.html", ["-k", "2-3", "--starts", 2, "--consensus", "borda", "--samples", "rows"]

@@ -10,6 +10,7 @@ import pytest
 from distkern import open_gram
 
 
+@pytest.mark.slow
 def test_commands_work_on_object_storage(cohort, run, s3):
     words = ("gram", cohort / "rows.csv", s3.url, "--samples", "rows", "--kernel", "kendall", "--tile", 10)
     assert "6 of 6" not in run("plan", *words[1:]).stdout

@@ -7,6 +7,7 @@ import pytest
 FAST = ("--repeats", 1, "--C", 0.1, "--C", 1, "--quiet")
 
 
+@pytest.mark.slow
 def test_report_is_written_once(cohort, run, store):
     result, page = cohort / "result.json", cohort / "page.html"
     labels = ("--labels", cohort / "clinical.csv", "--label", "relapse")

@@ -100,6 +100,7 @@ def test_routines_run_uncompiled_with_the_compiler_off(run):
     assert run(NUMBA_DISABLE_JIT="1") == "3 None\n"
 
 
+@pytest.mark.slow
 def test_read_only_package_is_cached_in_a_private_folder(run, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -116,6 +116,7 @@ def test_a_local_cluster_is_encrypted_by_one_flag(cohort, expected, tmp_path, ru
     assert tiles(tmp_path / "k.zarr") == expected
 
 
+@pytest.mark.slow
 def test_the_client_of_the_user_is_used_and_not_closed(tls, certificates, tmp_path):
     from distributed import Client
 

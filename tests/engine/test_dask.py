@@ -18,6 +18,7 @@ import psutil
 import pytest
 from distributed import Status
 from executor_contract import nap, square
+from marks import with_slow
 from pandas.testing import assert_frame_equal
 from processes import wait_for
 from scipy.stats import kendalltau
@@ -179,6 +180,7 @@ def test_waiting_in_vain_is_said(monkeypatch):
         assert len(warned) == 1
 
 
+@pytest.mark.slow
 def test_paused_workers_are_reported_and_waited_for(monkeypatch):
     """A worker whose memory is nearly full starts no task: without a word, the work would seem to hang."""
     monkeypatch.setattr(dask_executor, "SILENT_SECONDS", 0.05)
@@ -217,7 +219,7 @@ def test_cancelled_futures_are_submitted_again(client):
     assert sorted([*receipts, *receipts_of(outcomes)]) == list(range(40))
 
 
-@pytest.mark.parametrize("fn", [square, fail], ids=["finished", "failed"])
+@pytest.mark.parametrize("fn", with_slow([square], [fail]))
 def test_a_future_that_as_completed_drops_is_found(client, monkeypatch, fn):
     """``as_completed`` drops a future silently when its result cannot be fetched, as when its worker dies then."""
     from distributed import Future

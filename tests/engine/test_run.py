@@ -106,6 +106,7 @@ def test_a_run_without_go_on_stops_at_the_first_failure():
     assert (receipts, len(failures)) == ([0, 1, 2, 3, 4], 1)
 
 
+@pytest.mark.slow
 def test_a_failure_keeps_no_arrays_of_its_task():
     references = []
 

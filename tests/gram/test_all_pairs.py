@@ -154,6 +154,7 @@ def test_partial_results_in_the_client_are_bounded(path, monkeypatch):
     assert rounds == [1] * len(tile_groups(open_gram(path)._grid))
 
 
+@pytest.mark.slow
 def test_a_negative_squared_distance_or_a_damaged_tile_is_reported_by_every_executor(tmp_path, client):
     gram = compute_gram(Linear(), X, store=tmp_path / "k.zarr", tile=16, executor="serial")
     for executor in ("serial", client):

@@ -176,6 +176,7 @@ def test_a_slice_of_the_dask_array_reads_only_the_tiles_that_it_touches(gram, re
     np.testing.assert_array_equal(part, gram.to_numpy()[16:18, 3:12])
 
 
+@pytest.mark.slow
 def test_workers_read_the_dask_array_by_path(gram, client):
     array = gram.to_dask()
     V = np.random.default_rng(0).normal(size=(30, 2))

@@ -84,6 +84,7 @@ def test_a_small_matrix_is_multiplied_in_this_process(symmetric, monkeypatch):
     assert backwards.tasks == 0
 
 
+@pytest.mark.slow
 def test_tasks_carry_vectors_if_the_store_cannot_be_written(symmetric, client):
     expected = open_gram(symmetric, executor=client).matmat(V)
     shutil.rmtree(symmetric / "scratch")
@@ -162,6 +163,7 @@ def test_temporary_arrays_of_killed_clients_are_deleted_and_those_of_live_ones_k
     assert [path.name for path in scratch(tmp_path / "k.zarr")] == [fresh.split("/")[1]]
 
 
+@pytest.mark.slow
 def test_a_closed_client_is_not_used_again(symmetric, cluster_address):
     from distributed import Client
 

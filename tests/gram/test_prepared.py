@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import with_slow
 
 from distkern import (
     Bags,
@@ -50,7 +51,7 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=["sparse", "draws", "copies", "sum"])
+@pytest.fixture(scope="module", params=with_slow(["sparse", "sum"], ["draws", "copies"]))
 def own(request, tmp_path_factory):
     """A store, its kernel and its samples."""
     kernel, samples = CASES[request.param]
@@ -116,13 +117,11 @@ INDICES = {
     "bags": ("counts",),
     "based": ("points.order",),
 }
-FIRST = [(case, names[0]) for case, names in INDICES.items()]
-OTHERS = [(case, name) for case, names in INDICES.items() for name in names[1:]]
+FIRST = [(case, INDICES[case][0]) for case in ("dense", "sparse", "partial", "bags", "based")]
+OTHERS = [(case, name) for case, names in INDICES.items() for name in names if (case, name) not in FIRST]
 
 
-@pytest.mark.parametrize(
-    ("case", "name"), [*FIRST, *(pytest.param(*other, marks=pytest.mark.slow) for other in OTHERS)]
-)
+@pytest.mark.parametrize(("case", "name"), with_slow(FIRST, OTHERS))
 def test_forged_indices_are_refused_by_name_wherever_they_are_used(tmp_path, case, name):
     (kernel, samples), path = CASES[case], tmp_path / "k.zarr"
     compute_gram(kernel, samples, store=path, tile=3, executor="serial", progress=False)

@@ -79,6 +79,7 @@ def test_another_kernel_of_the_stored_values_multiplies_its_own_values(symmetric
     np.testing.assert_allclose(here, views[0].to_numpy() @ V, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", with_slow(["floats"], ["rectangular"]))
 def test_little_memory_means_more_passes_and_the_same_bits(name, stores, client, monkeypatch):
     path = stores[name]
@@ -115,6 +116,7 @@ def test_a_product_beyond_the_memory_of_a_task_is_refused_before_reading(symmetr
         none.matmat(V[:, 0])
 
 
+@pytest.mark.slow
 def test_fewer_vectors_share_a_pass_where_many_workers_would_fill_the_client(floats, monkeypatch):
     expected = open_gram(floats, executor="serial").matmat(MANY)
     groups = tile_groups(open_gram(floats)._grid)

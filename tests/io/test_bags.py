@@ -101,6 +101,7 @@ def test_run_resumes_with_stored_bags_or_bags_in_memory(tmp_path, small_chunks, 
     np.testing.assert_array_equal(kernel(str(path)), kernel(bags))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel", with_slow([MeanMap(Gaussian("median"))], [Entropy(bandwidth=0.5, draws=64)]), ids=lambda k: k.name
 )

@@ -67,6 +67,7 @@ def test_the_median_bandwidth_is_the_median_distance():
     np.testing.assert_array_equal(Gaussian("median")(X[:3], X), Gaussian("median").resolve(X)(X[:3], X))
 
 
+@pytest.mark.slow
 def test_the_median_of_a_large_cohort_comes_from_a_seeded_draw():
     X = np.random.default_rng(3).normal(size=(1500, 4))
     assert Gaussian().resolve(X, seed=1) == Gaussian().resolve(X, seed=1)

@@ -2,7 +2,7 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import tau_b
 from naive_ranks import comparison, false_discovery_rates
@@ -66,6 +66,7 @@ def test_values_equal_scipy_and_the_naive_twin(drawn, continuity):
 
 
 @quiet
+@settings(max_examples=10)
 @given(cohorts())
 def test_false_discovery_rates_are_those_of_each_comparison(drawn):
     values, groups = drawn
@@ -76,6 +77,7 @@ def test_false_discovery_rates_are_those_of_each_comparison(drawn):
 
 
 @quiet
+@settings(max_examples=10)
 @given(cohorts())
 def test_a_comparison_of_two_groups_is_that_of_their_samples_alone(drawn):
     values, groups = drawn

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import with_slow
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
@@ -57,8 +58,19 @@ def one_by_one(X, y, train, test, k, C, kernel, **options):
     return np.mean(model.predict(gram[np.ix_(test, train)]) == y[test])
 
 
-@pytest.mark.parametrize("kernel", ["agreement", "linear", "polynomial"])
-@pytest.mark.parametrize("options", [{}, {"disjoint": True}, {"features": 6}])
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    with_slow(
+        [("agreement", {}), ("agreement", {"disjoint": True}), ("linear", {}), ("polynomial", {"features": 6})],
+        [
+            ("agreement", {"features": 6}),
+            ("linear", {"disjoint": True}),
+            ("linear", {"features": 6}),
+            ("polynomial", {}),
+            ("polynomial", {"disjoint": True}),
+        ],
+    ),
+)
 def test_every_cell_equals_a_machine_of_its_own(kernel, options):
     X, y = cohort()
     splits = list(StratifiedKFold(3).split(X, y))

@@ -146,8 +146,10 @@ TARGETS = np.arange(36.0) % 7
         (KernelRidge(), "numbers", ("predict",)),
         *(pytest.param(model, "numbers", ("predict",), marks=pytest.mark.slow) for model in (KernelSVR(), LSRRanker())),
         (KernelKMeans(2, random_state=0), None, ("predict", "transform", "get_feature_names_out")),
-        (KernelPCA(3), None, ("transform", "get_feature_names_out")),
-        (KernelStandardizer(), None, ("transform", "get_feature_names_out")),
+        *(
+            pytest.param(model, None, ("transform", "get_feature_names_out"), marks=pytest.mark.slow)
+            for model in (KernelPCA(3), KernelStandardizer())
+        ),
         (make_pipeline(KernelStandardizer(), KernelSVC(probability=True)), "y", ("predict", "predict_proba")),
         (make_pipeline(KernelStandardizer(), KernelPCA(3)), None, ("transform", "get_feature_names_out")),
     ],

@@ -72,7 +72,7 @@ def test_the_inner_search_equals_grid_search(seed, in_memory):
         assert found == search.best_params_["kernelsvc__C"]
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", with_slow([2], [3]))
 def test_equals_nested_grid_search(classes):
     X, y = cohort(classes)
     gram = ArrayGram(Kendall("b")(X))
@@ -159,13 +159,19 @@ HEADS = {
 @pytest.mark.parametrize(
     ("head", "where", "options"),
     [
-        ("none", "array", {}),
-        ("none", "out of core", {"multi_class": "ovr"}),
-        ("standardizer", "array", {"multi_class": "ovr"}),
-        pytest.param("standardizer", "stored", {}, marks=pytest.mark.slow),
-        ("standardizer", "out of core", {}),
-        ("centred", "stored", {"class_weight": "balanced", "C": 7.0}),
-        ("scaled", "out of core", {"class_weight": "balanced", "C": 7.0}),
+        *with_slow(
+            [
+                ("none", "array", {}),
+                ("standardizer", "array", {"multi_class": "ovr"}),
+                ("centred", "stored", {"class_weight": "balanced", "C": 7.0}),
+                ("scaled", "out of core", {"class_weight": "balanced", "C": 7.0}),
+            ],
+            [
+                ("none", "out of core", {"multi_class": "ovr"}),
+                ("standardizer", "stored", {}),
+                ("standardizer", "out of core", {}),
+            ],
+        )
     ],
 )
 def test_all_folds_together_equal_one_by_one(head, where, options, tmp_path):
@@ -188,6 +194,7 @@ def test_all_folds_together_equal_one_by_one(head, where, options, tmp_path):
     np.testing.assert_allclose(found.auc, expected.auc, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_few_passes_serve_every_fold_and_value_of_C(tmp_path):
     X, y = cohort(count=120)
     gram = compute_gram(Kendall("b"), X, store=tmp_path / "gram.zarr", tile=30, progress=False)

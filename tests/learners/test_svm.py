@@ -185,7 +185,7 @@ def test_one_against_the_rest_equals_scikit_learn():
 
 @pytest.mark.parametrize(
     ("classes", "multi_class"),
-    [(2, "ovo"), (4, "ovr"), *(pytest.param(*other, marks=pytest.mark.slow) for other in ((2, "ovr"), (4, "ovo")))],
+    with_slow([(2, "ovo")], [(4, "ovr"), (2, "ovr"), (4, "ovo")]),
 )
 def test_probabilities_are_calibrated(classes, multi_class):
     """Better than the class frequencies, near those of samples drawn alike, and one for all forms of X."""

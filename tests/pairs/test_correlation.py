@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import with_slow
 from scipy import sparse
 from scipy.stats import false_discovery_control, kendalltau
 from tau_loops import Naive
@@ -316,6 +317,7 @@ def test_the_matrix_of_a_tall_cohort_is_that_of_compute_gram(tmp_path):
     np.testing.assert_array_equal(matrix(X), gram.to_numpy())
 
 
+@pytest.mark.slow
 def test_many_samples_overflow_nothing():
     n = 78_500
     x = np.arange(n, dtype=float)
@@ -361,7 +363,7 @@ def close(found, expected):
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(tables(st.one_of(some, st.sampled_from([np.inf, -np.inf]))))
 def test_two_tables_lists_and_strata_equal_double_loops(drawn):
     X, Y, strata = drawn
@@ -388,7 +390,7 @@ def test_two_tables_equal_scipy(drawn, alternative):
     close(p, quiet(lambda: Naive(X, Y).scipy_p(alternative=alternative)))
 
 
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(tables(), st.sampled_from(["csr", "csc"]))
 def test_columns_without_zeros_equal_dense_ones(drawn, layout):
     X, Y, strata = drawn
@@ -488,9 +490,18 @@ def edges_of(tau, p, fdr, min_tau, square=True):
     return [part[kept] for part in (first, second, tau, p, q)]
 
 
-@pytest.mark.parametrize("fdr", [0.001, 0.05, 1.0])
-@pytest.mark.parametrize("min_tau", [None, 0.3])
-@pytest.mark.parametrize("sorted_bytes", [2**28, 1000], ids=["at once", "in parts"])
+@pytest.mark.parametrize(
+    ("fdr", "min_tau", "sorted_bytes"),
+    with_slow(
+        [(0.05, None, 2**28), (0.001, 0.3, 1000), (1.0, None, 1000), (0.05, 0.3, 1000)],
+        [
+            *((fdr, None, 2**28) for fdr in (0.001, 1.0)),
+            *((fdr, 0.3, 2**28) for fdr in (0.001, 0.05, 1.0)),
+            *((fdr, None, 1000) for fdr in (0.001, 0.05)),
+            (1.0, 0.3, 1000),
+        ],
+    ),
+)
 def test_edges_equal_those_of_the_whole_matrix(monkeypatch, fdr, min_tau, sorted_bytes):
     monkeypatch.setattr("distkern.pairs.correlation.SORTED_BYTES", sorted_bytes)
     monkeypatch.setattr("distkern.pairs.tasks.LARGEST_SIDE", 7)

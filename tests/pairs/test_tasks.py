@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import sparse
 
 from distkern import MemoryLimitError, Serial, Threads
@@ -28,8 +29,12 @@ def work_on(values, folder, Y=None):
     return Work(rows, cols, RULE, (None, None))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("two", [False, True], ids=["square", "two tables"])
+@pytest.mark.parametrize(
+    ("form", "two"),
+    with_slow(
+        [("dense", False), ("sparse", True), ("gaps", False)], [("dense", True), ("sparse", False), ("gaps", True)]
+    ),
+)
 def test_results_do_not_depend_on_the_tasks(tmp_path, monkeypatch, form, two):
     values = FORMS[form]
     work = work_on(values, tmp_path, values[:, [4, 2, 7]] if two else None)

@@ -82,6 +82,7 @@ def test_monte_carlo_is_unbiased_off_the_diagonal_and_biased_by_one_over_D_on_it
     assert ((1 - exact.diagonal()) / D > 10 * standard_errors.diagonal()).all()  # the bias is significant
 
 
+@pytest.mark.slow
 def test_the_monte_carlo_error_falls_at_a_rate_between_one_over_root_D_and_one_over_D(cohort):
     X = cohort[0][:20, ::24]
     exact, off = SmoothedKendall(BEST_WINDOW)(X), ~np.eye(20, dtype=bool)

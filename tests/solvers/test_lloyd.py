@@ -139,6 +139,7 @@ def test_several_numbers_of_clusters_share_seeds_and_passes():
             assert run.inertia == pytest.approx(other.inertia)
 
 
+@pytest.mark.slow
 def test_seeds_are_drawn_by_squared_distance_and_weight_and_the_best_of_some_is_taken():
     """Three points on a line at 0, 1 and 3 with weights 1, 2, 1: of two possible seeds the better one is drawn first
     unless all trials, each with probability w d², miss it."""

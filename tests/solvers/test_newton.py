@@ -49,6 +49,7 @@ def test_one_newton_step_solves_a_problem_without_active_bounds():
     np.testing.assert_allclose(F, F[0], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_problem_with_large_C_needs_fewer_pairs_than_libsvm(monkeypatch):
     C = 1e4
     rng = np.random.default_rng(1)

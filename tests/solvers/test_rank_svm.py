@@ -119,6 +119,7 @@ def test_a_step_is_one_pass():
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_samples_need_no_list_of_pairs():
     rng = np.random.default_rng(0)
     y = rng.permutation(100_000) / 7.0

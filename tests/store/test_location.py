@@ -84,6 +84,7 @@ def test_handle_of_a_store_on_object_storage(s3):
     np.testing.assert_array_equal(rectangular.to_numpy(), Linear()(X[:5], X[5:]))
 
 
+@pytest.mark.slow
 def test_interrupted_run_on_object_storage_resumes(s3):
     def interrupt(event):
         if event.phase == "compute tiles" and event.done == 3:
@@ -181,6 +182,7 @@ def test_no_more_bytes_of_a_long_object_are_read_than_the_array_has(s3):
         assert 0 < sum(s3.sent.values()) < 2**20
 
 
+@pytest.mark.slow
 def test_prepared_arrays_of_a_block_are_read_concurrently(s3, monkeypatch):
     compute_gram(Kendall(), X, store=s3.url, tile=12)
     store = GramStore.opened(s3.url)

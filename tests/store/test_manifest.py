@@ -41,7 +41,7 @@ def files_of(path):
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-@pytest.fixture(scope="module", params=with_slow(["counts", "collapsed"], ["floats"]))
+@pytest.fixture(scope="module", params=with_slow(["counts"], ["collapsed", "floats"]))
 def valid(request, tmp_path_factory):
     """A store, its files, and a place to write changed ones."""
     kernel, rows, cols = CASES[request.param]

@@ -1,5 +1,6 @@
 """The log of a run while it goes on, and what another process makes of it."""
 
+import shutil
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -29,9 +30,16 @@ def clock():
     return Clock()
 
 
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    path = tmp_path_factory.mktemp("complete") / "k.zarr"
+    compute_gram(Kendall(), X, store=path, tile=5, executor="serial")
+    return path
+
+
 @pytest.fixture
-def store(tmp_path):
-    compute_gram(Kendall(), X, store=tmp_path / "k.zarr", tile=5, executor="serial")
+def store(complete, tmp_path):
+    shutil.copytree(complete, tmp_path / "k.zarr")
     store = GramStore.opened(tmp_path / "k.zarr")
     store.clear_checksums([(0, 1), (1, 2), (2, 3), (3, 3)])
     return store

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 import distkern as dk
 from distkern.store.documents import group_document
@@ -136,7 +137,7 @@ def test_features_under_other_names_are_refused(tmp_path):
         lambda gram: gram.to_dask().compute(scheduler="synchronous"),
     ],
 )
-@pytest.mark.parametrize("used_before", [False, True])
+@pytest.mark.parametrize("used_before", with_slow([False], [True]))
 def test_store_that_was_moved_is_not_said_to_be_unfinished_or_damaged(store, use, used_before):
     gram = dk.open_gram(store)
     if used_before:
