@@ -5,7 +5,7 @@
   kernel and its square. ``SVMkdtTOP`` has the fraction of the best k pairs that two samples order in the same way.
 
 Five inner folds choose k, for the machines together with C, by the mean accuracy; the pairs of every fold are those of
-its training samples. Of equal means the first is taken: the smallest C, then the smallest k. Each kernel is centred on
+its training samples. Of equal means the first is taken: the smallest k, then the smallest C. Each kernel is centred on
 the training samples and scaled to unit norm. Scores and votes are those of the authors' script, see
 `distkern.reproduce.authors_pairs`; the solver is exact, or emulates kernlab, see `distkern.reproduce.kernlab_svm`.
 """
@@ -173,9 +173,8 @@ def curves(
             for kernel in KERNELS:
                 found = _grid(cohort, inner, kernel, exact)
                 best = found.argmax(axis=1)
-                cells = [(k, int(C)) for k, C in zip(numbers, best, strict=True)]
                 right[f"SVM{kernel}TOP"][place] = [
-                    _machine_right(cohort, whole, kernel, exact, *cell) for cell in cells
+                    _machine_right(cohort, whole, kernel, exact, k, GRID[C]) for k, C in zip(numbers, best, strict=True)
                 ]
                 chosen[f"SVM{kernel}TOP"][found.max(axis=1).argmax()] += 1
             on_event(Progress("evaluate", place + 1, len(outers)))

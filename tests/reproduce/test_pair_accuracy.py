@@ -125,6 +125,13 @@ def test_votes_choose_k_by_the_inner_folds(data):
     assert [row["chosen"] for row in points] == [int(k == NUMBERS[np.argmax(inner)]) for k in NUMBERS]
 
 
+def test_the_curve_meets_the_table_at_the_chosen_number_of_pairs(data):
+    rows = {row["method"]: row["ours"] for row in accuracies(data=data, cohorts=["BC1"])}
+    points = [row for row in curves(data=data, cohorts=["BC1"]) if row["chosen"]]
+    assert [row["method"] for row in points] == ["kTSP", "SVMlinearTOP", "SVMpolyTOP", "SVMkdtTOP"]
+    assert [row["accuracy"] for row in points] == pytest.approx([rows[row["method"]] for row in points])
+
+
 @pytest.fixture
 def small():
     """A kernel matrix, and signs."""
