@@ -171,7 +171,7 @@ def curves(
             right["kTSP"][place] = _votes_right(cohort, whole)
             chosen["kTSP"][_best_number(cohort, inner)] += 1
             for kernel in KERNELS:
-                found = _grid(cohort, inner, kernel, exact)
+                found = _grid(cohort, inner, kernel, exact, GRID)
                 best = found.argmax(axis=1)
                 right[f"SVM{kernel}TOP"][place] = [
                     _machine_right(cohort, whole, kernel, exact, k, GRID[C]) for k, C in zip(numbers, best, strict=True)
@@ -207,9 +207,9 @@ def _fold(cohort: Cohort, outer: Outer, stopped: dict[str, int]) -> dict[str, fl
         "informed": (everything.class_one(abstaining=True) == truth).mean(),
     }
     for kernel in KERNELS:
-        values[kernel] = _chosen_right(cohort, inner, whole, kernel, exact)
+        values[kernel] = _chosen_right(cohort, inner, whole, kernel, exact, GRID)
         ends: list[bool] = []
-        values[f"{kernel} kernlab"] = _chosen_right(cohort, inner, whole, kernel, emulated(ends))
+        values[f"{kernel} kernlab"] = _chosen_right(cohort, inner, whole, kernel, emulated(ends), GRID)
         stopped[kernel] += sum(ends)
         values[f"{kernel} KFD"] = _chosen_right(cohort, inner, whole, kernel, discriminant, GRID[:1])
     return {method: 100 * float(value) for method, value in values.items()}
@@ -261,7 +261,7 @@ def discriminant(K: Floats, signs: Floats, grid: Sequence[float]) -> list[tuple[
 
 
 def _chosen_right(
-    cohort: Cohort, inner: Sequence[Part], whole: Part, kernel: str, machine: Machine, grid: Sequence[float] = GRID
+    cohort: Cohort, inner: Sequence[Part], whole: Part, kernel: str, machine: Machine, grid: Sequence[float]
 ) -> float:
     """Choose k and C by the inner folds; return the fraction of test samples that are predicted correctly."""
     means = _grid(cohort, inner, kernel, machine, grid)
@@ -269,7 +269,7 @@ def _chosen_right(
     return _machine_right(cohort, whole, kernel, machine, pair_numbers()[k], grid[C])
 
 
-def _grid(cohort: Cohort, inner: Sequence[Part], kernel: str, machine: Machine, grid: Sequence[float] = GRID) -> Floats:
+def _grid(cohort: Cohort, inner: Sequence[Part], kernel: str, machine: Machine, grid: Sequence[float]) -> Floats:
     """Return the mean fraction of correct predictions in the inner folds for each k and C, (numbers, values of C)."""
     right = np.empty((len(inner), len(pair_numbers()), len(grid)))
     for number, part in enumerate(inner):
