@@ -35,6 +35,7 @@ _HOMES = {
     "distkern.kernels.bags.kernelized": ("KernelBhattacharyya", "KernelIGV", "MeanMap"),
     "distkern.kernels.base": ("Kernel",),
     "distkern.kernels.bags.entropy": ("Entropy",),
+    "distkern.kernels.finite": ("Table", "network_kernel"),
     "distkern.kernels.kendall": ("Kendall",),
     "distkern.kernels.lowrank": ("LowRank",),
     "distkern.kernels.mallows": ("Mallows",),

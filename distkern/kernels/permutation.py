@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of, refuse_nan
 from distkern.kernels.base import Kernel, Prepared
-from distkern.kernels.parameters import check_number
 from distkern.kernels.planning import bytes_per_tile
 from distkern.kernels.trust import is_valid
 
@@ -99,12 +99,14 @@ class Diffusion(Kernel):
     Parameters
     ----------
     beta
-        β ≥ 0, the time of diffusion: at 0 different rankings have k = 0; as β grows all values become equal.
+        β, the time of diffusion: at 0 different rankings have k = 0; as β grows all values become equal. For β < 0
+        the kernel is e^{2|β|(n−1)} (−1)^{n_d} times that of |β|, positive definite too, since an exchange of two ranks
+        changes the sign of a permutation.
 
     Raises
     ------
     InputError
-        If there are more than 8 items.
+        If there are more than 8 items, or β is so far below 0 that the values are beyond floating point.
     SampleError
         If a sample holds NaN or ties two items, since the graph has no rankings with ties; the message names it.
 
@@ -127,7 +129,8 @@ class Diffusion(Kernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.beta, "beta")
+        if not math.isfinite(self.beta):
+            raise InputError(f"beta must be a finite number, not {self.beta!r}")
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort each sample: the rank of every item, and the item of every rank."""
@@ -153,7 +156,30 @@ class Diffusion(Kernel):
         return np.full(len(A), self._kappa(A)[0])
 
     def _kappa(self, A: Prepared) -> Floats:
-        return diffusion_from_identity(A.arrays["codes"].shape[1], float(self.beta))
+        n = A.arrays["codes"].shape[1]
+        if self.beta < 0:
+            return _backwards(n, float(self.beta))
+        return diffusion_from_identity(n, float(self.beta))
+
+
+@lru_cache(maxsize=32)
+def _backwards(n: int, beta: float) -> Floats:
+    """e^{βΔ} from the identity to each of the n! permutations, by number, for β < 0.
+
+    With S = diag(−1)^{n_d} and A the neighbours, SAS = −A. So e^{βΔ} = e^{2|β|(n−1)} S e^{|β|Δ} S, without cancellation.
+    """
+    farthest = math.log(np.finfo(np.float64).max) / (2 * max(n - 1, 1))
+    if n > 1 and -beta >= farthest:
+        raise InputError(
+            f"beta={beta:g} makes values beyond what float64 holds for {n} items: give more than {-farthest:.6g}"
+        )
+    number, odd = np.arange(math.factorial(n)), np.zeros(math.factorial(n), dtype=np.int64)
+    for base in range(1, n + 1):  # digits of the Lehmer code, whose sum is the number of discordant pairs
+        odd += number % base
+        number //= base
+    kappa: Floats = diffusion_from_identity(n, -beta) * np.exp(-2 * beta * (n - 1)) * (1 - 2 * (odd % 2))
+    kappa.flags.writeable = False
+    return kappa
 
 
 @is_valid.register

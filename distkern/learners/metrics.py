@@ -6,6 +6,7 @@ scorer.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,10 @@ def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
     Returns
     -------
     dict
-        ``error`` (`ranking_error`), ``corr`` (Pearson), ``tau`` (Kendall's tau-b), ``rho`` (Spearman), ``msd``
-        (`mean_squared_difference`) and ``m1d`` (`mean_absolute_difference`). A correlation with constant scores is NaN.
+        ``error`` (`ranking_error`), ``corr`` (Pearson), ``tau`` (Kendall's tau-b), ``somers_d`` (Somers' D of the
+        scores given the targets: concordant less discordant pairs, of the pairs with different targets), ``rho``
+        (Spearman), ``msd`` (`mean_squared_difference`) and ``m1d`` (`mean_absolute_difference`). A correlation with
+        constant scores is NaN; their Somers' D is 0.
 
     Examples
     --------
@@ -168,10 +171,14 @@ def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
     """
     y, f = _checked(y_true, y_pred)
     constant = np.ptp(f) == 0
+    error = ranking_error(y, f)
+    tau = float("nan") if constant else float(stats.kendalltau(y, f)[0])
+    ordered, scored = (ordered_pairs(np.unique(values, return_inverse=True)[1]) for values in (y, f))
     return {
-        "error": ranking_error(y, f),
+        "error": error,
         "corr": float("nan") if constant else float(stats.pearsonr(y, f)[0]),
-        "tau": float("nan") if constant else float(stats.kendalltau(y, f)[0]),
+        "tau": tau,
+        "somers_d": 0.0 if constant else tau * math.sqrt(scored / ordered),
         "rho": float("nan") if constant else float(stats.spearmanr(y, f)[0]),
         "msd": mean_squared_difference(y, f),
         "m1d": mean_absolute_difference(y, f),

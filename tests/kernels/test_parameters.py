@@ -31,6 +31,7 @@ from distkern.kernels.smoothed import draws_for
 
 NEEDED = {
     "smoothed-kendall": {"window": 1.0},
+    "table": {"K": ((1.0,),)},
     "sum": {"left": Linear(), "right": Linear()},
     "product": {"left": Linear(), "right": Linear()},
     "scaled": {"base": Linear()},

@@ -62,6 +62,15 @@ class TestDiffusion(KernelContract):
         return naive.diffusion(x, y, 0.7)
 
 
+class TestDiffusionBackwards(TestDiffusion):
+    kernel = Diffusion(-0.4)
+    tolerance = 1e-11
+
+    def naive(self, x, y):
+        discordant = naive.pair_counts(x, y)[1]
+        return exp(0.8 * (len(x) - 1)) * (-1) ** discordant * naive.diffusion(x, y, 0.4)
+
+
 class TestDiffusionNormalized(TestDiffusion):
     kernel = Diffusion(2).normalized()
 
@@ -155,6 +164,23 @@ def test_diffusion_is_the_exponential_of_the_laplacian(n, beta):
     np.testing.assert_allclose(Diffusion(beta).normalized()(rankings), K / K[0, 0], rtol=1e-14)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("beta", [-0.03, -1, -4])
+def test_diffusion_back_in_time_is_the_exponential_too(n, beta):
+    rankings, expected = all_rankings(n), expm(beta * laplacian(n))
+    K = Diffusion(beta)(rankings)
+    np.testing.assert_allclose(K, expected, rtol=0, atol=1e-11 * expected.max())
+    assert np.linalg.eigvalsh(K).min() >= -1e-10 * np.trace(K)
+    assert np.linalg.eigvalsh(Diffusion(beta).normalized()(rankings)).min() >= -1e-10 * len(K)
+
+
+def test_a_beta_far_below_zero_is_refused():
+    with pytest.raises(InputError, match=r"beta=-400 makes values beyond .* for 2 items: give more than -354.891"):
+        Diffusion(-400)([[1, 2]])
+    assert np.isfinite(Diffusion(-354.8)([[1, 2]])).all()
+    np.testing.assert_array_equal(Diffusion(-1e9)([[1.0]]), [[1.0]])
+
+
 @pytest.mark.parametrize("beta", [0.01, 0.5, 20])
 def test_diffusion_of_two_items_and_of_the_farthest_ranking(beta):
     np.testing.assert_allclose(
@@ -236,6 +262,6 @@ def test_too_many_items_ties_and_wrong_parameters_are_refused():
         Diffusion(1.0)([[1, 2, 3], [1, 2, 1]])
     with pytest.raises(SampleError, match="ties the features"):
         Diffusion(1.0)([[np.inf, np.inf]])
-    for beta in (-1, np.nan, np.inf):
+    for beta in (-np.inf, np.nan, np.inf):
         with pytest.raises(InputError, match="beta must be a finite number"):
             Diffusion(beta)

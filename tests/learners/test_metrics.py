@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import somersd
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
@@ -48,9 +49,25 @@ def test_a_common_offset_costs_no_digits_and_changes_nothing():
 
 def test_all_measures_of_a_table():
     measures = ranking_measures([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])
-    assert measures == pytest.approx({"error": 1 / 6, "corr": 0.8, "tau": 2 / 3, "rho": 0.8, "msd": 1.0, "m1d": 0.75})
+    assert measures == pytest.approx(
+        {"error": 1 / 6, "corr": 0.8, "tau": 2 / 3, "somers_d": 2 / 3, "rho": 0.8, "msd": 1.0, "m1d": 0.75}
+    )
     constant = ranking_measures([1.0, 2.0], [0.0, 0.0])
     assert np.isnan([constant["corr"], constant["tau"], constant["rho"]]).all()
+    assert constant["somers_d"] == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12))
+def test_somers_d_counts_pairs_of_different_targets(pairs):
+    y, f = (np.array(values, dtype=float) for values in zip(*pairs, strict=True))
+    if np.ptp(y) == 0:
+        return
+    signs = [(np.sign(y[i] - y[j]), np.sign(f[i] - f[j])) for i in range(len(y)) for j in range(i)]
+    expected = sum(a * b for a, b in signs) / sum(a != 0 for a, _ in signs)
+    found = ranking_measures(y, f)["somers_d"]
+    assert found == pytest.approx(expected, abs=1e-14)
+    if np.ptp(f) > 0:
+        assert found == pytest.approx(somersd(y, f).statistic, abs=1e-14)
 
 
 def test_scikit_learn_makes_scorers_of_them():

@@ -29,28 +29,49 @@ class BagKernel(Kernel):
     Parameters
     ----------
     dimensions
-        Number of coordinates of a point; by default the number in the cohort.
+        Number of coordinates of a point; by default the number in the cohort. 0 where samples are rows of counts, whose
+        points are the columns.
     """
 
     dimensions: int | None = field(default=None, kw_only=True)
 
-    takes_bags = True
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dimensions is not None:
-            check_whole(self.dimensions, "dimensions")
+            check_whole(self.dimensions, "dimensions", 0 if self.takes_counts else 1)
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether samples are `Bags`: unless the cohort had rows of counts."""
+        return not self.counted
+
+    @property
+    def takes_counts(self) -> bool:
+        """Whether a row of counts is a bag too, since the points are components of a finite set."""
+        return False
+
+    @property
+    def counted(self) -> bool:
+        """Whether samples are rows of counts."""
+        return self.dimensions == 0
 
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Fix the number of dimensions, so that bags of points with another number are refused."""
         if self.dimensions is not None:
             return self
-        return dataclasses.replace(self, dimensions=int(as_source(X).read(slice(0, 1))[0, 0]))
+        source = as_source(X)
+        if self.takes_counts and not source.ragged:
+            return dataclasses.replace(self, dimensions=0)
+        return dataclasses.replace(self, dimensions=int(source.read(slice(0, 1))[0, 0]))
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that are not bags, and bags whose weights do not define a distribution."""
         refuse_nan(X, ids, features)
         refuse_infinite(X, ids, features)
+        if self.counted:
+            refuse_no_counts(X, ids, features)
+            self.check_counts(X, ids)
+            return
         weights, points = split_rows(np.asarray(X, dtype=np.float64))
         if self.dimensions is not None and points.shape[2] != self.dimensions:
             raise InputError(
@@ -70,14 +91,32 @@ class BagKernel(Kernel):
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags for which the kernel is not defined: weights (k, L), points (k, L, d)."""
 
+    def check_counts(self, counts: Floats, ids: Names) -> None:
+        """Refuse rows of counts (k, n) for which the kernel is not defined."""
+
 
 @draw_samples.register
 def _(kernel: BagKernel, n: int) -> Iterator[Array]:
     """Bags with as many points, normal around the origin, as a row of n numbers has room for; the last are equal."""
+    if kernel.counted:
+        yield np.random.default_rng(0).uniform(0.1, 1.0, size=n)
+        return
     d = kernel.dimensions or 1
     points = np.random.default_rng(0).normal(size=(DRAWN, max(1, (n - 1) // (1 + d)), d))
     points[-1] = 0.0  # few digits are lost where all points are at the origin
     yield from Bags.from_arrays(list(points + kernel.origin(d))).rows()
+
+
+def refuse_no_counts(X: Array, ids: Names, features: Names) -> None:
+    """Refuse rows of counts with a negative count, or with none above 0."""
+    for row, column in np.argwhere(X < 0).tolist():
+        raise SampleError(
+            f"sample {name_of(row, ids)} has the count {X[row, column]:g} of feature {name_of(column, features)}: "
+            "counts are 0 or more",
+            row,
+        )
+    for row in np.flatnonzero(~X.any(axis=1)).tolist():
+        raise SampleError(f"all counts of sample {name_of(row, ids)} are 0: leave it out, or give it counts", row)
 
 
 def refuse_other_points(A: Prepared, B: Prepared, name: str) -> None:

@@ -14,7 +14,7 @@ from distkern.compiled.bags import complement_pairs
 from distkern.compiled.products import mirror_upper
 from distkern.core.bags import split_rows
 from distkern.core.blas import one_blas_thread
-from distkern.core.errors import SampleError
+from distkern.core.errors import InputError, SampleError
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names, name_of
 from distkern.io.source import Source, as_source
@@ -25,6 +25,7 @@ from distkern.kernels.bags.fitted_gaussians import GeneralizedVariance
 from distkern.kernels.bags.pooled_points import center_and_variance, pooled_points
 from distkern.kernels.bags.table import POINTS, TABLE_BYTES, PointTable
 from distkern.kernels.base import Kernel, Prepared, check_source
+from distkern.kernels.finite import Table
 from distkern.kernels.lowrank import LowRank
 from distkern.kernels.parameters import check_number, check_whole
 from distkern.kernels.planning import bytes_per_tile
@@ -47,6 +48,38 @@ class KernelizedBagKernel(BagKernel):
     """A kernel between bags that sees points through a base kernel κ only."""
 
     base: Kernel = field(default_factory=Gaussian)
+
+    @property
+    def table(self) -> Table | None:
+        """The table of a finite set, if the base kernel is one or approximates one."""
+        base = self.base.base if isinstance(self.base, LowRank) else self.base
+        return base if isinstance(base, Table) else None
+
+    @property
+    def takes_counts(self) -> bool:
+        """Whether the points are components of a finite set, so that a row of counts is a bag."""
+        return self.table is not None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether bags are compared by explicit features of their points."""
+        return self.counted or isinstance(self.base, LowRank)
+
+    def check_counts(self, counts: Floats, ids: Names) -> None:
+        """Refuse rows with another number of counts than there are components; see `check_bags`."""
+        table = self._of_counts()
+        if counts.shape[1] != len(table.K):
+            raise InputError(
+                f"the samples have {counts.shape[1]:,} columns and the cohort has {len(table.K):,}: give the same ones"
+            )
+        for row, own in enumerate(counts):
+            if self._shift is not None:
+                self._refuse_lost_digits(np.flatnonzero(own)[:, None].astype(np.float64), row, ids, self._shift)
+
+    def _of_counts(self) -> Table:
+        if self.table is None:
+            raise InputError("rows of counts are bags of a finite set: give a Table as the base kernel")
+        return self.table
 
     def check_bags(self, weights: Floats, points: Floats, ids: Names) -> None:
         """Refuse bags with points that the base kernel refuses, or whose kernel values would have few right digits."""
@@ -80,9 +113,23 @@ class KernelizedBagKernel(BagKernel):
     def resolve(self, X: Any, seed: int = 0) -> Kernel:
         """Fix the number of dimensions, and resolve the base kernel on the points of all bags."""
         kernel: Any = super().resolve(X, seed)
+        if kernel.counted:
+            source = as_source(X)
+            return dataclasses.replace(kernel, base=self._base_of(source.features, source.shape[1], seed))
         points = pooled_points(X)
         base = self.base if self._shift is None else anchored(self.base, points)
         return dataclasses.replace(kernel, base=base.resolve(points, seed))
+
+    def _base_of(self, features: Names, columns: int, seed: int) -> Kernel:
+        """The base kernel between the columns of a matrix of counts."""
+        table = self._of_counts()
+        found = table.of_columns(features, columns)
+        if not isinstance(self.base, LowRank):
+            return found
+        if self.base.landmarks is not None and found is not table:
+            raise InputError("the landmarks are positions in a table of other columns: give the same columns")
+        components = np.arange(columns, dtype=np.float64)[:, None]
+        return dataclasses.replace(self.base, base=found).resolve(components, seed)
 
     def origin(self, d: int) -> Floats:
         """The point to which the base kernel is relative, or 0."""
@@ -91,6 +138,8 @@ class KernelizedBagKernel(BagKernel):
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Prepare the points of each bag for the base kernel, and its values between them; or the bag's features."""
+        if self.counted:
+            return self._prepare_counts(np.asarray(X, dtype=np.float64), start)
         weights, points = split_rows(np.ascontiguousarray(X, dtype=np.float64))
         bags, length, d = points.shape
         weighted = weights > 0
@@ -106,6 +155,19 @@ class KernelizedBagKernel(BagKernel):
         with one_blas_thread():  # matrices are small
             own = [self._of_one(arrays["shares"][i], table.between(i)) for i in range(bags)]
         return Prepared(arrays | {name: np.stack([one[name] for one in own]) for name in own[0]}, start)
+
+    def _prepare_counts(self, counts: Floats, start: int) -> Prepared:
+        """Prepare rows of counts: the features of their components, those without a count left out."""
+        table, base = self._of_counts(), self.base
+        if counts.shape[1] != len(table.K):  # also here, where no check comes before
+            raise InputError(f"the samples have {counts.shape[1]} columns and the table {len(table.K)} components")
+        every = np.arange(len(table.K), dtype=np.float64)[:, None]
+        features = base.features(every) if isinstance(base, LowRank) else table.factor
+        kernel, rows = self.on_features(), []
+        for own in counts:
+            given = np.flatnonzero(own)
+            rows.append(kernel.prepare_points(own[None, given], features[None, given]).arrays)
+        return Prepared({name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, start)
 
     @abstractmethod
     def on_features(self) -> GeneralizedVariance | MeanFeatures | PrincipalBhattacharyya:
@@ -125,7 +187,7 @@ class KernelizedBagKernel(BagKernel):
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
         """Kernel values of two prepared blocks."""
-        if isinstance(self.base, LowRank):
+        if self.explicit:
             return self.on_features().tile(A, B)
         refuse_other_points(A, B, "coordinates")
         table, out = PointTable(self.base, A, B), np.empty((len(A), len(B)))
@@ -142,7 +204,7 @@ class KernelizedBagKernel(BagKernel):
 
     def diagonal(self, A: Prepared) -> Floats:
         """k(x, x) of each prepared bag."""
-        return self.on_features().diagonal(A) if isinstance(self.base, LowRank) else self._own(A)
+        return self.on_features().diagonal(A) if self.explicit else self._own(A)
 
     @abstractmethod
     def _own(self, A: Prepared) -> Floats:
@@ -164,7 +226,7 @@ def anchored(base: Kernel, points: Source) -> Kernel:
 @is_valid.register
 def _(kernel: KernelizedBagKernel, A: Prepared) -> bool:
     """Whether the base kernel could have prepared the points."""
-    if isinstance(kernel.base, LowRank):
+    if kernel.explicit:
         return True
     points = A.under(POINTS).arrays.items()
     flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in points}
@@ -174,7 +236,7 @@ def _(kernel: KernelizedBagKernel, A: Prepared) -> bool:
 @bytes_per_tile.register
 def _(kernel: KernelizedBagKernel, a: int, b: int, n: int) -> int:
     """Bytes of base kernel values between some points, of sums over points, and of the result."""
-    if isinstance(kernel.base, LowRank):
+    if kernel.explicit:
         return bytes_per_tile(kernel.on_features(), a, b, n)
     d = kernel.dimensions or 1
     length = max(1, (n - 1) // (1 + d))
@@ -201,7 +263,7 @@ class MeanMap(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. O(L L') values of κ per pair of bags of L and L' points.
+    Samples are `Bags`; on a `Table`, also rows of counts. O(L L') values of κ per pair of bags of L and L' points.
 
     Examples
     --------
@@ -250,12 +312,12 @@ class KernelIGV(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. The values depend on differences of features only: points far from 0 are compared relative to
-    their mean, for a linear or polynomial base, and a bag for which rounding would still change log k by more than 1e-5
-    is refused by name. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the determinant is
-    det(I + G/η) · uᵀ(I + G/η)⁻¹u. The block of one bag is factored once: O(L³) per bag, then about 7/3 L³ operations
-    per pair, or 4/3 L³ where bags share points, such as pixels on one grid. Splitting a point into copies that share
-    its weight changes nothing but rounding.
+    Samples are `Bags`; on a `Table`, also rows of counts. The values depend on differences of features only: points far
+    from 0 are compared relative to their mean, for a linear or polynomial base, and a bag for which rounding would
+    still change log k by more than 1e-5 is refused by name. With G = Δ^½ K Δ^½ and u = Δ^½ 1, a unit vector, the
+    determinant is det(I + G/η) · uᵀ(I + G/η)⁻¹u. The block of one bag is factored once: O(L³) per bag, then about 7/3
+    L³ operations per pair, or 4/3 L³ where bags share points, such as pixels on one grid. Splitting a point into copies
+    that share its weight changes nothing but rounding.
 
     Examples
     --------
@@ -335,9 +397,13 @@ class KernelIGV(KernelizedBagKernel):
 
     def _lost(self, source: Any) -> Floats:
         """ρ of each bag."""
-        weights, points = split_rows(check_source(self, source))
+        samples = check_source(self, source)
         if not isinstance(self.base, LowRank):
-            return np.zeros(len(weights))
+            return np.zeros(len(samples))
+        if self.counted:
+            lost = self.base.residuals(np.arange(samples.shape[1], dtype=np.float64)[:, None])
+            return (samples * lost).sum(axis=1) / samples.sum(axis=1)
+        weights, points = split_rows(samples)
         weighted = weights > 0
         residuals = np.zeros(weights.shape)
         residuals[weighted] = self.base.residuals(points[weighted])
@@ -368,8 +434,9 @@ class KernelBhattacharyya(KernelizedBagKernel):
 
     Notes
     -----
-    Samples are `Bags`. O(L³) per bag of L points, then O(L² r + r³) per pair. Values lie in (0, 1]. Points far from 0
-    are compared relative to their mean, and refused where digits would still be lost, as for `KernelIGV`.
+    Samples are `Bags`; on a `Table`, also rows of counts. O(L³) per bag of L points, then O(L² r + r³) per pair. Values
+    lie in (0, 1]. Points far from 0 are compared relative to their mean, and refused where digits would still be lost,
+    as for `KernelIGV`.
 
     Examples
     --------
