@@ -104,7 +104,7 @@ def _refuse_options(table: Table, given: dict[str, Any]) -> None:
     for name in given:
         if name not in known:
             takes = ", ".join(words[option] for option in known if option != "on_event")
-            raise click.UsageError(f"the table {table.name} takes no {words[name]}; it takes {takes}")
+            raise click.UsageError(f"the table {table.name} takes no {words[name]}; it takes {takes or 'no option'}")
 
 
 def _written(table: Table, given: dict[str, Any], rows: Any, out: Path | None, quiet: bool) -> list[Row]:

@@ -17,6 +17,7 @@ _HOME_OF = {
     "plot_kernel_pca": "distkern.plot.kernel_pca",
     "plot_markers": "distkern.plot.markers",
     "plot_silhouettes": "distkern.plot.silhouettes",
+    "plot_witness": "distkern.plot.witness",
 }
 
 __all__ = sorted(_HOME_OF)

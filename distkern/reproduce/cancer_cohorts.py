@@ -41,6 +41,7 @@ from distkern.learners.selection import GRID, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators.base import BaseGram
+from distkern.reproduce.breast1 import read_measurements
 from distkern.reproduce.kendall_accuracy import COHORTS, Cohort, published
 from distkern.reproduce.tables import REPEATED, Row
 
@@ -63,6 +64,9 @@ FILES = {
     "PC1": "prostate_singh.npz",
 }
 """File names of other cohorts in the data folder; the file of a cohort without an entry is ``BC2.npz``, for example."""
+
+MEASUREMENTS = {"BC1": "breast1_vantveer_raw97.npz"}
+"""File names of measurements with missing values, which are used if the other file of the cohort is not there."""
 
 KERNELS: dict[str, Kernel] = {
     "kdt": Kendall(ties="b"),
@@ -112,7 +116,8 @@ def load(cohort: str, data: str | Path | None = None) -> Samples:
     cohort
         A key of `COHORTS`.
     data
-        Folder of ``.npz`` files with arrays X and y, and if the cohort has a test set X_test and y_test.
+        Folder of ``.npz`` files with arrays X and y, and if the cohort has a test set X_test and y_test. For BC1 the
+        file of all measurements will do, see `distkern.reproduce.breast1`.
 
     Raises
     ------
@@ -133,8 +138,7 @@ def load(cohort: str, data: str | Path | None = None) -> Samples:
     if path is None or not path.is_file():
         where = f"there is no file {str(path)!r}" if path else "give the folder that has its file as data="
         raise InputError(f"the cohort {cohort} does not ship with distkern: {where}")
-    with np.load(path, allow_pickle=False) as arrays:
-        parts = {name: arrays[name] for name in ("X", "y", "X_test", "y_test") if name in arrays.files}
+    parts = _parts(path)
     X, y = parts["X"].astype(np.float64), parts["y"]
     test = np.empty(0, dtype=np.intp)
     if "X_test" in parts:
@@ -166,7 +170,22 @@ def load_each(cohorts: Sequence[str], data: str | Path | None) -> list[tuple[str
 
 
 def _file(cohort: str, data: str | Path | None) -> Path | None:
-    return None if data is None else Path(data) / FILES.get(cohort, f"{cohort}.npz")
+    """Return the file of a cohort, or of its measurements if only these are there."""
+    if data is None:
+        return None
+    path = Path(data) / FILES.get(cohort, f"{cohort}.npz")
+    measured = Path(data) / MEASUREMENTS[cohort] if cohort in MEASUREMENTS else path
+    return measured if measured.is_file() and not path.is_file() else path
+
+
+def _parts(path: Path) -> dict[str, Array]:
+    """Read the arrays X and y, and X_test and y_test if there are any."""
+    names = ("X", "y", "X_test", "y_test")
+    if path.name in MEASUREMENTS.values():
+        prepared = read_measurements(path)
+        return {name: getattr(prepared, name) for name in names}
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in names if name in arrays.files}
 
 
 def _scaled(X: Floats) -> Floats:

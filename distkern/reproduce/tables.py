@@ -70,7 +70,7 @@ class Table:
         known = self.options()
         for name in options:
             if name not in known:
-                raise InputError(f"the table {self.name!r} takes no {name}; it takes {', '.join(known)}")
+                raise InputError(f"the table {self.name!r} takes no {name}; it takes {', '.join(known) or 'no option'}")
         return self._function()(**options)
 
     def _function(self) -> Callable[..., Iterator[Row]]:
