@@ -128,44 +128,55 @@ def _count_less(ranks: Array, i: int, start: int, counts: Array) -> None:
             counts[j] += value < row[j]
 
 
-@compiled
 def _best(
     ones: Array, twos: Array, sums: Floats, shares: Floats, scores: Floats, kept: int
 ) -> tuple[Indices, Indices, Floats, Floats]:
     """Return the features of the best pairs in their order, and both scores."""
-    p, n1, n2 = ones.shape[1], len(ones), len(twos)
-    first, second = np.empty(2 * kept, np.int64), np.empty(2 * kept, np.int64)
-    score, secondary = np.empty(2 * kept), np.empty(2 * kept)
-    counts = np.zeros((2, p), np.int16)
-    size, least = 0, -1.0
-    for i in range(1, p):
-        in_one, in_two = counts[0, :i], counts[1, :i]
-        _count_less(ones, i, 0, in_one)
-        _count_less(twos, i, 0, in_two)
-        for j in range(i):
-            if scores[in_one[j], in_two[j]] < least:
-                continue
-            upwards = shares[in_one[j], in_two[j]] > 0
-            first[size], second[size] = (i, j) if upwards else (j, i)
-            score[size] = scores[in_one[j], in_two[j]]
-            secondary[size] = abs((sums[0, i] - sums[0, j]) / n1 - (sums[1, i] - sums[1, j]) / n2)
-            size += 1
-            if size == 2 * kept:
-                size, least = _keep(first, second, score, secondary, size, kept)
-    size, least = _keep(first, second, score, secondary, size, kept)
-    return first[:size].copy(), second[:size].copy(), score[:size].copy(), secondary[:size].copy()
+    pairs, values = np.empty((2, 2 * kept), np.int64), np.empty((2, 2 * kept))
+    i, j, size, least = 1, 0, 0, -1.0
+    while i < ones.shape[1]:
+        size, i, j = _collect(ones, twos, sums, shares, scores, least, pairs, values, size, i, j)
+        best = np.lexsort((-values[1, :size], -values[0, :size]))[:kept]  # stable: equal ones as they came
+        size = len(best)
+        pairs[:, :size], values[:, :size] = pairs[:, best], values[:, best]
+        least = values[0, kept - 1] if size == kept else -1.0
+    return pairs[0, :size].copy(), pairs[1, :size].copy(), values[0, :size].copy(), values[1, :size].copy()
 
 
 @compiled
-def _keep(first: Indices, second: Indices, score: Floats, secondary: Floats, size: int, kept: int) -> tuple[int, float]:
-    """Keep the best pairs, in their order; return their number, and the least score of later pairs."""
-    order = np.argsort(-secondary[:size], kind="mergesort")
-    order = order[np.argsort(-score[:size][order], kind="mergesort")][:kept]
-    for places in (first, second):
-        places[: len(order)] = places[:size][order]
-    for values in (score, secondary):
-        values[: len(order)] = values[:size][order]
-    return len(order), score[kept - 1] if len(order) == kept else -1.0
+def _collect(
+    ones: Array,
+    twos: Array,
+    sums: Floats,
+    shares: Floats,
+    scores: Floats,
+    least: float,
+    pairs: Indices,
+    values: Floats,
+    size: int,
+    i: int,
+    j: int,
+) -> tuple[int, int, int]:
+    """Add pairs with a score of at least ``least``, from pair (i, j) on, until the arrays are full; return the next."""
+    p, n1, n2 = ones.shape[1], len(ones), len(twos)
+    counts = np.zeros((2, p), np.int16)
+    while i < p:
+        in_one, in_two = counts[0, :i], counts[1, :i]
+        _count_less(ones, i, 0, in_one)
+        _count_less(twos, i, 0, in_two)
+        while j < i:
+            score = scores[in_one[j], in_two[j]]
+            if score >= least:
+                if size == pairs.shape[1]:
+                    return size, i, j
+                upwards = shares[in_one[j], in_two[j]] > 0
+                pairs[0, size], pairs[1, size] = (i, j) if upwards else (j, i)
+                values[0, size] = score
+                values[1, size] = abs((sums[0, i] - sums[0, j]) / n1 - (sums[1, i] - sums[1, j]) / n2)
+                size += 1
+            j += 1
+        i, j = i + 1, 0
+    return size, i, j
 
 
 # All pairs -----------------------------------------------------------------------------------------------------------
