@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 READING = ("samples", "label", "layer", "use_rep")
 """Options that change what is read from a file."""
 
-FDR = 0.05
-"""Largest q of an edge, unless the user names another."""
-
 EPILOG = """\b
 Examples:
   distkern tau cohort.csv --samples columns --out network.graphml --min-tau 0.4
@@ -55,7 +52,7 @@ decides on the format: .csv, .tsv, .parquet or .graphml."""
 @click.option(
     "--pairs", type=LocalPath(), metavar="FILE", help="Table of two columns, first and second: only these pairs."
 )
-@click.option("--fdr", type=click.FloatRange(0, 1, min_open=True), help=f"Largest q of an edge. Default: {FDR}.")
+@click.option("--fdr", type=click.FloatRange(0, 1, min_open=True), help="Largest q of an edge. Default: 0.05.")
 @click.option("--min-tau", type=click.FloatRange(0, 1), help="Smallest |tau| of an edge. Default: any.")
 @click.option(
     "--stratum",
@@ -126,8 +123,8 @@ def tau(
             pairs=pairs,
             strata=_strata(input, X, strata, stratum, given),
             output="edges" if edges else "matrix",
-            fdr=FDR if fdr is None else fdr,
-            min_tau=min_tau if edges else None,
+            fdr=fdr,
+            min_tau=min_tau,
             path=out,
             store=store,
             overwrite=overwrite,

@@ -58,6 +58,9 @@ from distkern.pairs.tasks import Work, compute_list, compute_matrix, spill_edges
 Output = Literal["matrix", "edges"]
 OUTPUTS = ("matrix", "edges")
 
+FDR = 0.05
+"""Largest q of an edge, unless the user names another."""
+
 STRIP_ENTRIES = 2**15
 """Entries that the arithmetic on counts takes at a time: 256 KiB for each intermediate array."""
 
@@ -91,7 +94,7 @@ def kendalltau_matrix(
     pairs: Any = None,
     strata: Any = None,
     output: Output = "matrix",
-    fdr: float = 0.05,
+    fdr: float | None = None,
     min_tau: float | None = None,
     path: str | os.PathLike[str] | None = None,
     key_added: str | None = None,
@@ -135,7 +138,8 @@ def kendalltau_matrix(
     output
         ``"matrix"``: all that is compared. ``"edges"``: the pairs that stand a multiple test, as a table.
     fdr
-        Of edges: largest q of the Benjamini–Hochberg procedure over all pairs that are compared; 1 keeps all.
+        Of edges: largest q of the Benjamini–Hochberg procedure over all pairs that are compared, by default 0.05; 1
+        keeps all.
     min_tau
         Of edges: smallest |tau|. An edge meets both conditions; q counts all tests, also those with a smaller |tau|.
     path
@@ -218,7 +222,7 @@ def kendalltau_matrix(
         X,
         Y,
         PValueRule(alternative, method) if pvalue or edges else None,
-        checked_threshold(fdr, min_tau) if edges else None,
+        checked_threshold(FDR if fdr is None else fdr, min_tau) if edges else None,
         None if path is None else as_path(path),
         store,
         key_added,
@@ -227,7 +231,7 @@ def kendalltau_matrix(
         progress,
         None if memory_limit is None else parse_bytes(memory_limit),
     )
-    _refuse_contradictions(ask, pairs, min_tau)
+    _refuse_contradictions(ask, pairs, fdr, min_tau)
     table, other = view(X), None if Y is None else view(Y)
     counts = table.shape[1], (table if other is None else other).shape[1]
     listed = None if pairs is None else read_pairs(pairs, table.features, (other or table).features, counts)
@@ -242,9 +246,11 @@ def kendalltau_matrix(
     return _edges(ask, cohort) if edges else _matrix(ask, cohort)
 
 
-def _refuse_contradictions(ask: _Ask, pairs: Any, min_tau: Any) -> None:
+def _refuse_contradictions(ask: _Ask, pairs: Any, fdr: Any, min_tau: Any) -> None:
     """Refuse arguments that do not go together, and a file or key that exists, before the work starts."""
     edges = ask.threshold is not None
+    if fdr is not None and not edges:
+        raise InputError("{fdr} chooses edges: add output='edges'", fdr=Argument("fdr"))
     if min_tau is not None and not edges:
         raise InputError("{min_tau} chooses edges: add output='edges'", min_tau=Argument("min_tau"))
     if ask.path is not None:

@@ -448,7 +448,8 @@ def test_missing_values_of_lists_and_two_tables_are_compared_pairwise(output):
     X, Y = GAPS[["a", "b"]], GAPS[["c", "a"]]
     tau = matrix(X, Y=Y, missing="pairwise", output="matrix", pvalue=True)[0]
     close(tau, [[-1, 1], [1, 1]])
-    listed = matrix(X, Y=Y, missing="pairwise", pairs=[("a", "c"), ("b", "c")], output=output, fdr=1)
+    fdr = 1 if output == "edges" else None
+    listed = matrix(X, Y=Y, missing="pairwise", pairs=[("a", "c"), ("b", "c")], output=output, fdr=fdr)
     assert listed["tau"].tolist() == [-1, 1]
     with pytest.raises(SampleError, match="choose missing='drop-samples'"):
         matrix(X, Y=Y)
@@ -620,7 +621,8 @@ def test_a_file_is_read_by_path(tmp_path):
     [
         ({"output": "table"}, "output must be one of matrix, edges"),
         ({"output": "edges", "fdr": 0}, "fdr must be a number above 0"),
-        ({"min_tau": 0.5}, "add output='edges'"),
+        ({"min_tau": 0.5}, "min_tau= chooses edges: add output='edges'"),
+        ({"fdr": 0.05}, "fdr= chooses edges: add output='edges'"),
         ({"path": "tau.csv"}, "path= takes edges or a list"),
         ({"output": "edges", "path": "tau.xlsx"}, "does not end with .csv"),
         ({"Y": np.eye(3), "key_added": "tau"}, "key_added= keeps all pairs of one table"),
