@@ -67,7 +67,7 @@ class TestConvolution(KernelContract):
 
 @settings(max_examples=20, deadline=None)
 @given(PARTIAL, st.sampled_from(["interleaving", "top"]))
-def test_the_mean_is_over_all_compatible_rankings(X, kind):
+def test_the_mean_equals_the_naive_one_over_all_compatible_rankings(X, kind):
     members = [compatible(x, kind) for x in X]
     for base, exact in [
         (EqualRank(), True),
@@ -93,10 +93,9 @@ def test_the_mean_is_over_all_compatible_rankings(X, kind):
 def test_reference_values_of_the_probability_of_a_rank():
     """n = 6, k = 3: the a-th observed item has rank r with C(r−1, a−1) C(n−r, k−a) / C(n, k)."""
     x = [[1.0, nan, 2.0, nan, 3.0, nan]]
-    total = np.eye(6)
     for a, item in enumerate((0, 2, 4), start=1):
         for r in range(1, 7):
-            ranking = np.empty(6)  # only this item has the rank that x may give it
+            ranking = np.empty(6)
             ranking[item], rest = r, [rank for rank in range(1, 7) if rank != r]
             ranking[[i for i in range(6) if i != item]] = rest
             members = compatible(x[0], "interleaving")
@@ -104,7 +103,6 @@ def test_reference_values_of_the_probability_of_a_rank():
             np.testing.assert_allclose(Convolution()(x, ranking[None])[0, 0], expected, rtol=1e-12)
             chance = comb(r - 1, a - 1) * comb(6 - r, 3 - a) / comb(6, 3)
             np.testing.assert_allclose((members[:, item] == r - 1).mean(), chance, rtol=1e-12)
-    assert total.trace() == Convolution()(np.arange(6.0)[None])[0, 0]
 
 
 def test_total_rankings_have_the_values_of_the_base():

@@ -123,7 +123,7 @@ def every_pair(value, samples):
 
 @settings(max_examples=25)
 @given(COUNTED)
-def test_measures_of_any_mass_have_the_printed_kernels(counts):
+def test_measures_of_any_mass_equal_the_naive_printed_kernels(counts):
     counts = usable(counts)
     bags, rows = Bags.from_counts(counts), counts.tolist()
     of_j = every_pair(lambda f, g: math.exp(-0.7 * jensen(f, g)), rows)
@@ -146,7 +146,7 @@ SMOOTHING = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5], [0.1,
 
 @settings(max_examples=25)
 @given(COUNTED)
-def test_a_finite_set_is_smoothed_exactly(counts):
+def test_a_finite_set_is_smoothed_as_in_the_naive_form(counts):
     counts = usable(counts)
     for normalize in (True, False):
         measures = counts / counts.sum(axis=1, keepdims=True) if normalize else counts

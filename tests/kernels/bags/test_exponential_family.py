@@ -35,7 +35,7 @@ def of_gaussian(bag, eta):
 
 @settings(max_examples=30)
 @given(bag_rows())
-def test_gaussians_of_unequal_masses_have_the_printed_kernel(rows):
+def test_gaussians_of_unequal_masses_equal_the_naive_printed_kernel(rows):
     bags, beta, eta = [naive.bag_of(row) for row in rows], 1.3, 0.4
     d = len(bags[0][1][0])
 
@@ -53,7 +53,7 @@ def test_gaussians_of_unequal_masses_have_the_printed_kernel(rows):
 
 @settings(max_examples=30)
 @given(COUNTED)
-def test_multinomials_have_the_printed_kernel(counts):
+def test_multinomials_equal_the_naive_printed_kernel(counts):
     counts, beta = usable(counts), 0.7
 
     def value(x, y):

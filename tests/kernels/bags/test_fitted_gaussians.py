@@ -132,7 +132,7 @@ def mixed_variance(p, q, mix, eta):
 
 
 @given(bag_rows(), st.sampled_from([0.0, 0.2, 0.6, 0.95]), st.sampled_from([0.0, 0.3]))
-def test_a_prior_is_a_part_of_every_mixture(rows, mix, eta):
+def test_a_prior_is_a_part_of_every_mixture_as_in_the_naive_form(rows, mix, eta):
     bags = [naive.bag_of(row) for row in rows]
     d = len(bags[0][1][0])
     expected = np.array([[mixed_variance(p, q, mix, eta) for q in bags] for p in bags])
