@@ -56,6 +56,7 @@ TESTED_BY = {
     "store/checksums": ("store/test_arrays.py", "build/test_append.py"),
     "store/documents": ("store/test_layout.py", "store/test_manifest.py"),
     "store/tiles": ("store/test_arrays.py", "gram/test_handle.py", "build/test_append.py"),
+    "compiled/mixtures": ("kernels/bags/test_fitted_gaussians.py", "kernels/bags/test_exponential_family.py"),
     "gram/base": ("gram/test_handle.py",),
     "gram/cross": ("gram/test_handle.py",),
     "gram/nystrom": ("build/test_landmarks.py",),

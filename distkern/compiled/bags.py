@@ -226,17 +226,18 @@ def _compare(x, y):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def atom_pairs(shares_a, points_a, counts_a, shares_b, points_b, counts_b, same):  # type: ignore[no-untyped-def]
-    """Jensen-Shannon divergence J of each pair of discrete distributions.
+def atom_pairs(shares_a, points_a, counts_a, masses_a, shares_b, points_b, counts_b, masses_b, same):  # type: ignore[no-untyped-def]
+    """Jensen-Shannon divergence J of each pair of discrete measures, whose weights sum to ``masses``: 1 or others.
 
     J = Σ φ((p + q)/2) − (φ(p) + φ(q))/2 over all atoms, with φ(t) = −t log t. An atom of p alone adds p/2 · log 2, so J
-    is log 2 plus a term for each common atom. Atoms (L, d) are sorted and distinct; the first ``counts`` are used.
+    is log 2 times the mean of the masses plus a term for each common atom. Atoms (L, d) are sorted and distinct; the
+    first ``counts`` are used.
     """
     a, b = len(shares_a), len(shares_b)
     out = np.empty((a, b))
     for i in range(a):
         for j in range(i if same else 0, b):
-            left, right, total = 0, 0, np.log(2.0)
+            left, right, total = 0, 0, 0.5 * (masses_a[i] + masses_b[j]) * np.log(2.0)
             while left < counts_a[i] and right < counts_b[j]:
                 order = _compare(points_a[i, left], points_b[j, right])
                 if order == 0:

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from distkern.core.bags import Bags
 from distkern.core.containers import numbers, plain
-from distkern.core.errors import InputError, InputTypeError, SampleError
+from distkern.core.errors import InputError, InputTypeError, ParameterTypeError, SampleError
 from distkern.core.names import checked_names, is_missing
-from distkern.core.parameters import entries, one_of
+from distkern.core.parameters import entries, is_sequence, one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, are_named, name_of, refuse_infinite, refuse_nan
 from distkern.io.source import Source, as_source
@@ -87,13 +88,13 @@ class Table(Kernel):
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        values, names = _with_names(self.K)
+        values, names = with_names(self.K, "K")
         object.__setattr__(self, "K", values)
         super().__post_init__()
-        given = names if self.names is None else checked_names(entries(self.names, "names"), "component")
+        given = names if self.names is None else component_names(self.names)
         matrix = _checked(np.array(self.K, dtype=np.float64))
         object.__setattr__(self, "K", tuple(map(tuple, matrix.tolist())))
-        object.__setattr__(self, "names", _fitting(given, names, len(matrix)))
+        object.__setattr__(self, "names", fitting_names(given, names, len(matrix), "K"))
 
     def __repr__(self) -> str:
         return f"Table({len(self.K):,} components)"
@@ -148,21 +149,21 @@ class Table(Kernel):
         if isinstance(samples, Mapping):
             ids, samples = list(samples) if ids is None else ids, list(samples.values())
         counted = _counted(entries(samples, "samples"), None if weights is None else entries(weights, "weights"))
-        place = self._places({name for count in counted for name in count})
+        place = _places(self.names, len(self.K), {name for count in counted for name in count})
         ordered = [sorted((place[name], weight) for name, weight in count.items()) for count in counted]
         points = [np.array([code for code, _ in count], dtype=np.float64) for count in ordered]
         return Bags.from_arrays(points, [[weight for _, weight in count] for count in ordered], ids, labels)
 
     def _bags_of_counts(self, source: Source, ids: Any, labels: Any) -> Bags:
-        codes = self._codes_of_columns(source.features, source.shape[1])
+        from scipy.sparse import csr_array  # here, so that a worker of dense samples need not load it
+
+        codes = positions_of_columns(self.names, len(self.K), source.features, source.shape[1])
         points, weights = [], []
         for rows in strips(*source.shape):
-            block = source.read_sparse(rows) if source.sparse else source.read(rows)
-            for row in range(block.shape[0]):
-                part = slice(*block.indptr[row : row + 2]) if source.sparse else np.flatnonzero(block[row])
-                columns, values = (block.indices[part], block.data[part]) if source.sparse else (part, block[row][part])
-                points.append(codes[columns].astype(np.float64))
-                weights.append(values)
+            block = csr_array(source.read(rows)) if not source.sparse else source.read_sparse(rows)
+            for first, stop in pairwise(block.indptr.tolist()):
+                points.append(codes[block.indices[first:stop]].astype(np.float64))
+                weights.append(block.data[first:stop])
         return Bags.from_arrays(points, weights, source.ids if ids is None else ids, labels)
 
     def of_columns(self, features: Names, columns: int) -> Table:
@@ -175,48 +176,11 @@ class Table(Kernel):
         columns
             Number of columns.
         """
-        codes = self._codes_of_columns(features, columns)
+        codes = positions_of_columns(self.names, len(self.K), features, columns)
         if np.array_equal(codes, np.arange(len(self.K))):
             return self
         names = None if self.names is None else tuple(self.names[code] for code in codes.tolist())
         return Table(tuple(map(tuple, self.matrix[np.ix_(codes, codes)].tolist())), names)
-
-    def _codes_of_columns(self, features: Names, columns: int) -> Indices:
-        """Position in K of each column."""
-        if self.names is None or features is None or not (are_named(features) or set(features) <= set(self.names)):
-            if columns != len(self.K):
-                raise InputError(
-                    f"the samples have {columns:,} columns and the table has {len(self.K):,} components: give a column "
-                    "for each component, in the same order, or names to both"
-                )
-            return np.arange(columns, dtype=np.intp)
-        twice = _twice(features)
-        if twice is not None:
-            raise InputError(f"two columns are called {twice!r}: add them up, or leave one out")
-        place = self._places(features)
-        return np.array([place[name] for name in features], dtype=np.intp)
-
-    def _places(self, wanted: Iterable[Any]) -> dict[Any, int]:
-        """Position in K of each of these components, by name, or by position where the table has no names."""
-        known = None if self.names is None else {name: code for code, name in enumerate(self.names)}
-        place: dict[Any, int] = {}
-        unknown = []
-        for component in wanted:
-            code = _code(component, len(self.K)) if known is None else known.get(str(component))
-            if code is None:
-                unknown.append(component)
-            else:
-                place[component] = code
-        if unknown:
-            some = ", ".join(sorted(map(repr, unknown))[:LISTED]) + (", …" if len(unknown) > LISTED else "")
-            several = len(unknown) > 1
-            raise InputError(
-                f"the table has no component{'s' if several else ''} {some}"
-                f"{f' ({len(unknown):,} such)' if several else ''}: leave {'them' if several else 'it'} out, or give a "
-                f"table that has {'them' if several else 'it'}"
-                + ("" if known is not None else f"; without names the components are 0 to {len(self.K) - 1}")
-            )
-        return place
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse samples that are not one position in K."""
@@ -227,13 +191,7 @@ class Table(Kernel):
                 f"the components of a table are positions in K, one number each, and these samples have {X.shape[1]} "
                 "features: make bags of components with the table's bags(...)"
             )
-        wrong = (X[:, 0] != np.floor(X[:, 0])) | (X[:, 0] < 0) | (X[:, 0] >= len(self.K))
-        for row in np.flatnonzero(wrong).tolist():
-            raise SampleError(
-                f"sample {name_of(row, ids)} is {X[row, 0]:g}, and the components of the table are the whole numbers "
-                f"from 0 to {len(self.K) - 1}: make bags of components with the table's bags(...)",
-                row,
-            )
+        refuse_other_codes(X[:, 0], len(self.K), ids)
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Keep the positions in K."""
@@ -336,18 +294,82 @@ def network_kernel(
     return Table(tuple(map(tuple, ((values + values.T) / 2).tolist())), known)
 
 
+# Positions ----------------------------------------------------------------------------------------------------------
+
+
+def refuse_other_codes(codes: Array, n: int, ids: Names = None) -> None:
+    """Refuse samples that are not positions in a set of n components.
+
+    Raises
+    ------
+    SampleError
+        Names the first such sample.
+    """
+    wrong = (codes != np.floor(codes)) | (codes < 0) | (codes >= n)
+    for row in np.flatnonzero(wrong).tolist():
+        raise SampleError(
+            f"sample {name_of(row, ids)} is {codes[row]:g}, and the components of the table are the whole numbers from "
+            f"0 to {n - 1}: make bags of components with the table's bags(...)",
+            row,
+        )
+
+
+def positions_of_columns(names: Names, n: int, features: Names, columns: int) -> Indices:
+    """Position of each column of a matrix of counts among n components, by name where both have names.
+
+    Raises
+    ------
+    InputError
+        If a column is no component, two are the same, or there are no names and other numbers of both.
+    """
+    if names is None or features is None or not (are_named(features) or set(features) <= set(names)):
+        if columns != n:
+            raise InputError(
+                f"the samples have {columns:,} columns and the table has {n:,} components: give a column for each "
+                "component, in the same order, or names to both"
+            )
+        return np.arange(columns, dtype=np.intp)
+    twice = _twice(features)
+    if twice is not None:
+        raise InputError(f"two columns are called {twice!r}: add them up, or leave one out")
+    place = _places(names, n, features)
+    return np.array([place[name] for name in features], dtype=np.intp)
+
+
+def _places(names: Names, n: int, wanted: Iterable[Any]) -> dict[Any, int]:
+    """Position of each of these components among n, by name, or by position where they have no names."""
+    known = None if names is None else {name: code for code, name in enumerate(names)}
+    place: dict[Any, int] = {}
+    unknown = []
+    for component in wanted:
+        code = _code(component, n) if known is None else known.get(str(component))
+        if code is None:
+            unknown.append(component)
+        else:
+            place[component] = code
+    if unknown:
+        some = ", ".join(sorted(map(repr, unknown))[:LISTED]) + (", …" if len(unknown) > LISTED else "")
+        several, them = ("s", "them") if len(unknown) > 1 else ("", "it")
+        raise InputError(
+            f"the table has no component{several} {some}{f' ({len(unknown):,} such)' if several else ''}: leave {them} "
+            f"out, or give a table that has {them}"
+            + ("" if known is not None else f"; without names the components are 0 to {n - 1}")
+        )
+    return place
+
+
 # Reading ------------------------------------------------------------------------------------------------------------
 
 
-def _with_names(K: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """The values of a table, and the names of its rows, which those of its columns must equal."""
+def with_names(K: Any, what: str, *, square: bool = True) -> tuple[Any, tuple[str, ...] | None]:
+    """The values of a DataFrame or sparse matrix, and the names of its rows; other values as they are."""
     if not (hasattr(K, "iloc") or hasattr(K, "tocsr")):
         return K, None
-    found = plain(K, "K")
+    found = plain(K, what)
     rows, columns = found.names
-    if rows != columns:
-        raise InputError("the rows and the columns of K have other names, or another order: give both the same")
-    return numbers(found.values, "K"), rows
+    if square and rows != columns:
+        raise InputError(f"the rows and the columns of {what} have other names, or another order: give both the same")
+    return numbers(found.values, what), rows
 
 
 def _twice(names: Iterable[str]) -> str | None:
@@ -355,14 +377,23 @@ def _twice(names: Iterable[str]) -> str | None:
     return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
-def _fitting(names: tuple[str, ...] | None, own: tuple[str, ...] | None, n: int) -> tuple[str, ...] | None:
-    """Names of n components, unique, that do not contradict those of K itself."""
+def component_names(names: Any) -> tuple[str, ...]:
+    """Names of components, as a parameter of a kernel."""
+    if isinstance(names, (str, bytes)) or not is_sequence(names):
+        raise ParameterTypeError(f"names must be a list of names, or None, not {names!r}")
+    return checked_names(list(names), "component")
+
+
+def fitting_names(
+    names: tuple[str, ...] | None, own: tuple[str, ...] | None, n: int, what: str
+) -> tuple[str, ...] | None:
+    """Names of n components, unique, that do not contradict those of the matrix itself."""
     if names is None:
         return None
     if own is not None and own != names:
-        raise InputError("names differ from those that K has: leave them out, or give K as an array")
+        raise InputError(f"names differ from those that {what} has: leave them out, or give {what} as an array")
     if len(names) != n:
-        raise InputError(f"K has {n} components and names has {len(names)}: give one name for each")
+        raise InputError(f"{what} has {n} components and names has {len(names)}: give one name for each")
     twice = _twice(names)
     if twice is not None:
         raise InputError(f"two components are called {twice!r}: make the names unique")

@@ -158,7 +158,7 @@ class PartialMallows(PartialKernel):
         [[2, 0, 1], [2, 1, 0]]
         """
         A = self.prepare(check_source(self, as_source(self._by_kind(X))))
-        rankings, borders = _extended(A)
+        rankings, borders = extended(A)
         return np.split(rankings.arrays["codes"], borders[1:-1])
 
     def _means(self, A: Prepared, B: Prepared) -> tuple[Floats, Floats]:
@@ -172,7 +172,7 @@ class PartialMallows(PartialKernel):
                     means[rows, cols], errors[rows, cols] = means[cols, rows].T, errors[cols, rows].T
                     continue
                 part_a, part_b = A.take(rows), B.take(cols)
-                (left, borders_a), (right, borders_b) = _extended(part_a), _extended(part_b)
+                (left, borders_a), (right, borders_b) = extended(part_a), extended(part_b)
                 S, _ = concordance(left, right)
                 a, b = part_a.arrays, part_b.arrays
                 sides = (borders_a, borders_b, a["keys"], b["keys"], a["whole"], b["whole"])
@@ -208,7 +208,7 @@ def _parts(A: Prepared) -> Iterator[slice]:
     yield slice(start, len(A))
 
 
-def _extended(A: Prepared) -> tuple[Prepared, Array]:
+def extended(A: Prepared) -> tuple[Prepared, Array]:
     """Rankings of all samples as one prepared block of total rankings, and the position of the first of each sample."""
     arrays = A.arrays
     borders = np.concatenate(([0], np.cumsum(arrays["members"]))).astype(np.int64)

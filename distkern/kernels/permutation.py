@@ -134,13 +134,13 @@ class Diffusion(Kernel):
 
     def prepare(self, X: Array, start: int = 0) -> Prepared:
         """Sort each sample: the rank of every item, and the item of every rank."""
-        _refuse_many(X.shape[1])  # also here, where no check comes before
+        refuse_many(X.shape[1])  # also here, where no check comes before
         order, codes, _, _ = rank(X)
         return Prepared({"order": order, "codes": codes}, start)
 
     def check(self, X: Array, ids: Names = None, features: Names = None) -> None:
         """Refuse more than 8 items, missing values and ties."""
-        _refuse_many(X.shape[1])
+        refuse_many(X.shape[1])
         refuse_nan(X, ids, features)
         _refuse_ties(X, ids, features)
 
@@ -162,22 +162,41 @@ class Diffusion(Kernel):
         return diffusion_from_identity(n, float(self.beta))
 
 
-@lru_cache(maxsize=32)
-def _backwards(n: int, beta: float) -> Floats:
-    """e^{βΔ} from the identity to each of the n! permutations, by number, for β < 0.
-
-    With S = diag(−1)^{n_d} and A the neighbours, SAS = −A. So e^{βΔ} = e^{2|β|(n−1)} S e^{|β|Δ} S, without cancellation.
-    """
+def refuse_far(n: int, beta: float) -> None:
+    """Refuse a β so far below 0 that the values are beyond floating point."""
     farthest = math.log(np.finfo(np.float64).max) / (2 * max(n - 1, 1))
     if n > 1 and -beta >= farthest:
         raise InputError(
             f"beta={beta:g} makes values beyond what float64 holds for {n} items: give more than {-farthest:.6g}"
         )
+
+
+@lru_cache(maxsize=8)
+def signs(n: int) -> Floats:
+    """(−1)^{n_d} of each permutation of n items, by its number; n_d is the sum of the digits of its Lehmer code.
+
+    Examples
+    --------
+    >>> signs(2)
+    array([ 1., -1.])
+    """
     number, odd = np.arange(math.factorial(n)), np.zeros(math.factorial(n), dtype=np.int64)
-    for base in range(1, n + 1):  # digits of the Lehmer code, whose sum is the number of discordant pairs
+    for base in range(1, n + 1):
         odd += number % base
         number //= base
-    kappa: Floats = diffusion_from_identity(n, -beta) * np.exp(-2 * beta * (n - 1)) * (1 - 2 * (odd % 2))
+    found: Floats = (1 - 2 * (odd % 2)).astype(np.float64)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=32)
+def _backwards(n: int, beta: float) -> Floats:
+    """e^{βΔ} from the identity to each of the n! permutations, by number, for β < 0.
+
+    With S = diag(−1)^{n_d} and A the neighbours, SAS = −A. So e^{βΔ} = e^{2|β|(n−1)} S e^{|β|Δ} S: nothing cancels.
+    """
+    refuse_far(n, beta)
+    kappa: Floats = diffusion_from_identity(n, -beta) * np.exp(-2 * beta * (n - 1)) * signs(n)
     kappa.flags.writeable = False
     return kappa
 
@@ -195,7 +214,8 @@ def _(kernel: Diffusion, a: int, b: int, n: int) -> int:
     return 8 * a * b + math.factorial(MOST_ITEMS) * (4 * MOST_ITEMS + 5 * 8)
 
 
-def _refuse_many(n: int) -> None:
+def refuse_many(n: int) -> None:
+    """Refuse more items than a vector of all rankings can have."""
     if n > MOST_ITEMS:
         raise InputError(
             f"Diffusion walks over all rankings of its items and takes at most {MOST_ITEMS}; the samples have {n}: "

@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from distkern import Gaussian, Kendall, KernelIGV, Linear, Mallows
+from distkern import Convolution, Diffusion, Gaussian, Kendall, KernelIGV, Linear, Mallows, Table
 from distkern.cli.kernels import kernel_of
 
 
@@ -47,6 +47,9 @@ def test_parameters_of_inner_kernels_are_set():
         2
     )
     assert kernel_of("mean-map", None, ("base=kendall", "base__ties=b")).base == kernel_of("kendall", "b", ())
+    table = kernel_of("kernel-igv", None, ('base={"kernel": "table", "K": [[1, 0], [0, 1]], "names": ["CD4", "CD8"]}',))
+    assert table == KernelIGV(Table([[1, 0], [0, 1]], ["CD4", "CD8"]))
+    assert kernel_of("convolution", None, ("base=diffusion", "base__beta=0.5")) == Convolution(Diffusion(0.5))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Kernels through the Gaussians fitted to two bags: printed forms, identities, and refusals."""
 
+import json
 import math
 
 import naive_bags as naive
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from contracts import BagContract
 from hypothesis import given
+from hypothesis import strategies as st
 from strategies import bag_rows
 
 from distkern import (
@@ -16,6 +18,8 @@ from distkern import (
     GeneralizedVariance,
     InputError,
     SampleError,
+    compute_gram,
+    from_spec,
 )
 
 
@@ -111,3 +115,70 @@ def test_parameters_of_every_one_are_checked(kernel):
         kernel(eta=-0.1)
     with pytest.raises(InputError, match="dimensions must be"):
         kernel(eta=0.1, dimensions=0)
+
+
+# A prior in the mixture ---------------------------------------------------------------------------------------------
+
+PRIOR = np.array([[0.0, 0.0], [1.0, 0.5], [0.5, 2.0], [-1.0, 0.3]])
+
+
+def mixed_variance(p, q, mix, eta):
+    """1 / det of the covariance of λ(μ + μ')/2 + (1 − λ)ρ, from its raw moments."""
+    weights, points = naive.mixture(p, q)
+    d = len(points[0])
+    weights = [mix * w for w in weights] + [(1 - mix) / len(PRIOR)] * len(PRIOR)
+    covariance = naive.bag_moments(weights, [*points, *PRIOR[:, :d].tolist()])[1]
+    return 1 / np.linalg.det(covariance / eta + np.eye(d) if eta else covariance)
+
+
+@given(bag_rows(), st.sampled_from([0.0, 0.2, 0.6, 0.95]), st.sampled_from([0.0, 0.3]))
+def test_a_prior_is_a_part_of_every_mixture_as_in_the_naive_form(rows, mix, eta):
+    bags = [naive.bag_of(row) for row in rows]
+    d = len(bags[0][1][0])
+    expected = np.array([[mixed_variance(p, q, mix, eta) for q in bags] for p in bags])
+    known = naive.bag_moments([1.0] * len(PRIOR), PRIOR[:, :d].tolist())
+    for prior in (PRIOR[:, :d], known, Bags.from_arrays([PRIOR[:, :d]])):
+        K = GeneralizedVariance(eta, False, prior=prior, mix=mix)(Bags.from_rows(rows))
+        np.testing.assert_allclose(K, expected, rtol=1e-9)
+    norms = np.sqrt(np.diag(expected))
+    unit = GeneralizedVariance(eta, prior=PRIOR[:, :d], mix=mix)(Bags.from_rows(rows))
+    np.testing.assert_allclose(unit, expected / np.outer(norms, norms), rtol=1e-9)
+    assert np.linalg.eigvalsh(unit).min() >= -1e-10 * len(unit)
+    np.testing.assert_array_equal(unit, unit.T)
+
+
+def test_points_far_from_the_prior_cost_no_digits():
+    single = Bags.from_arrays([[[1e6, 0.0]], [[1e6, 1.0]]])
+    K = GeneralizedVariance(prior=([0.0, 0.0], np.eye(2)), mix=0.5, unit_norm=False)(single)
+    # S = I/2, a = (0, 1)/√8, b = (2e6, 1)/4: det = |S| ((1 + x·x)(1 + y·y) − (x·y)²)
+    x, y = (0.0, 2 / 8), (2 * 4e12 / 16, 2 / 16)
+    expected = 0.25 * ((1 + x[1]) * (1 + y[0] + y[1]) - x[1] * y[1])
+    np.testing.assert_allclose(1 / K[0, 1], expected, rtol=1e-13)
+
+
+def test_a_kernel_with_a_prior_is_a_value_and_wrong_priors_are_refused():
+    kernel = GeneralizedVariance(prior=PRIOR, mix=0.3)
+    assert from_spec(json.loads(json.dumps(kernel.spec()))) == kernel
+    assert hash(kernel) == hash(kernel.set_params(mix=0.3))
+    for make, said in [
+        (lambda: GeneralizedVariance(prior=PRIOR, mix=1.5), "mix must be a number from 0 to 1"),
+        (lambda: GeneralizedVariance(prior=PRIOR[:2]), "the covariance of the prior is singular"),
+        (lambda: GeneralizedVariance(prior=Bags.from_arrays([PRIOR, PRIOR])), "the prior has 2 bags: give one"),
+        (lambda: GeneralizedVariance(prior=([0.0], np.eye(2))), "a covariance of 1 × 1"),
+        (lambda: GeneralizedVariance(prior=([0.0, 0.0], [[1.0, 1.0], [0.0, 1.0]])), "not symmetric"),
+        (lambda: GeneralizedVariance(prior=([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]])), "not positive semidefinite"),
+        (lambda: GeneralizedVariance(prior=(0.0, 1.0)), "the prior must be a bag of points"),
+        (lambda: GeneralizedVariance(prior="rho"), "the prior"),
+        (lambda: kernel(Bags.from_arrays([[1.0, 2.0]])), "the prior has 2 dimensions, and the points have 1"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            make()
+    with pytest.raises(SampleError, match="singular"):
+        GeneralizedVariance(prior=PRIOR, mix=1.0)(Bags.from_arrays([[[0.0, 1.0]]]))
+
+
+def test_a_store_with_a_prior_equals_the_kernel(tmp_path):
+    bags = Bags.from_arrays(list(np.random.default_rng(0).normal(size=(7, 2, 2))))
+    kernel = GeneralizedVariance(prior=PRIOR, mix=0.3)
+    gram = compute_gram(kernel, bags, store=tmp_path / "k.zarr", tile=3, progress=False)
+    np.testing.assert_allclose(gram.to_numpy(), kernel(bags), rtol=1e-13)
