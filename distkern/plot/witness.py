@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from distkern.core.errors import InputError
 from distkern.kernels.bags.witness import Witness
-from distkern.plot.axes import new_or_given, open_frame, plain_legend
+from distkern.plot.axes import ink, new_or_given, open_frame, plain_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,8 @@ def plot_witness(
         handles.append(
             ax.scatter(x, y, c=shown, s=size, marker=marker, cmap="RdBu_r", vmin=-largest, vmax=largest, linewidths=0.8)
         )
-    plain_legend(ax, handles, list(names), loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+    keys = [Line2D([], [], color=ink(), marker=marker, linestyle="none", markersize=5) for marker in "ox"]
+    plain_legend(ax, keys, list(names), loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     bar = ax.figure.colorbar(handles[0], cax=ax.inset_axes((1.03, 0, 0.04, 1)), label="witness function")
     bar.outline.set_visible(False)
     across, upwards = (0, None) if d == 1 else coordinates

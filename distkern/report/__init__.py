@@ -16,6 +16,7 @@ _HOME_OF = {
     "plot_kernel_pca": "distkern.plot",
     "plot_markers": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
+    "plot_witness": "distkern.plot",
     "write_cluster_report": "distkern.report.cluster_page",
     "write_report": "distkern.report.page",
 }

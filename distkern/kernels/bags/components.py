@@ -18,7 +18,7 @@ from distkern.kernels.bags.kernelized import MeanMap, anchored
 from distkern.kernels.bags.pooled_points import pooled_points
 from distkern.kernels.base import Kernel, check_source, strips
 from distkern.kernels.lowrank import LowRank
-from distkern.kernels.parameters import check_number
+from distkern.kernels.parameters import check_number, plain_value
 
 NEAR = 1e-8
 """Values whose sizes differ by less than this fraction count as equally large where a sign is chosen."""
@@ -162,7 +162,9 @@ def bag_components(bag: Any, base: Kernel, n: int = 4, eta: float = 0.01) -> Bag
     (array([4., 1.]), array([[-4.,  0.]]))
     """
     whole_number(n, "n", 1)
+    eta = plain_value("eta", eta, float)
     check_number(eta, "eta")
+    base = MeanMap(base).base  # refuses what is no kernel
     bags = as_bags(bag, "bag")
     components = components_of(shares_in_mixture(bags), bags.values, resolved(base, bags), eta, n)
     count = len(components.eigenvalues)

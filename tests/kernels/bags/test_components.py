@@ -11,7 +11,18 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import KernelPCA
 from strategies import bag_rows
 
-from distkern import Bags, Gaussian, InputError, Kendall, Linear, LowRank, Polynomial, SampleError, bag_components
+from distkern import (
+    Bags,
+    Gaussian,
+    InputError,
+    InputTypeError,
+    Kendall,
+    Linear,
+    LowRank,
+    Polynomial,
+    SampleError,
+    bag_components,
+)
 from distkern.kernels.bags.components import components_of, shares_in_mixture
 
 
@@ -131,6 +142,11 @@ def test_wrong_input_is_refused():
         bag_components(line, Linear(), 0)
     with pytest.raises(InputError, match="eta must be a finite number of 0 or more"):
         bag_components(line, Linear(), 1, eta=-1.0)
+    for odd in ("a", None, True, [0.1]):
+        with pytest.raises(InputTypeError, match="eta must be"):
+            bag_components(line, Linear(), 1, eta=odd)
+        with pytest.raises(InputTypeError, match="base must be"):
+            bag_components(line, odd, 1)
     found = bag_components(line, Linear(), 1)
     for points in ([[1.0, 2.0, 3.0]], np.empty((0, 2)), [1.0, 2.0]):
         with pytest.raises(InputError, match=r"they must be \(points, 2\)"):
