@@ -71,7 +71,7 @@ def _scratch(p, n):  # type: ignore[no-untyped-def]
 def _dense_on_target(X, target, mid, out, distinct):  # type: ignore[no-untyped-def]
     n = X.shape[1]
     values, places, scratch, spread, sums, errors = _scratch(len(target), n)
-    length = np.int64(-1)
+    length = -1
     for i in range(X.shape[0]):
         k, observed = 0, 0
         for j in range(n):
@@ -101,7 +101,7 @@ def _sparse_on_target(data, indices, indptr, target, mid, out, distinct):  # typ
     n = out.shape[1]
     values, places, scratch, spread, sums, errors = _scratch(len(target), n)
     own = np.empty(n)
-    length = np.int64(-1)
+    length = -1
     for i in range(out.shape[0]):
         k, first, stop = 0, indptr[i], indptr[i + 1]
         for entry in range(first, stop):
@@ -149,9 +149,9 @@ def _between(target, rank, length):  # type: ignore[no-untyped-def]
         place = rank * (p - 1) / (length - 1)
     else:
         place = 0.5 * (p - 1)
-    low = min(np.int64(place), p - 1)
+    low = np.int64(place)
     part = place - low
-    if part == 0 or low == p - 1:
+    if part == 0 or low >= p - 1:
         return target[low]
     return (1 - part) * target[low] + part * target[low + 1]
 

@@ -284,7 +284,7 @@ def sorted_samples(block: Any, n: int) -> Floats:
             result[row, :below], result[row, n - len(values) + below :] = values[:below], values[below:]
     else:
         result = np.sort(block, axis=1)
-    for row in np.flatnonzero(np.isnan(result[:, -1])):  # NaN is last
+    for row in np.flatnonzero(np.isnan(result[:, -1])).tolist():  # NaN is last
         observed = result[row, : n - int(np.isnan(result[row]).sum())]
         result[row] = np.interp(np.linspace(0, len(observed) - 1, n), np.arange(len(observed)), observed)
     return result

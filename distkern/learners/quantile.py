@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.compiled.quantiles import put_on_target
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.events import Progress
+from distkern.core.files import as_path, refuse_existing
 from distkern.core.parameters import one_of, whole_number
 from distkern.core.typing import Floats
 from distkern.core.validation import are_named, name_of
 from distkern.core.warning import warn
 from distkern.engine.executors import usable_cores
+from distkern.engine.progress import progress_listener
 from distkern.io.source import Source, as_source
+from distkern.io.writing import cohort_written, refuse_unknown_suffix
 from distkern.kernels.quantile_targets import (
     BY_FORMULA,
     LEARNED,
@@ -197,6 +203,50 @@ class QuantileNormalizer(OneToOneFeatureMixin, TransformerMixin, SampleEstimator
         """
         return self._blocks(self._source(X))
 
+    def write(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        like: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        progress: Any = False,
+    ) -> Path:
+        """Put samples of any number on the target, and write them to a file, some at a time.
+
+        Parameters
+        ----------
+        X
+            Samples.
+        path
+            File, with samples in rows: ``.csv``, ``.tsv``, ``.txt``, ``.tab``, also with ``.gz``, ``.npy`` or
+            ``.h5ad``.
+        like
+            An ``.h5ad`` file of the same samples, whose annotations an ``.h5ad`` file takes over; X if that is the path
+            of one.
+        overwrite
+            Replace an existing file.
+        progress
+            As for `compute_gram`.
+
+        Raises
+        ------
+        SampleError, InputError
+            See the class; and if the file exists, cannot be written, or its suffix is another one.
+        """
+        target = as_path(path)
+        refuse_unknown_suffix(target)
+        refuse_existing(target, overwrite)
+        if like is None and isinstance(X, (str, os.PathLike)) and as_path(X).suffix.lower() == ".h5ad":
+            like = X
+        source, listener = self._source(X), progress_listener(progress)
+        about = source.shape, source.ids, source.features
+        with cohort_written(target, *about, like=None if like is None else as_path(like), overwrite=overwrite) as write:
+            for rows, values in self._blocks(source):
+                write(values)
+                listener(Progress("write samples", rows.stop, len(source)))
+        return target
+
     # Samples ---------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
@@ -221,6 +271,7 @@ class QuantileNormalizer(OneToOneFeatureMixin, TransformerMixin, SampleEstimator
         """
         check_is_fitted(self)
         self._check()
+        refuse_other_length(checked_target(self.target_), self.n_features_in_)  # of a file, it may be anything
         other = self._of_another_size(X)
         if other is not None:
             warn(
