@@ -231,7 +231,7 @@ def read_block(source: Source, rows: Indices | slice, missing: str | None = None
         If a value is infinite, a sample has no value, or one is missing; see `Learner`.
     """
     block = source.read_sparse(rows) if source.sparse else source.read(rows)
-    positions = np.arange(len(source))[rows].tolist()
+    positions = range(len(source))[rows] if isinstance(rows, slice) else rows.tolist()
     ids = [str(k) if source.ids is None else source.ids[k] for k in positions]
     refuse_infinite(block, ids, source.features)
     if missing is None:
