@@ -110,9 +110,10 @@ def test_stores_files_frames_and_sparse_rows_give_the_same_bits(tmp_path, kernel
         np.testing.assert_allclose(gram.cross(new), expected[:2], rtol=1e-12)
 
 
-def test_landmarks_with_all_samples_give_the_matrix(tmp_path):
-    gram = compute_gram(Spearman(), X, store=tmp_path / "s.zarr", landmarks=12, progress=False)
-    np.testing.assert_allclose(gram.to_numpy(), Spearman()(X), atol=1e-6)
+@pytest.mark.parametrize("kernel", [Spearman(), QuantileLinear("median")])
+def test_landmarks_with_all_samples_give_the_matrix(tmp_path, kernel):
+    gram = compute_gram(kernel, X, store=tmp_path / "s.zarr", landmarks=12, progress=False)
+    np.testing.assert_allclose(gram.to_numpy(), kernel(X), rtol=1e-6, atol=1e-6)
 
 
 def test_a_kernel_with_a_long_target_is_short_in_print_and_whole_in_its_spec():
