@@ -143,6 +143,22 @@ def scoring(samples, limit, folder):
     return lambda: dk.score_sets(file, sets, memory_limit=limit, progress=False)
 
 
+def normalising(how):
+    """Learn a target from many samples in a file, and put them on it, some at a time."""
+
+    def case(samples, limit, folder):
+        np.save(folder / f"{samples}.npy", points(samples, 2000))
+        file, normalizer = folder / f"{samples}.npy", dk.QuantileNormalizer(how, memory_limit=limit)
+
+        def run():
+            for _ in normalizer.fit(file).blocks(file):
+                pass
+
+        return run
+
+    return case
+
+
 def learning(make, targets="labels", of="store", tile=None):
     """Fit a learner to a stored matrix, an array of kernel values, or samples."""
 
@@ -204,6 +220,8 @@ CASES = {
     "markers .npy of each group": (ranking(".npy", "each"), 20_000),
     "markers sparse": (ranking("sparse"), 10_000),
     "scores of sets": (scoring, 20_000),
+    "quantile median": (normalising("median"), 8000),
+    "quantile mean": (normalising("mean"), 8000),
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
     "top pairs": (pair_rules(lambda X, y, limit: dk.KTopScoringPairs("cv", memory_limit=limit).fit(X, y)), 3000),

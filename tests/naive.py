@@ -359,3 +359,46 @@ def losing_pairs(y, f, groups, loss):
     pairs = [(i, j) for i in range(m) for j in range(m) if y[i] > y[j] and groups[i] == groups[j]]
     total = math.fsum(loss(1 - (f[i] - f[j])) for i, j in pairs if 1 - (f[i] - f[j]) > 0)
     return total / len(pairs), len(pairs)
+
+
+# Quantile normalisation ----------------------------------------------------------------------------------------------
+
+
+def interpolated(target, place):
+    """The target at a place between two of its numbers, exactly: a fraction of exact fractions."""
+    low = min(int(place), len(target) - 1)
+    if place == low:
+        return Fraction(target[low])
+    return (1 - (place - low)) * Fraction(target[low]) + (place - low) * Fraction(target[low + 1])
+
+
+def place_of_rank(rank, observed, p):
+    """Where a rank among ``observed`` values lies on a target of p numbers; the middle for a single value."""
+    return Fraction(p - 1, 2) if observed == 1 else Fraction(rank) * Fraction(p - 1, observed - 1)
+
+
+def on_target(x, target, ties="mean"):
+    """Φ_f(x)_j: the mean of f over the ranks of the values equal to x_j, or f at the middle of these; NaN stays."""
+    observed = [value for value in x if is_observed(value)]
+    out = []
+    for value in x:
+        if not is_observed(value):
+            out.append(value)
+            continue
+        below = sum(1 for other in observed if other < value)
+        ranks = range(below, below + sum(1 for other in observed if other == value))
+        if ties == "mid":
+            ranks = [Fraction(ranks[0] + ranks[-1], 2)]
+        found = [interpolated(target, place_of_rank(rank, len(observed), len(target))) for rank in ranks]
+        out.append(float(sum(found) / len(found)))
+    return out
+
+
+def spearman(x, y):
+    """Pearson's correlation of the mid-ranks."""
+    r, s = (on_target(z, list(range(len(z)))) for z in (x, y))
+    mean = (len(x) - 1) / 2
+    product, *squares = (
+        sum((a - mean) * (b - mean) for a, b in zip(p, q, strict=True)) for p, q in ((r, s), (r, r), (s, s))
+    )
+    return product / math.sqrt(math.prod(squares))

@@ -161,6 +161,7 @@ def odd_parameter(rng: Generator, folder: Path) -> Case:
             (dk.Diffusion, "beta", None, {}), (dk.WeightedKendall, "u", None, {}), (dk.WeightedKendall, "k", None, {}),
             (dk.PartialKendall, "kind", None, {}), (dk.PartialMallows, "draws", None, {}),
             (dk.PartialMallows, "lam", None, {}), (dk.Entropy, "beta", None, {}), (dk.Bhattacharyya, "eta", None, {}),
+            (dk.QuantileLinear, "target", None, {}), (dk.QuantileLinear, "center", None, {}),
             (dk.KernelIGV, "base", None, {}), (dk.LowRank, "rank", None, {}), (dk.MeanMap, "base", None, {}),
         ],
     )  # fmt: skip

@@ -15,7 +15,19 @@ from distkern.cli.errors import EXIT_CODES, one_line_errors
 
 IN_ORDER = (
     *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
-    *("evaluate", "pairs", "cluster", "explain", "markers", "score_sets", "tau", "report", "reproduce", "deploy"),
+    *(
+        "evaluate",
+        "pairs",
+        "cluster",
+        "explain",
+        "markers",
+        "score_sets",
+        "normalize",
+        "tau",
+        "report",
+        "reproduce",
+        "deploy",
+    ),
 )
 """Commands that the help lists first, in the order of their use; all others follow in alphabetical order."""
 

@@ -22,7 +22,7 @@ def name_of(position: int, names: Names) -> str:
 
 def refuse_nan(X: Any, ids: Names = None, features: Names = None) -> None:
     """Raise SampleError at the first NaN, of samples in an array or in a canonical SciPy CSR array."""
-    if wrong := _first(X, np.isnan):
+    if wrong := first_wrong(X, np.isnan):
         row, col = wrong
         raise SampleError(
             "sample {sample} has no value (NaN) for feature {feature}: leave the feature or the sample out, or fill "
@@ -35,7 +35,7 @@ def refuse_nan(X: Any, ids: Names = None, features: Names = None) -> None:
 
 def refuse_infinite(X: Any, ids: Names = None, features: Names = None) -> None:
     """Raise SampleError at the first infinite value, because inner products with it are not finite."""
-    if wrong := _first(X, np.isinf):
+    if wrong := first_wrong(X, np.isinf):
         row, col = wrong
         raise SampleError(
             "sample {sample} has an infinite value for feature {feature}: this kernel needs finite values (kernels on "
@@ -46,7 +46,7 @@ def refuse_infinite(X: Any, ids: Names = None, features: Names = None) -> None:
         )
 
 
-def _first(X: Any, is_wrong: Callable[[Array], Array]) -> tuple[int, int] | None:
+def first_wrong(X: Any, is_wrong: Callable[[Array], Array]) -> tuple[int, int] | None:
     """First sample and feature with a wrong value; a zero is none, so that a sparse array is not made dense."""
     if not hasattr(X, "indptr"):
         where = is_wrong(X)

@@ -3,7 +3,18 @@ from __future__ import annotations
 import click
 import pytest
 
-from distkern import Convolution, Diffusion, Gaussian, Kendall, KernelIGV, Linear, Mallows, Table
+from distkern import (
+    Convolution,
+    Diffusion,
+    Gaussian,
+    Kendall,
+    KernelIGV,
+    Linear,
+    Mallows,
+    QuantileLinear,
+    Spearman,
+    Table,
+)
 from distkern.cli.kernels import kernel_of
 
 
@@ -68,3 +79,9 @@ def test_bad_parameters_of_inner_kernels_are_explained(tmp_path, run, params, sa
     done = run("gram", tmp_path / "bags.zarr", tmp_path / "x.zarr", "--kernel", "kernel-igv", *words)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_targets_of_quantile_kernels_are_words_or_numbers():
+    assert kernel_of("quantile-linear", None, ("target=normal", "center=true")) == QuantileLinear("normal", center=True)
+    assert kernel_of("quantile-linear", "mid", ("target=[1, 2, 4]",)) == QuantileLinear((1, 2, 4), ties="mid")
+    assert kernel_of("spearman", None, ()) == Spearman()

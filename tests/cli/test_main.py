@@ -22,6 +22,7 @@ COMMANDS = (
     "explain",
     "markers",
     "score-sets",
+    "normalize",
     "tau",
     "report",
     "reproduce",

@@ -21,7 +21,9 @@ from distkern import (
     PairAgreement,
     PartialKendall,
     PartialMallows,
+    QuantileLinear,
     SmoothedKendall,
+    Spearman,
     StoreError,
     WeightedKendall,
     compute_gram,
@@ -46,6 +48,8 @@ CASES = {
     "copies": (SmoothedKendall(0.5, method="monte-carlo", draws=3), X),
     "bags": (Entropy(), Bags.from_arrays(list(RNG.integers(0, 3, (9, 4, 2)).astype(float))).rows()),
     "based": (MeanMap(Kendall()), Bags.from_arrays(list(RNG.normal(size=(9, 4, 3)))).rows()),
+    "ranks": (Spearman(), X),
+    "quantiles": (QuantileLinear("median"), X),
     "pairs": (PairAgreement([(0, 1), (5, 2), (7, 0)]), X),
     "sum": (EqualRank().normalized() + 2.0 * Gaussian(2.0), X),
 }
