@@ -187,8 +187,8 @@ class Convolution(PartialKernel):
         >>> from distkern import Gaussian
         >>> kernel = Convolution(Gaussian(3.0), draws=50)
         >>> kernel.standard_error([[1, 2, 3, 4, 5], [1, np.nan, np.nan, np.nan, 2]]).round(2)
-        array([[0.  , 0.02],
-               [0.02, 0.02]])
+        array([[0.  , 0.03],
+               [0.03, 0.01]])
         """
         if isinstance(self.equal, PartialMallows):
             return self.equal.standard_error(X, Y)

@@ -187,8 +187,8 @@ class GeneralizedVariance(GaussianPairs):
            [0.8, 1. ]])
     >>> single = Bags.from_arrays([[0.0], [1.0]])  # without a variance of their own
     >>> GeneralizedVariance(prior=([0.0], [[1.0]]), mix=0.5)(single).round(4)
-    array([[1.    , 0.9428],
-           [0.9428, 1.    ]])
+    array([[1.    , 0.8907],
+           [0.8907, 1.    ]])
     """
 
     name: ClassVar[str] = "generalized-variance"
