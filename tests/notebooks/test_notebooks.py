@@ -9,6 +9,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
+WITHOUT_WORK = [FOLDER / "10-table-2.ipynb"]  # draws what `distkern reproduce` wrote
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -30,7 +31,7 @@ def test_runs_from_top_to_bottom(path, tmp_path):
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     live = [output for cell in notebook.cells for output in cell.get("outputs", []) if WIDGET in output.get("data", {})]
-    assert live, "the progress bar of a notebook is a widget"
+    assert bool(live) == (path not in WITHOUT_WORK), "the progress bar of a notebook is a widget"
     executed = [shown(cell) for cell in notebook.cells if cell.cell_type == "code"]
     assert executed == committed, "run the notebook again and commit it"
     assert list(tmp_path.iterdir()) == []  # it cleans up after itself
