@@ -9,8 +9,7 @@ A sample of q observed values and a target of p numbers: f is interpolated at th
 values stay missing.
 
 Only non-zeros are sorted; all zeros are one tie group. The sum of f over a tie group is a difference of two prefix
-sums. A prefix sum is kept as two numbers, of which the second is the rounding error of the first, so that no digits are
-lost where the difference is small.
+sums. Each prefix sum is kept with its rounding error, so that no digits are lost where the difference is small.
 
 Source: Vert's slides on supervised quantile normalisation (SUQUAN), "Standard full quantile normalization"; their
 definition of Π_x is the transpose of the matrix in their example, which is the one above.

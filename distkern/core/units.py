@@ -55,7 +55,7 @@ def parse_bytes(amount: str | int) -> int:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number with what it counts; a noun of which there are several ends with s.
+    """Write a number and its noun, with an s for any number but one.
 
     Examples
     --------

@@ -385,7 +385,7 @@ def refuse_bags(kernel: Kernel, source: Any) -> None:
         If the samples are bags and the kernel does not take bags.
     """
     if source.ragged and getattr(kernel, "dimensions", None) == 0:
-        raise InputError("the samples are bags, and those of the cohort are rows of counts: give rows of counts")
+        raise InputError("the cohort has rows of counts, and these samples are bags: give rows of counts")
     if source.ragged and not kernel.takes_bags:
         raise InputError(
             f"the samples are bags and {kernel!r} compares vectors: use a kernel of bags, such as MeanMap({kernel!r})"

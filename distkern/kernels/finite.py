@@ -387,7 +387,7 @@ def component_names(names: Any) -> tuple[str, ...]:
 def fitting_names(
     names: tuple[str, ...] | None, own: tuple[str, ...] | None, n: int, what: str
 ) -> tuple[str, ...] | None:
-    """Names of n components, unique, that do not contradict those of the matrix itself."""
+    """Names of n components, without repetition; if the matrix has names, they must be the same."""
     if names is None:
         return None
     if own is not None and own != names:

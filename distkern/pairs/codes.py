@@ -168,7 +168,7 @@ def _require_memory(p: int, samples: int, cells: int, dtype: np.dtype[Any]) -> N
 
 
 def refuse_without_pairs(source: Source) -> None:
-    """Refuse bags, samples of one feature, and features of which two have the same name.
+    """Refuse bags, samples of one feature, and two features of the same name.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def refuse_without_pairs(source: Source) -> None:
 
 
 def refuse_same_names(features: Names) -> None:
-    """Refuse features of which two have the same name."""
+    """Refuse two features of the same name."""
     if features is not None and len(set(features)) < len(features):
         twice = next(name for name, times in Counter(features).items() if times > 1)
         raise InputError(f"two features are called {twice!r}, and pairs go by name: rename one or leave it out")

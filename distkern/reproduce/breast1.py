@@ -34,7 +34,7 @@ class Prepared:
     X_test, y_test
         Test samples (t, n) and their classes (t,).
     samples, features
-        Which of the training samples, and which features, were kept: masks of those of the file.
+        Masks over the training samples and the features of the file: true for those that were kept.
     """
 
     X: Floats

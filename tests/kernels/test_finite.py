@@ -3,6 +3,7 @@
 import json
 
 import naive_bags as naive
+import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -192,7 +193,10 @@ def test_bags_and_counts_that_do_not_fit_are_refused():
         (lambda: Table(K).bags([[7]]), "without names the components are 0 to 4"),
         (lambda: MeanMap(table)([[1, 1, -1, 0, 0]]), "the count -1 of feature number 2"),
         (lambda: MeanMap(table)([[1, 1, 1, 0, 0], [0] * 5]), "all counts of sample number 1 are 0"),
-        (lambda: MeanMap(table)(table.bags([["a"]]), np.ones((1, 5))), "those of the cohort are rows of counts"),
+        (
+            lambda: MeanMap(table)(table.bags([["a"]]), np.ones((1, 5))),
+            "the cohort has rows of counts, and these samples are bags",
+        ),
         (lambda: MeanMap(Gaussian(1.0), dimensions=0), "dimensions must be a whole number of 1 or more"),
     ]:
         with pytest.raises((InputError, InputTypeError)) as error:
@@ -282,7 +286,6 @@ def test_the_kernels_of_a_network_are_the_printed_ones(beta):
 
 
 def test_edges_are_pairs_frames_and_graphs():
-    networkx = pytest.importorskip("networkx")
     expected = network_kernel(EDGES, beta=0.7)
     graph = networkx.Graph()
     graph.add_weighted_edges_from(EDGES)

@@ -126,8 +126,7 @@ def bag_components(bag: Any, base: Kernel, n: int = 4, eta: float = 0.01) -> Bag
     Parameters
     ----------
     bag
-        `Bags` with one bag, or an array of points (L, d). Of several bags the components are those of their mixture in
-        equal parts.
+        `Bags` with one bag, or an array of points (L, d). Several bags are taken as one, their mixture in equal parts.
     base
         κ, a kernel of the points; `LowRank` where a bag has many points.
     n

@@ -61,8 +61,8 @@ class ExponentialFamily(GaussianPairs):
 
     Notes
     -----
-    Samples are `Bags`; for multinomial families also rows of counts (m, n), each of which is a bag. O(L d²) per bag of
-    L points in d dimensions, then O(d³) per pair; for multinomials as for `Entropy`, which for equal masses has these
+    Samples are `Bags`; for multinomial families also rows of counts (m, n), a bag each. O(L d²) per bag of L points
+    in d dimensions, then O(d³) per pair; for multinomials as for `Entropy`, which for equal masses has these
     values with 2β. Values lie in (0, 1].
 
     Examples

@@ -186,7 +186,7 @@ def test_smoothing_that_is_none_and_samples_of_other_sets_are_refused():
         (lambda: Entropy(smoothing=Table(2 * np.eye(2))), "row 0 of smoothing sums to 2"),
         (lambda: Entropy(smoothing=np.eye(2), bandwidth=1.0), "give bandwidth= or smoothing="),
         (lambda: Entropy(smoothing=np.eye(2), names=["a"]), "smoothing has 2 components and names has 1"),
-        (lambda: Entropy(names=["a"]), "names are those of the rows of smoothing"),
+        (lambda: Entropy(names=["a"]), "names belong to the rows of smoothing"),
         (lambda: Entropy(form="H"), 'form must be "J" or "h"'),
         (lambda: Entropy(smoothing=np.eye(2))(np.ones((2, 3))), "have 3 columns and the table has 2 components"),
         (lambda: Entropy(smoothing=np.eye(2), dimensions=0).prepare(np.ones((2, 3))), "3 columns and smoothing 2 rows"),

@@ -149,7 +149,7 @@ def test_wrong_input_is_refused():
     first, second = two_bags()
     with pytest.raises(InputTypeError, match=r"MeanMap\(base\) or KernelIGV\(base, eta\), not Bhattacharyya"):
         witness(first, second, Bhattacharyya())
-    with pytest.raises(InputError, match="2 dimensions and those of the second 1"):
+    with pytest.raises(InputError, match="first has points in 2 dimensions, and second in 1"):
         witness(first, second[:, :1], MeanMap(Linear()))
     with pytest.raises(InputError, match="those of the cohort have 3"):
         witness(first, second, MeanMap(Linear(), dimensions=3))
