@@ -195,7 +195,7 @@ def test_bags_and_counts_that_do_not_fit_are_refused():
         (lambda: MeanMap(table)([[1, 1, 1, 0, 0], [0] * 5]), "all counts of sample number 1 are 0"),
         (
             lambda: MeanMap(table)(table.bags([["a"]]), np.ones((1, 5))),
-            "the cohort has rows of counts, and these samples are bags",
+            "the cohort has rows of counts, and",
         ),
         (lambda: MeanMap(Gaussian(1.0), dimensions=0), "dimensions must be a whole number of 1 or more"),
     ]:

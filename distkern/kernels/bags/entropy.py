@@ -133,9 +133,7 @@ class Entropy(BagKernel):
         """Refuse a matrix whose rows are no distributions, and take the names of its rows."""
         if self.smoothing is None:
             if self.names is not None:
-                raise InputError(
-                    "names belong to the rows of smoothing, and there is no smoothing: give it, or leave names out"
-                )
+                raise InputError("names belong to the rows of smoothing: give smoothing, or leave names out")
             return
         if self.bandwidth is not None:
             raise InputError("points are smoothed by a bandwidth or by a matrix: give bandwidth= or smoothing=")
