@@ -17,6 +17,7 @@ from distkern.cli.common import (
     progress_of,
     quiet_option,
     reading_options,
+    refuse_same_file,
     refuse_unwritable_file,
     sep_option,
     separator_of,
@@ -98,6 +99,7 @@ def normalize(
         from distkern.io.writing import refuse_unknown_suffix
 
         refuse_unknown_suffix(out)
+    refuse_same_file({"--out": out, "--save-target": save_target})
     for path in filter(None, (out, save_target)):
         refuse_unwritable_file(path, overwrite)
     normalizer = _known(target, given)

@@ -19,6 +19,7 @@ from distkern.cli.common import (
     print_json,
     progress_of,
     quiet_option,
+    refuse_same_file,
     refuse_unwritable_file,
     say,
     separator_of,
@@ -108,6 +109,7 @@ def tau(
     from distkern.pairs.networks import check_suffix
 
     check_suffix(out)
+    refuse_same_file({"--out": out, "--store": store})
     refuse_unwritable_file(out, overwrite)
     X = _read(input, given)
     Y = None if against is None else _read(against, given)

@@ -80,6 +80,8 @@ def test_cells_keep_their_annotations(run, cohort):
 def test_bad_input(run, cohort):
     rows = ("normalize", cohort / "rows.csv", "--samples", "rows")
     assert run(*rows).exit_code == 2
+    twice = run(*rows, "--out", cohort / "one.npy", "--save-target", cohort / "one.npy", "--overwrite")
+    assert (twice.exit_code, (cohort / "one.npy").exists()) == (2, False)
     for words, said in [
         (["--target", "medain", "--out", cohort / "o.csv"], "did you mean 'median'"),
         (["--out", cohort / "o.xlsx"], "must end in .csv"),

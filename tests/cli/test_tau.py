@@ -60,6 +60,8 @@ def test_finished_parts_are_kept_in_a_store(cohort, run):
     pd.testing.assert_frame_equal(read(cohort / "second.csv"), read(cohort / "first.csv"), check_exact=True)
     other = run("tau", cohort / "X.npy", "--store", cohort / "parts", "--out", cohort / "third.csv")
     assert (other.exit_code, "give the path of a new folder" in other.stderr) == (3, True)
+    twice = run("tau", cohort / "X.npy", "--store", cohort / "one.csv", "--out", cohort / "one.csv")
+    assert (twice.exit_code, (cohort / "one.csv").exists()) == (2, False)
 
 
 def test_a_list_of_pairs_is_written_whole_or_tested(cohort, run):

@@ -114,7 +114,7 @@ def witness(first: Any, second: Any, kernel: MeanMap | KernelIGV) -> Witness:
     one, other = as_bags(first, "first"), as_bags(second, "second")
     if one.dimensions != other.dimensions:
         raise InputError(
-            f"first has points in {one.dimensions} dimensions, and second in {other.dimensions}: give points of the same "
+            f"first has points in {one.dimensions} dimensions, and second in {other.dimensions}: give points of one "
             "space"
         )
     both = Bags.from_arrays([*one, *other], [bags.weights_of(at) for bags in (one, other) for at in range(len(bags))])
