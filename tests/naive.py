@@ -361,6 +361,21 @@ def losing_pairs(y, f, groups, loss):
     return total / len(pairs), len(pairs)
 
 
+def logistic_loss(y, f, w):
+    """Σ w log(1 + exp(−y f)), y = ±1."""
+    return math.fsum(w[i] * math.log1p(math.exp(-y[i] * f[i])) for i in range(len(y)))
+
+
+def squared_hinge_loss(y, f, w):
+    """Σ w max(0, 1 − y f)², y = ±1."""
+    return math.fsum(w[i] * max(0.0, 1 - y[i] * f[i]) ** 2 for i in range(len(y)))
+
+
+def multinomial_loss(codes, f, w):
+    """Σ w (log Σ_c exp(f_c) − f_y), y the number of the class."""
+    return math.fsum(w[i] * (math.log(math.fsum(map(math.exp, f[i]))) - f[i][codes[i]]) for i in range(len(codes)))
+
+
 # Quantile normalisation ----------------------------------------------------------------------------------------------
 
 

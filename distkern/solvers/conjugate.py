@@ -164,11 +164,12 @@ def not_positive(shift: float) -> InputError:
 # Direct ----------------------------------------------------------------------------------------------------------
 
 
-def read_scaled(gram: BaseGram, scale: Floats) -> Floats:
-    """Read S A S into an array, block by block."""
+def read_scaled(gram: BaseGram, scale: Floats | None = None) -> Floats:
+    """Read S A S into an array, block by block; A itself by default."""
     values = np.empty(gram.shape)
     for rows, cols, block in gram.tiles():
-        values[np.ix_(rows, cols)] = finite(block) * np.multiply.outer(scale[rows], scale[cols])
+        scaled = finite(block) if scale is None else finite(block) * np.multiply.outer(scale[rows], scale[cols])
+        values[np.ix_(rows, cols)] = scaled
     return values
 
 
