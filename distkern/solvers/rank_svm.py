@@ -2,7 +2,7 @@
 
 A pair (i, j) consists of two samples of the same group with y_i > y_j. Computing the loss and its gradient takes
 O(m log m), for any number of pairs. The hinge loss is minimised by cutting planes, the squared hinge loss by Newton's
-method with conjugate gradients. Both need one product with the matrix a step.
+method with conjugate gradients (`newton_cg`). Both need one product with the matrix a step.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite
 from distkern.solvers.definite import largest_diagonal, names, refuse_negative, refuse_negative_diagonal
+from distkern.solvers.losses import Product
+from distkern.solvers.newton_cg import Problem, minimize
 
 TOWARDS = 0.1
 """Step from the best point towards the minimum of the cutting-plane model, as in OCAS."""
 
 BISECTIONS = 40
 """Number of bisections in a line search."""
-
-INNER = 50
-"""Maximum number of steps of conjugate gradients for one Newton step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +157,7 @@ def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, ma
         shares = simplex_ascent(C * offsets, C**2 * inner, shares)
         bound = max(bound, float(C * offsets @ shares - 0.5 * C**2 * shares @ inner @ shares))
         model_beta, model_f = -C * slopes @ shares, -C * images @ shares
-        beta, f = _along(pairs, C, beta, f, model_beta - beta, model_f - f, "hinge")
+        beta, f = _along(pairs, C, beta, f, model_beta - beta, model_f - f)
         best = min(best, float(0.5 * beta @ f + C * pairs.hinge(f)[0]))
         history.append(best)
         if best - bound <= tol * best:
@@ -180,46 +179,42 @@ def solve_squared_hinge(
     InputError
         If the matrix is not positive semidefinite, or a value is not finite.
     """
-    m, passes, first, largest = gram.shape[0], 0, 0.0, largest_diagonal(gram)
+    largest = largest_diagonal(gram)
     _refuse_large(C, largest)
     refuse_negative_diagonal(gram.diag(), largest, names(gram))
-    beta, f = np.zeros(m), np.zeros(m)
-    objective, history, size = C * pairs.squared_hinge(f)[0], [], 1.0
-    for _ in range(max_iter):
-        r = -(beta + C * pairs.squared_hinge(f)[1])
-        image = finite(gram.matmat(r))
-        square, passes = _square(r, image, largest), passes + 1
-        first = first or np.sqrt(square)
-        size = float(np.sqrt(square) / first) if first else 0.0
-        if size <= tol:
-            break
-        step, step_image, used = _newton_step(gram, pairs, C, f, r, image)
-        passes += used
-        beta, f = _along(pairs, C, beta, f, step, step_image, "squared_hinge")
-        objective = float(0.5 * beta @ f + C * pairs.squared_hinge(f)[0])
-        history.append(objective)
-    return PairSolution(beta, objective, size, size <= tol, max(len(history), 1), passes, tuple(history))
+    problem = Problem(_SquaredHinge(pairs), 1.0 / C, intercept=False)
+    [found] = minimize(gram.matmat, [problem], gram.shape[0], largest, tol=tol, max_iter=max_iter)
+    history = tuple(C * value for value in found.history[1:])
+    return PairSolution(
+        found.coefficients[:, 0],
+        C * found.objective,
+        found.residual,
+        found.converged,
+        max(found.iterations, 1),
+        found.passes,
+        history,
+    )
 
 
-def _newton_step(
-    gram: BaseGram, pairs: Pairs, C: float, f: Floats, r: Floats, image: Floats
-) -> tuple[Floats, Floats, int]:
-    """Solve (I + C H K) d = r by conjugate gradients in the inner product of K; return d, K d and the passes."""
-    d, d_image, p, p_image = np.zeros_like(r), np.zeros_like(r), r, image
-    largest = largest_diagonal(gram)
-    square = start = _square(r, image, largest)
-    for used in range(INNER):
-        q = p + C * pairs.curvature(f, p_image)
-        length = square / float(p_image @ q)
-        d, d_image, r = d + length * p, d_image + length * p_image, r - length * q
-        if used == INNER - 1:
-            break
-        image = finite(gram.matmat(r))
-        fresh = _square(r, image, largest)
-        if fresh <= 1e-4 * start:
-            return d, d_image, used + 1
-        p, p_image, square = r + fresh / square * p, image + fresh / square * p_image, fresh
-    return d, d_image, INNER - 1
+class _SquaredHinge:
+    """Mean squared hinge loss on pairs, as a loss of `newton_cg`."""
+
+    columns, total = 1, 1.0
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._pairs = pairs
+
+    def intercept(self) -> Floats:
+        return np.zeros(1)  # a constant does not change any pair
+
+    def value(self, f: Floats) -> float:
+        return self._pairs.squared_hinge(f[:, 0])[0]
+
+    def gradient(self, f: Floats) -> Floats:
+        return self._pairs.squared_hinge(f[:, 0])[1][:, None]
+
+    def curvature(self, f: Floats) -> Product:
+        return lambda V: self._pairs.curvature(f[:, 0], V[:, 0])[:, None]
 
 
 def _refuse_large(C: float, largest: float) -> None:
@@ -235,18 +230,15 @@ def _square(r: Floats, image: Floats, largest: float) -> float:
     return max(square, 0.0)
 
 
-def _along(
-    pairs: Pairs, C: float, beta: Floats, f: Floats, step: Floats, step_image: Floats, loss: str
-) -> tuple[Floats, Floats]:
+def _along(pairs: Pairs, C: float, beta: Floats, f: Floats, step: Floats, step_image: Floats) -> tuple[Floats, Floats]:
     """Line search over β + t d, t ≥ 0, by bisection of the slope; t = 0 if no step decreases the objective."""
-    evaluate = getattr(pairs, loss)
     linear, quadratic = float(step @ f), float(step @ step_image)
 
     def slope(t: float) -> float:
-        return linear + t * quadratic + C * float(step_image @ evaluate(f + t * step_image)[1])
+        return linear + t * quadratic + C * float(step_image @ pairs.hinge(f + t * step_image)[1])
 
     def value(t: float) -> float:
-        return t * linear + 0.5 * t**2 * quadratic + C * float(evaluate(f + t * step_image)[0])
+        return t * linear + 0.5 * t**2 * quadratic + C * float(pairs.hinge(f + t * step_image)[0])
 
     low, high = 0.0, 1.0
     while slope(high) < 0 and high < 2.0**20:
