@@ -440,7 +440,7 @@ class _State:
         penalty = 0.5 * lam * _inner(self.alpha, self.image)
 
         def slope(t: float, scores: Floats) -> float:
-            return _inner(self._loss.gradient(scores), move) / self._unit + linear + t * quadratic
+            return _inner(self._loss.gradient(scores) / self._unit, move) + linear + t * quadratic
 
         start = slope(0.0, self.scores)
         if not start < 0:

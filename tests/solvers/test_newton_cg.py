@@ -340,6 +340,16 @@ def test_what_is_beyond_floating_point_is_refused():
             solve(ArrayGram(K), [Problem(loss, lam)], memory=PLENTY)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [1e-300, 1.0])
+def test_a_penalty_that_outweighs_everything_leaves_the_intercept(kind, weight):
+    _, codes, weights = drawn(19)
+    loss = loss_of(kind, codes, weight * weights)
+    [found] = solve(ArrayGram(np.eye(30)), [Problem(loss, 1e299 * weight)], memory=PLENTY)
+    assert found.converged
+    np.testing.assert_allclose(found.scores, np.broadcast_to(loss.intercept(), found.scores.shape), atol=1e-14)
+
+
 def test_max_iter_limits_the_steps_and_is_reported():
     X, codes, _ = drawn(14)
     [found] = solve(ArrayGram(X @ X.T), [Problem(loss_of("logistic", codes), 1e-6)], max_iter=2, memory=PLENTY)
