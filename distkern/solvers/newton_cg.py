@@ -326,8 +326,8 @@ class _Derivatives:
             ones = np.zeros_like(scores)
             ones[:, column] = 1.0
             border[column] = self._curved(ones).sum(axis=0)
-        inverse: Floats = np.linalg.pinv((border + border.T) / 2, rcond=SINGULAR, hermitian=True)
-        return inverse
+        inverse = np.linalg.pinv((border + border.T) / 2, rcond=SINGULAR, hermitian=True)
+        return np.asarray(inverse, dtype=np.float64)
 
     def _curved(self, V: Floats) -> Floats:
         return self._product(V) / self._unit
