@@ -1,0 +1,407 @@
+"""Ranks of a cohort, sorted once: what models of quantile-normalised samples read in every pass.
+
+Only the order of the values of a sample enters such models. A store of ranks keeps, for each value, the first rank of
+its tie group as uint16 (uint32 above 65,535 features): 2 bytes a value. It is in memory, or in a folder:
+
+* ``ranks.npy``: (m, p), the ranks.
+* ``groups.npy``: (m,), int64, the number of distinct values of each sample.
+* ``blocks.txt``: a line for each finished block of samples: a digest of its values, and one of its ranks.
+* ``ranks.json``: shape, names of samples and features, and the number of samples in a block.
+
+A block is finished when its line is written. A store that was interrupted goes on after the last of them, and compares
+the samples of finished blocks with their digests.
+
+`RankStore.pass_over` multiplies by the matrices Π_x in one pass over the ranks, for several vectors at a time. Sums are
+taken by blocks, and those of blocks in their order, so that the number of threads does not change a bit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distkern.compiled.rank_passes import add_to_features, add_to_ranks, first_ranks, outputs
+from distkern.core.errors import InputError, StoreError, StoreMismatchError
+from distkern.core.events import Progress
+from distkern.core.files import as_path, write_text
+from distkern.core.typing import Array, Floats, Indices
+from distkern.engine.executors import usable_cores
+from distkern.engine.progress import progress_listener
+from distkern.io.digests import fingerprint, sample_digests
+from distkern.io.source import Source, as_source
+from distkern.kernels.quantile_targets import read_block
+
+FORMAT = 1
+"""Version of the files."""
+
+BLOCK_BYTES = 2**21
+"""Bytes of the ranks of a block, about: what a core keeps near while it works on them."""
+
+MOST_ROWS = 512
+"""Most samples of a block."""
+
+MOST_SHORT = 2**16 - 1
+"""Most features whose ranks are stored in two bytes."""
+
+Respond = Callable[[slice, Floats], Floats]
+"""Given the positions of some samples and their outputs (k, C), return the weights ρ (k, C) of both sums."""
+
+
+class RankStore:
+    """Ranks of the values within each sample, (m, p): in memory, or in a folder.
+
+    Make one with `of` (in memory) or `write` (a folder), and open a folder with `open`. Models of quantile-normalised
+    samples, such as `SUQUANClassifier`, take it in the place of samples, so that the cohort is sorted once.
+
+    Source: Vert's slides on supervised quantile normalisation (SUQUAN): "sorted once at the first iteration".
+
+    Attributes
+    ----------
+    ranks
+        First rank, from 0, of the tie group of each value, (m, p), uint16 or uint32.
+    groups
+        Number of distinct values of each sample, (m,).
+    ids, features
+        Names of samples and features, or None.
+    shape
+        (m, p).
+
+    Raises
+    ------
+    SampleError
+        If a value is missing or infinite; the sample and the feature are named.
+    InputError
+        If there are fewer than two features.
+    StoreError
+        If the folder holds something else, is not finished or is damaged.
+    StoreMismatchError
+        If `write` finds the ranks of other samples there.
+
+    Examples
+    --------
+    >>> store = RankStore.of([[7.0, 5.0, 9.0], [4.0, 4.0, 1.0]])
+    >>> store.ranks
+    array([[1, 0, 2],
+           [1, 1, 0]], dtype=uint16)
+    >>> store.normalised(np.array([10.0, 20.0, 30.0]))
+    array([[20., 10., 30.],
+           [25., 25., 10.]])
+    """
+
+    def __init__(
+        self,
+        ranks: Array,
+        groups: Array,
+        ids: tuple[str, ...] | None = None,
+        features: tuple[str, ...] | None = None,
+        path: Path | None = None,
+    ) -> None:
+        self.ranks, self.groups, self.ids, self.features, self.path = ranks, groups, ids, features, path
+        self.shape: tuple[int, int] = ranks.shape
+
+    @classmethod
+    def of(cls, X: Any) -> RankStore:
+        """Rank samples in memory; X is anything that `compute_gram` takes, or a store, which is returned."""
+        if isinstance(X, RankStore):
+            return X
+        source = _checked(X)
+        ranks, groups = np.empty(source.shape, _dtype(source.shape[1])), np.empty(len(source), np.int64)
+        for rows in _blocks(*source.shape):
+            first_ranks(_values(source, rows), ranks[rows], groups[rows])
+        return cls(ranks, groups, source.ids, source.features)
+
+    @classmethod
+    def write(cls, X: Any, path: str | os.PathLike[str], *, progress: Any = False) -> RankStore:
+        """Rank samples block by block into a folder; go on where an earlier call was interrupted.
+
+        Parameters
+        ----------
+        X
+            Samples.
+        path
+            Folder, which is made; or that of an earlier call for the same samples.
+        progress
+            As for `compute_gram`.
+
+        Raises
+        ------
+        SampleError, InputError, StoreError, StoreMismatchError
+            See the class.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     RankStore.write([[7.0, 5.0, 9.0]], f"{folder}/ranks").shape
+        (1, 3)
+        """
+        source, folder = _checked(X), as_path(path)
+        _begin(source, folder)
+        ranks, groups = (np.load(folder / name, mmap_mode="r+") for name in ("ranks.npy", "groups.npy"))
+        known, listener = _finished(folder), progress_listener(progress)
+        with (folder / "blocks.txt").open("a") as lines:
+            for number, rows in enumerate(_blocks(*source.shape)):
+                values = _values(source, rows)
+                digest = fingerprint(sample_digests(values), source.shape[1])
+                if number < len(known):
+                    _refuse_other_samples(known[number][0], digest, rows, folder)
+                else:
+                    first_ranks(values, ranks[rows], groups[rows])
+                    ranks.flush()
+                    groups.flush()
+                    lines.write(f"{digest} {_digest(ranks[rows], groups[rows])}\n")
+                    lines.flush()
+                    os.fsync(lines.fileno())
+                listener(Progress("rank samples", rows.stop, len(source)))
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> RankStore:
+        """Open a folder that `write` has finished; the ranks stay on disk and are read in each pass.
+
+        Raises
+        ------
+        StoreError
+            See the class.
+        """
+        folder = as_path(path)
+        described = _described(folder)
+        shape = (described["samples"], described["features"])
+        try:
+            ranks, groups = (np.load(folder / name, mmap_mode="r") for name in ("ranks.npy", "groups.npy"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"the ranks in {str(folder)!r} are damaged ({error}): write them anew") from error
+        if ranks.shape != shape or groups.shape != shape[:1] or ranks.dtype != _dtype(shape[1]):
+            raise StoreError(f"the ranks in {str(folder)!r} are damaged (their shape is another): write them anew")
+        done, needed = len(_finished(folder)), sum(1 for _ in _blocks(*shape))
+        if done < needed:
+            raise StoreError(
+                f"the ranks in {str(folder)!r} are not finished ({done:,} of {needed:,} blocks): call RankStore.write "
+                "with the same samples again, which goes on"
+            )
+        ids, names = (None if described[key] is None else tuple(described[key]) for key in ("ids", "names"))
+        return cls(ranks, np.array(groups), ids, names, folder)
+
+    def verify(self) -> None:
+        """Compare all ranks with their digests.
+
+        Raises
+        ------
+        StoreError
+            If a block differs; names its samples.
+        """
+        if self.path is None:
+            return
+        for (_, digest), rows in zip(_finished(self.path), _blocks(*self.shape), strict=True):
+            if _digest(self.ranks[rows], self.groups[rows]) != digest:
+                raise StoreError(
+                    f"the ranks of samples {rows.start} to {rows.stop - 1} in {str(self.path)!r} are damaged: write "
+                    "them anew"
+                )
+
+    @property
+    def digest(self) -> str:
+        """Digest of all ranks, 32 hexadecimal digits."""
+        found = blake2b(digest_size=16)
+        for rows in _blocks(*self.shape):
+            found.update(_digest(self.ranks[rows], self.groups[rows]).encode())
+        return found.hexdigest()
+
+    # Passes ----------------------------------------------------------------------------------------------------------
+
+    def pass_over(
+        self,
+        W: Floats | None,
+        F: Floats | None,
+        respond: Respond,
+        *,
+        by_feature: bool | Indices = False,
+        by_rank: bool | Indices = False,
+    ) -> tuple[Floats | None, Floats | None]:
+        """Go over all ranks once: outputs z_ic = w_cᵀ Π_{x_i} f_c, and weighted sums of what they are made of.
+
+        Parameters
+        ----------
+        W, F
+            w_c and f_c as columns, (p, C) each. One of them may be None: then there are no outputs (``respond`` is
+            given zeros), and only the sums that need the other one.
+        respond
+            Is given the positions of some samples and their outputs, (k, C), and returns ρ, (k, C). Blocks may come in
+            any order, and from several threads.
+        by_feature
+            Whether to return Σ_i ρ_ic Π_{x_i} f_c, (p, C); or the columns c for which.
+        by_rank
+            Whether to return Σ_i ρ_ic Π_{x_i}ᵀ w_c, (p, C); or the columns c for which.
+
+        Returns
+        -------
+        Both sums, or None.
+
+        Examples
+        --------
+        >>> store, w, f = RankStore.of([[7.0, 5.0, 9.0]]), np.array([[1.0], [0.0], [2.0]]), np.array([[1.0], [2], [4]])
+        >>> seen = []
+        >>> found = store.pass_over(w, f, lambda rows, z: seen.append(z) or 10 * z, by_feature=True, by_rank=True)
+        >>> seen[0], found[0].ravel(), found[1].ravel()
+        (array([[10.]]), array([200., 100., 400.]), array([  0., 100., 200.]))
+        """
+        left, right = (None if V is None else np.ascontiguousarray(V, dtype=np.float64) for V in (W, F))
+        columns = (left if left is not None else right).shape[1]  # type: ignore[union-attr]
+        sides = ((by_feature, right, add_to_features), (by_rank, left, add_to_ranks))
+        jobs = [(_chosen(wanted, columns), V, add) for wanted, V, add in sides]
+        sums = [np.zeros((self.shape[1], len(chosen))) for chosen, _, _ in jobs]
+        taken = [V[:, chosen].copy() if V is not None and len(chosen) else None for chosen, V, _ in jobs]
+
+        def work(rows: slice) -> list[Floats | None]:
+            ranks, groups = np.ascontiguousarray(self.ranks[rows]), self.groups[rows]
+            Z = np.zeros((len(ranks), columns))
+            if left is not None and right is not None:
+                outputs(ranks, groups, left, right, Z)
+            R = np.asarray(respond(rows, Z), dtype=np.float64)
+            parts: list[Floats | None] = [None, None]
+            for side, (chosen, _, add) in enumerate(jobs):
+                if taken[side] is not None:
+                    parts[side] = np.zeros(sums[side].shape)
+                    add(ranks, groups, np.ascontiguousarray(R[:, chosen]), taken[side], parts[side])
+            return parts
+
+        for parts in _in_order(work, _blocks(*self.shape)):
+            for total, part in zip(sums, parts, strict=True):
+                if part is not None:
+                    total += part
+        return (sums[0] if len(jobs[0][0]) else None), (sums[1] if len(jobs[1][0]) else None)
+
+    def normalised(self, f: Floats) -> Floats:
+        """Φ_f(x) = Π_x f of each sample, (m, p), for f of any order, (p,)."""
+        out = np.zeros(self.shape)
+        column, one = np.ascontiguousarray(f, dtype=np.float64)[:, None].copy(), np.ones((1, 1))
+        for i in range(self.shape[0]):
+            rows = slice(i, i + 1)
+            add_to_features(np.ascontiguousarray(self.ranks[rows]), self.groups[rows], one, column, out[i][:, None])
+        return out
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else f"at {str(self.path)!r}"
+        return f"<RankStore {where}: {self.shape[0]:,} samples, {self.shape[1]:,} features>"
+
+
+# Blocks --------------------------------------------------------------------------------------------------------------
+
+
+def _dtype(p: int) -> Any:
+    return np.uint16 if p <= MOST_SHORT else np.uint32
+
+
+def _chosen(wanted: bool | Indices, columns: int) -> Indices:
+    return np.arange(columns if wanted else 0) if isinstance(wanted, bool) else np.asarray(wanted, dtype=np.intp)
+
+
+def _blocks(m: int, p: int) -> Iterator[slice]:
+    """Positions of the samples of each block: a function of the shape alone."""
+    height = max(1, min(MOST_ROWS, BLOCK_BYTES // (np.dtype(_dtype(p)).itemsize * p)))
+    return (slice(start, min(start + height, m)) for start in range(0, m, height))
+
+
+def _in_order(work: Callable[[slice], Any], blocks: Iterator[slice]) -> Iterator[Any]:
+    """Work on the blocks in threads, as many at a time as there are cores; yield the results in order."""
+    cores, waiting = usable_cores(), list(blocks)
+    if cores == 1 or len(waiting) == 1:
+        yield from map(work, waiting)
+        return
+    with ThreadPoolExecutor(cores, thread_name_prefix="distkern") as pool:
+        for start in range(0, len(waiting), 2 * cores):
+            yield from pool.map(work, waiting[start : start + 2 * cores])
+
+
+def _checked(X: Any) -> Source:
+    source = as_source(X)
+    if source.ragged or source.shape[1] < 2:
+        found = "bags have none" if source.ragged else "there is 1 (n_features = 1)"
+        raise InputError(f"ranks compare two features or more, and {found}: give samples in rows, with more features")
+    return source
+
+
+def _values(source: Source, rows: slice) -> Floats:
+    block = read_block(source, rows)
+    return np.ascontiguousarray(block.toarray() if hasattr(block, "indptr") else block, dtype=np.float64)
+
+
+def _digest(ranks: Array, groups: Array) -> str:
+    found = blake2b(np.ascontiguousarray(ranks).astype(f"<u{ranks.dtype.itemsize}").tobytes(), digest_size=16)
+    found.update(np.ascontiguousarray(groups).astype("<i8").tobytes())
+    return found.hexdigest()
+
+
+# The folder ----------------------------------------------------------------------------------------------------------
+
+
+def _begin(source: Source, folder: Path) -> None:
+    """Lay out a new folder, or compare an earlier one with the samples."""
+    wanted = {
+        "format": FORMAT,
+        "samples": source.shape[0],
+        "features": source.shape[1],
+        "ids": None if source.ids is None else list(source.ids),
+        "names": None if source.features is None else list(source.features),
+    }
+    if (folder / "ranks.json").exists():
+        found = _described(folder)
+        differ = [key for key in wanted if found.get(key) != wanted[key]]
+        if differ:
+            raise StoreMismatchError(
+                f"{str(folder)!r} holds the ranks of other samples (their {' and '.join(differ)} differ): give another "
+                "path, or remove the folder"
+            )
+        return
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise StoreError(f"{str(folder)!r} exists and holds no ranks: give another path")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        m, p = source.shape
+        for name, dtype, shape in (("ranks.npy", _dtype(p), (m, p)), ("groups.npy", np.int64, (m,))):
+            np.lib.format.open_memmap(folder / name, mode="w+", dtype=dtype, shape=shape)
+    except OSError as error:
+        raise InputError(f"cannot write {str(folder)!r}: {error.strerror or error}; give another path") from error
+    write_text(folder / "ranks.json", json.dumps(wanted))  # last: a folder with it is laid out
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "ranks.json").read_text())
+        known = {"samples", "features", "ids", "names"} <= found.keys() and found["format"] == FORMAT
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise StoreError(f"{str(folder)!r} holds no ranks: write them with RankStore.write") from error
+    if not known:
+        raise StoreError(f"the ranks in {str(folder)!r} were written by another version of distkern: write them anew")
+    return dict(found)
+
+
+def _finished(folder: Path) -> list[tuple[str, str]]:
+    """Digests of the values and of the ranks of each finished block; a line that was cut off does not count."""
+    try:
+        text = (folder / "blocks.txt").read_text()
+    except OSError:
+        return []
+    whole = text[: text.rfind("\n") + 1].splitlines()
+    if len(text) > sum(len(line) + 1 for line in whole):
+        (folder / "blocks.txt").write_text("".join(f"{line}\n" for line in whole))
+    pairs = [line.split(" ") for line in whole]
+    return [(values, ranks) for values, ranks in pairs]
+
+
+def _refuse_other_samples(known: str, found: str, rows: slice, folder: Path) -> None:
+    if known != found:
+        raise StoreMismatchError(
+            f"{str(folder)!r} holds the ranks of other samples: those of samples {rows.start} to {rows.stop - 1} have "
+            "other values now; give another path, or remove the folder"
+        )
