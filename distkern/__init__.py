@@ -96,12 +96,14 @@ _HOMES = {
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
+    "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.svr": ("KernelSVR",),
     "distkern.learners.top_pairs": ("KTopScoringPairs", "TopScoringPair"),
     "distkern.learners.predictor": ("CohortPredictor",),
     "distkern.learners.persist": ("load_model", "save_model"),
     "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),
+    "distkern.store.ranks": ("RankStore",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _SUBPACKAGES = {"datasets": "distkern.datasets"}

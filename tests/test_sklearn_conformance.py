@@ -28,6 +28,12 @@ VARIANTS = {
     dk.MLSRRankerCV: [{"kernels": [SAMPLES, Gaussian(sigma=3.0)], "lams": [0.01, 1.0]}],
     dk.QuantileNormalizer: [{"target": "normal", "missing": "interpolate"}, {"target": "mean", "ties": "mid"}],
     dk.RankSVM: [{"kernel": Linear(), "loss": "squared_hinge"}],
+    dk.SUQUANClassifier: [
+        {"constraint": "bnd", "n_iter": 2, "target": "normal"},
+        {"constraint": "ridge", "loss": "squared_hinge"},
+        {"constraint": "fixed", "target": "mean"},
+    ],
+    dk.SUQUANRegressor: [{"constraint": "fixed"}, {"constraint": "trace", "trace_norm": 1.0, "max_iter": 20}],
     dk.AllPairsMajorityVote: [
         {"weighted": True},
         {"weighted": True, "kernel": "precomputed"},
@@ -90,6 +96,14 @@ OTHER_SIZES = (
     "the check requires that samples with another number of features are refused; the target is interpolated to their "
     "number and the user is told, as documented (tests/learners/test_quantile.py)"
 )
+ONE_ORDER = (
+    "the check passes two features whose order says nothing of the response; the model is degenerate and warns of it, "
+    "as documented (tests/learners/test_suquan.py)"
+)
+UNWEIGHTED = (
+    "the median target is that of the samples, whose weights do not count; with another target weights are repetitions "
+    "(the variants, and tests/learners/test_suquan.py)"
+)
 NO_RANKINGS = "the check requires that blobs of points are found; rankings of two items only state which one is larger"
 
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
@@ -105,6 +119,14 @@ TIED = [
     "check_sample_weights_shape",
     "check_sample_weights_not_overwritten",
 ]
+DEGENERATE = {
+    dk.SUQUANClassifier: ["check_classifier_data_not_an_array"],
+    dk.SUQUANRegressor: [
+        "check_estimators_overwrite_params",
+        "check_estimators_fit_returns_self",
+        "check_readonly_memmap_input",
+    ],
+}
 
 
 def expected_failures(estimator):
@@ -129,6 +151,10 @@ def expected_failures(estimator):
         classifies = isinstance(estimator, dk.KTopScoringPairs)
         infinite = {} if estimator.missing == "skip" else {"check_estimators_nan_inf": INFINITE}
         return infinite | ({"check_classifier_data_not_an_array": NO_ORDER} if classifies else {})
+    if isinstance(estimator, (dk.SUQUANClassifier, dk.SUQUANRegressor)):
+        learned = estimator.target in ("median", "mean")
+        alike = [] if estimator.constraint in ("fixed", "trace") else DEGENERATE[type(estimator)]
+        return dict.fromkeys(alike, ONE_ORDER) | (dict.fromkeys(WEIGHTS, UNWEIGHTED) if learned else {})
     if isinstance(estimator, dk.QuantileNormalizer):
         return {"check_transformer_general": OTHER_SIZES}
     if isinstance(estimator, dk.KernelKMeans) and precomputed:

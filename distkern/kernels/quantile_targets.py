@@ -243,6 +243,13 @@ def read_block(source: Source, rows: Indices | slice, missing: str | None = None
     return block
 
 
+def refuse_unranked(source: Source) -> None:
+    """Refuse bags, and samples of one feature."""
+    if source.ragged or source.shape[1] < 2:
+        found = "bags have none" if source.ragged else "there is 1 (n_features = 1)"
+        raise InputError(f"ranks compare two features or more, and {found}: give samples in rows, with more features")
+
+
 def _refuse_gaps(block: Any, ids: Sequence[str], features: Names) -> None:
     """Refuse missing values, and name what takes them."""
     found = first_wrong(block, np.isnan)

@@ -33,6 +33,7 @@ from distkern.kernels.quantile_targets import (
     checked_target,
     read_block,
     refuse_other_length,
+    refuse_unranked,
     target_by_formula,
 )
 from distkern.learners.base import SampleEstimator
@@ -154,7 +155,7 @@ class QuantileNormalizer(OneToOneFeatureMixin, TransformerMixin, SampleEstimator
         self._check()
         refuse_misaligned(y, X)
         source = self._samples(X, reset=True)
-        _refuse_unranked(source)
+        refuse_unranked(source)
         n = source.shape[1]
         by_name = isinstance(self.target, str)
         given = None if by_name and self.target in (*LEARNED, *BY_FORMULA) else checked_target(self.target)
@@ -325,13 +326,6 @@ class QuantileNormalizer(OneToOneFeatureMixin, TransformerMixin, SampleEstimator
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "interpolate"
         return tags
-
-
-def _refuse_unranked(source: Source) -> None:
-    """Refuse bags, and samples of one feature."""
-    if source.ragged or source.shape[1] < 2:
-        found = "bags have none" if source.ragged else "there is 1 (n_features = 1)"
-        raise InputError(f"ranks compare two features or more, and {found}: give samples in rows, with more features")
 
 
 def _warn_of_constant(constant: list[int], source: Source) -> None:

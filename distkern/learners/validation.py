@@ -22,6 +22,7 @@ from distkern.io.source import as_source
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import require_symmetric
+from distkern.store.ranks import RankStore
 
 
 def with_own_errors(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -207,6 +208,8 @@ def samples_of(X: Any) -> SampleNames:
         return X[0].row_samples
     if isinstance(X, BaseGram):
         return X.row_samples
+    if isinstance(X, RankStore):
+        return cohort_names(X.ids, len(X), "list(X.ids)")
     if isinstance(X, (np.ndarray, list, tuple)):
         return SampleNames(len(X))
     if hasattr(X, "iloc"):

@@ -36,7 +36,7 @@ from distkern.engine.executors import usable_cores
 from distkern.engine.progress import progress_listener
 from distkern.io.digests import fingerprint, sample_digests
 from distkern.io.source import Source, as_source
-from distkern.kernels.quantile_targets import read_block
+from distkern.kernels.quantile_targets import read_block, refuse_unranked
 
 FORMAT = 1
 """Version of the files."""
@@ -116,6 +116,14 @@ class RankStore:
         for rows in _blocks(*source.shape):
             first_ranks(_values(source, rows), ranks[rows], groups[rows])
         return cls(ranks, groups, source.ids, source.features)
+
+    @classmethod
+    def of_rows(cls, source: Source, rows: slice) -> RankStore:
+        """Rank some samples of a source in memory; errors name them."""
+        values = _values(source, rows)
+        ranks, groups = np.empty(values.shape, _dtype(values.shape[1])), np.empty(len(values), np.int64)
+        first_ranks(values, ranks, groups)
+        return cls(ranks, groups, None if source.ids is None else source.ids[rows], source.features)
 
     @classmethod
     def write(cls, X: Any, path: str | os.PathLike[str], *, progress: Any = False) -> RankStore:
@@ -325,9 +333,7 @@ def _in_order(work: Callable[[slice], Any], blocks: Iterator[slice]) -> Iterator
 
 def _checked(X: Any) -> Source:
     source = as_source(X)
-    if source.ragged or source.shape[1] < 2:
-        found = "bags have none" if source.ragged else "there is 1 (n_features = 1)"
-        raise InputError(f"ranks compare two features or more, and {found}: give samples in rows, with more features")
+    refuse_unranked(source)
     return source
 
 

@@ -1,0 +1,554 @@
+"""Supervised quantile normalisation: a linear model of ranks, with the target distribution that suits it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from distkern.core.errors import InputError
+from distkern.core.parameters import one_of
+from distkern.core.sentences import Argument
+from distkern.core.typing import Array, Floats
+from distkern.core.warning import warn
+from distkern.io.source import Source
+from distkern.kernels.quantile_targets import (
+    BY_FORMULA,
+    LEARNED,
+    Learner,
+    checked_target,
+    refuse_other_length,
+    refuse_unranked,
+    target_by_formula,
+)
+from distkern.learners.base import SampleEstimator, delete_attribute
+from distkern.learners.memory import memory_allowed, require_memory, row_blocks
+from distkern.learners.quantile import QuantileNormalizer
+from distkern.learners.registry import saveable
+from distkern.learners.scoring import KernelClassifier, KernelRegressor
+from distkern.learners.validation import (
+    cohort_names,
+    labels_and_weights,
+    not_negative,
+    positive,
+    samples_of,
+    targets_and_weights,
+    whole,
+)
+from distkern.solvers.rank_requests import Algorithm, serve
+from distkern.solvers.target_learning import Fitted, Task, alternate, fit_weights
+from distkern.solvers.target_losses import Logistic, Loss, Softmax, Squared, SquaredHinge
+from distkern.solvers.target_sets import Bounded, Ridge, Smooth, TargetSet, at_radius
+from distkern.solvers.target_svd import class_differences, leading_pair
+from distkern.solvers.target_trace import relax
+from distkern.store.ranks import RankStore
+
+CONSTRAINTS = ("spav", "bnd", "ridge", "svd", "trace", "fixed")
+"""Sets that the target may lie in."""
+
+GAMMA = 0.1
+"""Weight of the roughness where none is given."""
+
+LEAST_GAP = 1e-3
+"""Least relative gap at which the relaxation ends: each digit more takes ten times the passes."""
+
+COPIES = 12
+"""Memory of a pass over that of its numbers (p, outputs), the memory of L-BFGS included twice."""
+
+
+class SUQUANEstimator(SampleEstimator):
+    """What models with a learned target share."""
+
+    constraint: str
+    target: Any
+    lam: float
+    gamma: float | None
+    trace_norm: float | None
+    n_iter: int
+    tol: float
+    max_iter: int
+    memory_limit: int | str | None
+    target_: Floats
+    coef_: Floats
+    intercept_: Any
+    objective_: Floats
+    degenerate_: bool
+    singular_values_: Floats
+    gap_: float
+    n_passes_: int
+    n_iter_: int
+
+    @property
+    def normalizer_(self) -> QuantileNormalizer:
+        """The target as a fitted `QuantileNormalizer`; only if it ascends."""
+        check_is_fitted(self)
+        if self.target_.ndim != 1 or (np.diff(self.target_) < 0).any():
+            raise AttributeError("the target does not ascend, so that no QuantileNormalizer has it")
+        normalizer = QuantileNormalizer(self.target_.copy())
+        normalizer.target_, normalizer.n_features_in_ = self.target_.copy(), self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            normalizer.feature_names_in_ = self.feature_names_in_.copy()
+        return normalizer
+
+    # Training --------------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        one_of(self.constraint, "constraint", CONSTRAINTS)
+        positive(self.lam, "lam")
+        positive(self.tol, "tol")
+        whole(self.max_iter, "max_iter")
+        whole(self.n_iter, "n_iter")
+        if self.gamma is not None:
+            not_negative(self.gamma, "gamma")
+            if self.constraint != "spav":
+                raise InputError(f"gamma is the weight of the roughness of spav: leave it out of {self.constraint}")
+        if (self.trace_norm is None) == (self.constraint == "trace"):
+            raise InputError(
+                "{given} bounds the trace norm, of constraint 'trace' alone: give both, or neither",
+                given=Argument("trace_norm"),
+            )
+        if self.trace_norm is not None:
+            positive(self.trace_norm, "trace_norm")
+
+    def _store(self, X: Any) -> tuple[RankStore, Source | None]:
+        """Rank the training samples, unless they are ranked; set the attributes that describe the features."""
+        if isinstance(X, RankStore):
+            self.n_features_in_ = X.shape[1]
+            self._set_feature_names(X.features)
+            return X, None
+        source = self._samples(X, reset=True)
+        refuse_unranked(source)
+        m, p = source.shape
+        require_memory(4 * m * p, self.memory_limit, f"the ranks of {m:,} samples of {p:,} features")
+        return RankStore.of(source), source
+
+    def _first_target(self, p: int, source: Source | None) -> Floats:
+        """The target as it is given, by formula, or learned; never from labels."""
+        by_name = isinstance(self.target, str)
+        if not (by_name and self.target in (*LEARNED, *BY_FORMULA)):
+            given = checked_target(self.target)
+            refuse_other_length(given, p)
+            return given
+        if self.target in BY_FORMULA:
+            return target_by_formula(self.target, p)
+        if source is None:
+            raise InputError(
+                f"the {self.target} target is made of values, and a store of ranks has none: give numbers, or one of "
+                f"{', '.join(BY_FORMULA)}"
+            )
+        return Learner(self.target, limit=memory_allowed(self.memory_limit)).learn(source)
+
+    def _within(self) -> TargetSet | None:
+        gamma = GAMMA if self.gamma is None else float(self.gamma)
+        sets: dict[str, TargetSet] = {"ridge": Ridge(), "bnd": Bounded(), "spav": Smooth(gamma)}
+        return sets.get(self.constraint)
+
+    def _train(self, store: RankStore, source: Source | None, loss: Loss, Y: Floats, shares: Floats) -> None:
+        """Fit to responses (m, K), and set the attributes."""
+        p = store.shape[1]
+        require_memory(COPIES * 8 * p * Y.shape[1], self.memory_limit, f"a model of {p:,} features")
+        task = Task(loss, Y, shares, float(self.lam), float(self.tol), int(self.max_iter))
+        for name in ("singular_values_", "gap_"):
+            delete_attribute(self, name)
+        if self.constraint == "trace":
+            self._relax(store, task)
+            return
+        first = None if self.constraint == "svd" else self._first_target(p, source)
+        (fitted,), self.n_passes_ = serve(store, [self._algorithm(task, first)])
+        self._set_model(fitted)
+
+    def _algorithm(self, task: Task, first: Floats | None) -> Algorithm[Fitted]:
+        if first is None:
+            pair = yield from leading_pair(class_differences(task.Y[:, 0], task.shares), self.n_features_in_)
+            self.singular_values_ = np.array([pair.first, pair.second])
+            return (yield from fit_weights(task, pair.v * math.sqrt(self.n_features_in_)))
+        within = self._within()
+        if within is None:
+            return (yield from fit_weights(task, first))
+        start = yield from fit_weights(task, at_radius(first))
+        return (yield from alternate(task, within, start, self.n_iter))
+
+    def _set_model(self, fitted: Fitted) -> None:
+        several = fitted.W.shape[1] > 1
+        self.target_, self.objective_ = fitted.f.copy(), np.array(fitted.objective)
+        self.coef_ = fitted.W.T.copy() if several else fitted.W[:, 0].copy()
+        self.intercept_ = fitted.b.copy() if several else float(fitted.b[0])
+        self.n_iter_ = max(1, len(fitted.objective) - 1)
+        self.degenerate_ = bool(fitted.degenerate)
+        if fitted.degenerate:
+            warn("the ranks explain nothing, so that no target was learned: the first one is kept; lower lam or gamma")
+        self._warn_unless(fitted.converged)
+
+    def _warn_unless(self, converged: bool) -> None:
+        if not converged:
+            warn(f"the model has not converged after {self.max_iter:,} iterations: raise max_iter", ConvergenceWarning)
+
+    def _relax(self, store: RankStore, task: Task) -> None:
+        p, most = self.n_features_in_, int(self.max_iter)
+        tol = max(float(self.tol), LEAST_GAP)
+        (found,), self.n_passes_ = serve(store, [relax(task, p, float(self.trace_norm or 0), tol, most)])
+        self.coef_, self.target_, self.intercept_ = found.W, found.F, found.b
+        self.objective_, self.gap_ = np.array(found.objective), found.gap
+        self.n_iter_ = max(1, len(found.objective) - 1)
+        self.degenerate_ = found.W.shape[1] == 0
+        self._warn_unless(found.converged)
+
+    # Prediction ------------------------------------------------------------------------------------------------------
+
+    def _outputs(self, X: Any) -> Floats:
+        """Outputs z of each sample, (k, K), each sample alone."""
+        check_is_fitted(self)
+        if self.constraint == "trace":
+            W, F = self.coef_, self.target_
+        else:
+            W = self.coef_[:, None] if self.coef_.ndim == 1 else self.coef_.T
+            F = np.repeat(self.target_[:, None], W.shape[1], axis=1)
+        parts = []
+        for store in self._ranked(X):
+            Z = np.zeros((len(store), W.shape[1]))
+            if W.shape[1]:
+                store.pass_over(W, F, _kept(Z))
+            parts.append(Z.sum(axis=1, keepdims=True) if self.constraint == "trace" else Z)
+        return np.concatenate(parts) + self.intercept_
+
+    def _ranked(self, X: Any) -> Iterator[RankStore]:
+        if isinstance(X, RankStore):
+            known = getattr(self, "feature_names_in_", None)
+            if X.shape[1] != self.n_features_in_ or (
+                known is not None and X.features is not None and tuple(known) != X.features
+            ):
+                raise InputError(
+                    f"X holds ranks among {X.shape[1]:,} features, which are not the {self.n_features_in_:,} of the "
+                    "training samples in their order: rank the samples with these features"
+                )
+            yield X
+            return
+        source, places = self._found_by_name(X)
+        lacking = np.flatnonzero(places < 0)
+        if len(lacking):
+            names = ", ".join(map(repr, self.feature_names_in_[lacking[:3]].tolist()))
+            raise InputError(
+                f"X lacks {len(lacking):,} of the {len(places):,} features of the training samples, such as {names}: "
+                "ranks among fewer features are others; give all"
+            )
+        if not np.array_equal(places, np.arange(source.shape[1])):
+            source = source.with_features(places)
+        for rows in row_blocks(*source.shape):
+            yield RankStore.of_rows(source, rows)
+
+
+def _kept(Z: Floats) -> Any:
+    def respond(rows: slice, found: Floats) -> Floats:
+        Z[rows] = found
+        return found
+
+    return respond
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Classes, the number of each sample's class, and shares of the samples; zero for those that do not count."""
+
+    classes: Array
+    codes: Array
+    shares: Floats
+
+    def responses(self, loss: str) -> tuple[Loss, Floats]:
+        """The loss, and responses (m, K): ±1, or indicators of classes for the logistic loss of several."""
+        K = len(self.classes)
+        if K == 2:
+            chosen: Loss = Logistic() if loss == "logistic" else SquaredHinge()
+            return chosen, (2.0 * self.codes - 1.0)[:, None]
+        members = np.eye(K)[self.codes]
+        return (Softmax(), members) if loss == "logistic" else (SquaredHinge(), 2 * members - 1)
+
+
+def _labelled(y: Any, sample_weight: Any, samples: Any, m: int) -> _Labels:
+    labels, weights, kept = labels_and_weights(y, sample_weight, samples)
+    classes, found = np.unique(labels, return_inverse=True)
+    codes, shares = np.zeros(m, dtype=np.intp), np.zeros(m)
+    codes[kept], shares[kept] = found, weights / weights.sum()
+    return _Labels(classes, codes, shares)
+
+
+def _gives_probabilities(model: Any) -> bool:
+    return bool(model.loss == "logistic")
+
+
+@saveable
+class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
+    r"""Supervised quantile normalisation (SUQUAN): a linear classifier and the target distribution that suits it.
+
+    .. math::
+
+        \min_{W, b, f \in F}\ \frac{1}{m} \sum_i \ell\left(W^\top \Phi_f(x_i) + b,\ y_i\right) + \lambda \lVert W
+        \rVert^2 + \frac{\gamma}{2} \sum_r (f_{r+1} - f_r)^2, \qquad \Phi_f(x)_j = f[\mathrm{rank}(x)_j]
+
+    Only the ranks of the values within each sample count. A new sample is classified alone, without the cohort. The
+    objective is not convex: the target that is found depends on the one to start from.
+
+    Source: Vert's slides on supervised quantile normalisation (SUQUAN), Algorithms 1 and 2, with [Π_x]_jr = 1 where
+    feature j has rank r (the slide prints the transpose).
+
+    Parameters
+    ----------
+    constraint
+        F, with Σ f = 0 and (1/p) Σ f² ≤ 1 where f is learned. ``"bnd"``: f ascends. ``"spav"``: f ascends and is
+        smooth, by γ, which is 0 elsewhere. ``"ridge"``: nothing more. ``"svd"``: f is the leading right singular vector
+        of the difference of the classes' mean rank matrices (two classes). ``"trace"``: a convex relaxation, a sum of
+        models with a bounded trace norm (two classes). ``"fixed"``: f is ``target`` as it is; this is the linear model
+        on the output of `QuantileNormalizer`.
+    target
+        f to start from, or to keep: as for `QuantileNormalizer`. Learned from the values alone, never from labels.
+    lam
+        λ > 0. With ``"fixed"``, scikit-learn's C is 1/(2 m λ). Not used by ``"trace"``.
+    gamma
+        γ ≥ 0, of ``"spav"`` alone; 0.1 if None.
+    trace_norm
+        Largest trace norm, of ``"trace"`` alone: √p ‖w‖ for a single model.
+    n_iter
+        Number of times that f, and W after it, are optimised.
+    loss
+        ``"logistic"`` (of several classes: softmax with a common f) or ``"squared_hinge"`` (of several classes: each
+        against the rest, with a common f).
+    tol
+        Norm of the gradient by W at the end, relative to that of the constant model. ``"trace"``: the gap relative to
+        the loss of the constant model, 0.001 at least.
+    max_iter
+        Most iterations of each step; of ``"trace"``, most models.
+    memory_limit
+        Memory that ranks in memory may take, in bytes or text; by default half of the available memory.
+
+    Attributes
+    ----------
+    target_
+        f, (p,), at the norm √p where it is learned (less if γ weighs more). ``"trace"``: a column for each model.
+    coef_
+        w, (p,), or (classes, p). ``"trace"``: (p, models).
+    intercept_
+        b, a number, or (classes,).
+    classes_
+        The labels.
+    objective_
+        The objective at the first target and after each iteration; it never increases. ``"svd"`` and ``"fixed"``: one
+        number.
+    degenerate_
+        Whether the ranks explain nothing, so that the first target was kept.
+    singular_values_
+        The two largest, of ``"svd"``: if they are close, f is arbitrary.
+    gap_
+        Bound of the distance from the minimum, of ``"trace"``.
+    n_iter_, n_passes_
+        Iterations (``"trace"``: models), 1 at least, and passes over the ranks.
+    normalizer_
+        The target as a `QuantileNormalizer`, where it ascends.
+    n_features_in_, feature_names_in_
+        p, and names of the features, if the samples have them.
+
+    Raises
+    ------
+    SampleError
+        If a value is missing or infinite; the sample and the feature are named.
+    InputError
+        If there is one class, or fewer than two features, a parameter is wrong, or new samples lack features.
+
+    Warns
+    -----
+    UserWarning
+        If the model is degenerate.
+    ConvergenceWarning
+        If it has not converged.
+
+    Notes
+    -----
+    Samples are rows, in any container or file that `compute_gram` takes, or a `RankStore`, which is sorted once and may
+    be larger than memory. Equal values share the mean of f over their ranks. Sample weights are scaled to a sum of 1;
+    a target that is learned from values does not count them.
+    O(m p) a pass.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, w = rng.normal(size=(200, 20)), rng.normal(size=20)
+    >>> y = np.where(X @ w > 0, "ill", "well")
+    >>> model = SUQUANClassifier("bnd", target="cauchy").fit(X[:150], y[:150])
+    >>> bool(np.corrcoef(model.target_, np.sort(X, axis=1).mean(axis=0))[0, 1] > 0.95)
+    True
+    >>> model.predict(X[150:151]).tolist() == y[150:151].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        constraint: str = "spav",
+        target: Any = "median",
+        lam: float = 0.01,
+        gamma: float | None = None,
+        *,
+        trace_norm: float | None = None,
+        n_iter: int = 1,
+        loss: str = "logistic",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.constraint = constraint
+        self.target = target
+        self.lam = lam
+        self.gamma = gamma
+        self.trace_norm = trace_norm
+        self.n_iter = n_iter
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SUQUANClassifier:
+        """Fit to samples (m, p), or their ranks, labels (m,) and weights (m,).
+
+        Raises
+        ------
+        SampleError, InputError
+            See the class.
+        MemoryLimitError
+            If the ranks do not fit in memory: a `RankStore` in a folder does not need to.
+        """
+        self._check()
+        one_of(self.loss, "loss", ("logistic", "squared_hinge"))
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give a label for every sample")
+        store, source = self._store(X)
+        names = cohort_names(store.ids, len(store)) if isinstance(X, RankStore) else samples_of(X)
+        labelled = _labelled(y, sample_weight, names, len(store))
+        if len(labelled.classes) > 2 and self.constraint in ("svd", "trace"):
+            raise InputError(
+                f"{self.constraint} tells two classes apart, and there are {len(labelled.classes)}: use another "
+                "constraint, or OneVsRestClassifier of scikit-learn"
+            )
+        self.classes_ = labelled.classes
+        loss, Y = labelled.responses(self.loss)
+        self._train(store, source, loss, Y, labelled.shares)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # scikit-learn's blobs of two features have two orders only
+        return tags
+
+    def decision_function(self, X: Any) -> Floats:
+        """Output z of each sample, (k,), positive for ``classes_[1]``; or of each class, (k, classes)."""
+        Z = self._outputs(X)
+        return Z[:, 0] if len(self.classes_) == 2 else Z
+
+    def predict(self, X: Any) -> Array:
+        """Label of each sample, (k,)."""
+        Z = self._outputs(X)
+        return self.classes_[(Z[:, 0] > 0).astype(int) if len(self.classes_) == 2 else Z.argmax(axis=1)]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, (k, classes); with the logistic loss."""
+        from scipy.special import expit, softmax
+
+        Z = self._outputs(X)
+        found = softmax(Z, axis=1) if len(self.classes_) > 2 else np.column_stack([expit(-Z[:, 0]), expit(Z[:, 0])])
+        return np.asarray(found, dtype=np.float64)
+
+
+@saveable
+class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
+    r"""Supervised quantile normalisation (SUQUAN) for a quantity: least squares, with the target that suits it.
+
+    .. math::
+
+        \min_{w, b, f \in F}\ \frac{1}{m} \sum_i \left(w^\top \Phi_f(x_i) + b - y_i\right)^2 + \lambda \lVert w
+        \rVert^2 + \frac{\gamma}{2} \sum_r (f_{r+1} - f_r)^2, \qquad \Phi_f(x)_j = f[\mathrm{rank}(x)_j]
+
+    Source: Vert's slides on supervised quantile normalisation (SUQUAN), whose objective takes any loss.
+
+    Parameters
+    ----------
+    constraint, target, lam, gamma, trace_norm, n_iter, tol, max_iter, memory_limit
+        As for `SUQUANClassifier`; ``"svd"`` needs classes. With ``"fixed"``, this is scikit-learn's ``Ridge`` with
+        alpha = m λ on the output of `QuantileNormalizer`.
+
+    Attributes
+    ----------
+    target_, coef_, intercept_, objective_, degenerate_, gap_, n_iter_, n_passes_, normalizer_, n_features_in_,
+    feature_names_in_
+        As for `SUQUANClassifier`.
+
+    Raises
+    ------
+    SampleError, InputError
+        As for `SUQUANClassifier`, with a target y that is missing or infinite in the place of labels.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 20))
+    >>> y = X @ rng.normal(size=20)
+    >>> bool(SUQUANRegressor("bnd", "exponential").fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        constraint: str = "spav",
+        target: Any = "median",
+        lam: float = 0.01,
+        gamma: float | None = None,
+        *,
+        trace_norm: float | None = None,
+        n_iter: int = 1,
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.constraint = constraint
+        self.target = target
+        self.lam = lam
+        self.gamma = gamma
+        self.trace_norm = trace_norm
+        self.n_iter = n_iter
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SUQUANRegressor:
+        """Fit to samples (m, p), or their ranks, numbers (m,) and weights (m,).
+
+        Raises
+        ------
+        SampleError, InputError
+            See the class.
+        MemoryLimitError
+            If the ranks do not fit in memory: a `RankStore` in a folder does not need to.
+        """
+        self._check()
+        if self.constraint == "svd":
+            raise InputError("svd needs two classes: use another constraint")
+        store, source = self._store(X)
+        names = cohort_names(store.ids, len(store)) if isinstance(X, RankStore) else samples_of(X)
+        numbers, weights, kept = targets_and_weights(y, sample_weight, names)
+        if numbers.ndim > 1:
+            raise InputError(f"y has {numbers.shape[1]} columns: fit a model for each")
+        Y, shares = np.zeros((len(store), 1)), np.zeros(len(store))
+        Y[kept, 0], shares[kept] = numbers, weights / weights.sum()
+        self._train(store, source, Squared(), Y, shares)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Output z of each sample, (k,)."""
+        return self._outputs(X)[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # scikit-learn's blobs of two features have two orders only
+        return tags
