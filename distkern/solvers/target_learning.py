@@ -36,6 +36,9 @@ from distkern.solvers.target_sets import TargetSet, at_radius
 LANCZOS = 10
 """Passes that the largest singular value takes."""
 
+ROUNDING = 1e-14
+"""Norm of the gradient that is zero but for rounding."""
+
 NEGLIGIBLE = 1e-10
 """Norm of W or of f/√p, relative to what it might be, below which it explains nothing."""
 
@@ -132,7 +135,7 @@ def fit_weights(task: Task, f: Floats, start: tuple[Floats, Floats] | None = Non
 
     origin = np.zeros(p * K + K)
     _, slopes = yield from function(origin)
-    small = task.tol * float(np.linalg.norm(slopes))
+    small = max(task.tol * float(np.linalg.norm(slopes)), ROUNDING)  # where W = 0 is the minimum, it is rounding
     if start is not None:
         W, b = start
         origin = np.concatenate([(W * scale).ravel(), b + shift * W.sum(axis=0) + mean @ W * scale])
