@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Argument
+from distkern.core.sentences import Parameter
 from distkern.core.typing import Array, Floats
 from distkern.core.warning import warn
 from distkern.io.source import Source
@@ -111,7 +111,7 @@ class SUQUANEstimator(SampleEstimator):
         if (self.trace_norm is None) == (self.constraint == "trace"):
             raise InputError(
                 "{given} bounds the trace norm, of constraint 'trace' alone: give both, or neither",
-                given=Argument("trace_norm"),
+                given=Parameter("trace_norm"),
             )
         if self.trace_norm is not None:
             positive(self.trace_norm, "trace_norm")
