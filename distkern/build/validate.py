@@ -13,7 +13,6 @@ from distkern.build.look import Looking, empty_features, look, resolved
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
-from distkern.core.validation import refuse_other_features
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import SPARSE, Kernel, Prepared
@@ -202,15 +201,15 @@ def validate(
     sources = {"rows": as_source(X, ids=ids)} | ({} if Y is None else {"cols": as_source(Y)})
     width = max(source.shape[1] for source in sources.values())
     sources = {axis: source.widened(width) for axis, source in sources.items()}
-    rows, cols = sources["rows"], sources.get("cols", sources["rows"])
-    refuse_other_features(cols.features, rows.features, "X")
+    cols = sources.get("cols", sources["rows"])
+    rows = sources["rows"] = sources["rows"].selected(cols.features, "X")
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
     if missing == "interleaving":
         kernel = interleaved(kernel)
     looking = Looking() if looking is None else looking
     dropped = empty_features([*sources.values()], looking) if missing == "drop-features" else np.empty(0, dtype=np.intp)
-    if len(dropped) == width:
+    if len(dropped) == cols.shape[1]:
         raise InputError("every feature has no value (NaN) in some sample: none is left when those are dropped")
     if len(dropped):
         sources = {axis: source.without_features(dropped) for axis, source in sources.items()}

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, as_frame, numbers, plain, plain_values
 from distkern.core.errors import InputError
+from distkern.core.feature_names import places_by_name
 from distkern.core.names import checked_names, checked_text, is_missing
 from distkern.core.parameters import entries
 from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import refuse_other_features
 
 Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
 """Values, offsets, weights, ids and labels of bags."""
@@ -136,10 +136,13 @@ class Bags:
             If points have different numbers of dimensions; the message names the first such bag.
         """
         given = [_as_points(array, position) for position, array in enumerate(arrays)]
-        parts = [points for points, _ in given]
-        if not parts:
+        if not given:
             raise InputError("there are no bags: give at least one array of points")
-        names = tuple(map(str, range(len(parts)) if ids is None else entries(ids, "ids")))
+        names = tuple(map(str, range(len(given)) if ids is None else entries(ids, "ids")))
+        parts = [
+            points if (places := places_by_name(given[0][1], columns, f"bag {name!r}")) is None else points[:, places]
+            for name, (points, columns) in zip(names, given, strict=False)
+        ] + [points for points, _ in given[len(names) :]]
         for name, part in zip(names, parts, strict=False):
             if len(part) and part.shape[1] != parts[0].shape[1]:
                 raise InputError(
@@ -148,8 +151,6 @@ class Bags:
                 )
             if not len(part):
                 raise InputError(f"bag {name!r} is empty: leave it out, since it has no distribution")
-        for name, (_, columns) in zip(names, given, strict=False):
-            refuse_other_features(given[0][1], columns, f"bag {name!r}")
         sizes = [len(part) for part in parts]
         if weights is None:
             heavy = np.ones(sum(sizes))

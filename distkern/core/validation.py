@@ -129,65 +129,14 @@ def refuse_single_feature(X: Any) -> None:
         raise InputError(f"kernels on orderings compare pairs of features; the samples have {X.shape[1]}")
 
 
+def some_names(names: Sequence[str]) -> str:
+    """Return the first three names in quotes, for messages."""
+    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+
+
 def are_named(names: Names) -> bool:
     """Whether features have names of their own: neither None nor the positions "0", "1" and so on."""
     return names is not None and any(name != str(position) for position, name in enumerate(names))
-
-
-def refuse_other_features(known: Names, new: Names, whose: str) -> None:
-    """Raise InputError if new samples have other features than the stored ones, or the same in another order.
-
-    Names that are missing, or that are the default positions of a container, are not compared; but positions in another
-    order are refused.
-
-    Parameters
-    ----------
-    known, new
-        Names of the features of the stored or training samples, and of the new ones.
-    whose
-        Name of the new samples in the message.
-
-    Examples
-    --------
-    >>> refuse_other_features(("TP53", "MYC"), None, "X")
-    >>> refuse_other_features(("TP53", "MYC"), ("MYC", "TP53"), "X")
-    Traceback (most recent call last):
-    distkern.core.errors.InputError: X has the same features in another order (number 0 is 'MYC', not 'TP53'): put ...
-    >>> refuse_other_features(("TP53", "MYC", "KRAS"), ("MYC", "TP53"), "X")
-    Traceback (most recent call last):
-    distkern.core.errors.InputError: X has other features (1 of the 3 needed ones is missing: 'KRAS'): give the same ...
-    """
-    if new is None or (known is None and not are_named(new)):
-        return
-    known = tuple(map(str, range(len(new)))) if known is None else tuple(known)
-    new = tuple(new)
-    if known == new:
-        return
-    if sorted(known) == sorted(new):
-        first = next(k for k, pair in enumerate(zip(known, new, strict=True)) if pair[0] != pair[1])
-        raise InputError(
-            f"{whose} has the same features in another order (number {first} is {new[first]!r}, not "
-            f"{known[first]!r}): put them in the same order, as in frame[names]"
-        )
-    if are_named(known) and are_named(new):
-        raise InputError(
-            f"{whose} has other features ({_difference(known, new)}): give the same ones in the same order"
-        )
-
-
-def _difference(known: Sequence[str], new: Sequence[str]) -> str:
-    """Say which names are missing, and which are new."""
-    lacking, others = (
-        [name for name in some if name not in other] for some, other in ((known, {*new}), (new, {*known}))
-    )
-    verb = "is" if len(lacking) == 1 else "are"
-    parts = [f"{len(lacking):,} of the {len(known):,} needed ones {verb} missing: {_some(lacking)}"] if lacking else []
-    parts += [f"{len(others):,} unknown: {_some(others)}"] if others else []
-    return "; ".join(parts) or f"{len(new):,}, some of them repeated, where {len(known):,} are needed"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
 
 
 def warn_without_names(known: Names, new: Names, whose: str) -> None:
@@ -200,7 +149,7 @@ def warn_without_names(known: Names, new: Names, whose: str) -> None:
     """
     if known is not None and are_named(known) and not are_named(new):
         warnings.warn(
-            f"{whose} does not have valid feature names, but the earlier samples have some ({_some(known)}): its "
+            f"{whose} does not have valid feature names, but the earlier samples have some ({some_names(known)}): its "
             "columns are taken to be the same features in the same order",
             stacklevel=4,
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError, MemoryLimitError
+from distkern.core.feature_names import WITHOUT_THEM
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Floats
 from distkern.core.units import readable_bytes
@@ -14,6 +15,7 @@ from distkern.engine.memory import share_of
 from distkern.gram.prepared import prepared_block
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, finite_tile, prepare_source, strips
+from distkern.kernels.incomplete import Incomplete
 from distkern.kernels.planning import bytes_per_tile
 from distkern.store.tiles import GramStore
 
@@ -37,14 +39,18 @@ def against_stored(store: GramStore, kernel: Kernel, X: Any) -> tuple[Source, Fl
     MemoryLimitError
         If the result does not fit in memory.
     """
-    source = as_source(X).like(*known_features(store), "the cohort of new samples")
+    source = as_source(X).like(*known_features(store), "the cohort of new samples", WITHOUT_THEM)
     _refuse_many(store, kernel, source)
+    values = np.empty((len(source), store.grid.cols))
+    blocks = ((slice(*store.grid.col_range(j)), prepared_block(store, "cols", j)) for j in range(store.grid.col_blocks))
+    if source.interleaving:
+        X, squares = source.read(slice(0, None)), np.empty(len(source))
+        for cols, block in blocks:
+            values[:, cols], squares = Incomplete(kernel).against(X, block, source.ids)
+        return source, values, squares
     new = prepare_source(kernel, source, like=prepared_block(store, "cols", 0))
-    values = np.empty((len(new), store.grid.cols))
-    for j in range(store.grid.col_blocks):
-        values[:, slice(*store.grid.col_range(j))] = finite_tile(
-            kernel, new, prepared_block(store, "cols", j), source.ids
-        )
+    for cols, block in blocks:
+        values[:, cols] = finite_tile(kernel, new, block, source.ids)
     return source, values, kernel.diagonal(new)
 
 

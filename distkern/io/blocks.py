@@ -153,3 +153,19 @@ class PartReader(Reader):
         """Read rows, and select the columns."""
         values = self.whole.take_sparse(self.rows[rows])
         return values if self.columns is None else values[:, self.columns]
+
+
+class GapReader(Reader):
+    """Columns of another reader in an order, and columns of NaN, where the position of the column is −1."""
+
+    def __init__(self, whole: Reader, columns: Indices) -> None:
+        self.whole, self.columns = whole, columns
+        self.kind, self.portable = whole.kind, whole.portable
+        self.dtypes = (np.dtype(np.float64),)
+        self.shape = whole.shape[0], len(columns)
+
+    def take(self, rows: Rows) -> Array:
+        """Read rows, and fill the gaps."""
+        values = self.whole.take(rows)[:, self.columns].astype(np.float64)
+        values[:, self.columns < 0] = np.nan
+        return values

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
+from distkern.core.feature_names import warn_of_spreadsheets
 from distkern.core.files import as_path
 from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Call, Sentence
@@ -24,10 +23,6 @@ from distkern.io.tables import Orientation, infinite_value
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec"
-_MANGLED = re.compile(rf"\d{{1,2}}-({_MONTHS})|({_MONTHS})-\d{{1,2}}|\d\.\d+e\+\d+", re.IGNORECASE)
-"""Gene symbols that a spreadsheet converted: SEPT2 to 2-Sep or Sep-02, 2310009E13 to 2.31E+19."""
 
 
 def read_expression(
@@ -110,7 +105,7 @@ def read_expression(
         adata, column = _loaded(file, found.load(file), options.label), options.label
     else:
         adata, column = _built(file, found.open(file, options), options.label)
-    _warn_of_spreadsheets(file, list(adata.var_names))
+    warn_of_spreadsheets(tuple(adata.var_names), repr(file.name))
     _check_finite(file, adata)
     if labels is not None:
         if_transposed = Sentence("transpose it")
@@ -215,17 +210,6 @@ def _check_names(file: Path, what: str, names: list[str]) -> None:
         )
     if "" in names:
         raise InputError(f"number {names.index('') + 1} of the {what} of {file.name!r} has no name: give it one")
-
-
-def _warn_of_spreadsheets(file: Path, features: list[str]) -> None:
-    mangled = [name for name in features if _MANGLED.fullmatch(name)]
-    if mangled:
-        warnings.warn(
-            f"{len(mangled)} of {len(features):,} features of {file.name!r}, such as {mangled[0]!r}, look like gene "
-            "symbols that a spreadsheet converted to dates or numbers: restore them from the original annotation",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _check_finite(file: Path, adata: AnnData) -> None:

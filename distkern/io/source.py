@@ -15,14 +15,15 @@ import numpy as np
 from distkern.core.bags import widen_rows
 from distkern.core.containers import as_floats, refuse_inexact
 from distkern.core.errors import InputError
+from distkern.core.feature_names import find_names, missing_features, places_by_name, warn_of_spreadsheets
 from distkern.core.files import as_path
 from distkern.core.names import checked_names, is_missing
 from distkern.core.parameters import entries
-from distkern.core.sentences import Argument, OptionalPart
+from distkern.core.sentences import Argument, OptionalPart, Sentence
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
+from distkern.core.validation import Names, are_named, warn_without_names
 from distkern.io.bags import WidenedReader
-from distkern.io.blocks import PartReader, Reader, refuse_masked
+from distkern.io.blocks import ArrayReader, GapReader, PartReader, Reader, refuse_masked
 from distkern.io.format import Opened
 from distkern.io.origin import Origin
 from distkern.io.registry import open_container, open_file, reader_of
@@ -61,6 +62,9 @@ class Source:
 
     origin: Origin | None = None
     """The file of the samples, if they were read from one just so."""
+
+    interleaving = False
+    """Whether an unobserved feature takes every place among the others with equal probability; see `interleaved`."""
 
     file: str | None = None
     """Name of the file that the container in memory came from, if that is known."""
@@ -128,6 +132,14 @@ class Source:
         bare.shape = (len(rows), self.shape[1])
         return bare
 
+    def rows(self, rows: slice) -> Source:
+        """Return some of the samples, with their names, in memory."""
+        other = copy.copy(self)
+        other._reader = ArrayReader(self.read(rows))
+        other.ids = None if self.ids is None else self.ids[rows]
+        other.shape = other._reader.shape[0], self.shape[1]
+        return other
+
     def without_features(self, dropped: Indices) -> Source:
         """Return the same samples without some features."""
         return self.with_features(np.delete(np.arange(self.shape[1], dtype=np.intp), dropped))
@@ -140,10 +152,10 @@ class Source:
         other.features = None if self.features is None else tuple(self.features[k] for k in kept)
         return other
 
-    def selected(self, features: Names, whose: str) -> Source:
+    def selected(self, features: Names, whose: str, remedy: str | Sentence = "") -> Source:
         """Return the same samples with the features of these names in their order, wherever they are among others.
 
-        Unchanged if one side has no names.
+        Unchanged if one side has no names: then position decides.
 
         Parameters
         ----------
@@ -151,6 +163,8 @@ class Source:
             Names of the features.
         whose
             Name of the samples in messages.
+        remedy
+            What else can be done about missing features, as the end of the message.
 
         Raises
         ------
@@ -164,37 +178,39 @@ class Source:
         >>> cohort.selected(["TP53", "MYC"], "X").features
         ('TP53', 'MYC')
         """
-        if features is None or self.features is None or not (are_named(features) and are_named(self.features)):
-            return self
-        wanted = tuple(features)
-        if wanted == self.features:
-            return self
-        places = self.places(wanted, whose)
-        lacking = [name for name, place in zip(wanted, places.tolist(), strict=True) if place < 0]
-        if lacking:
-            some = ", ".join(map(repr, lacking[:3])) + (", …" if len(lacking) > 3 else "")
-            raise InputError(
-                f"{whose} lacks {len(lacking):,} of the {len(wanted):,} features that are needed: {some}; give all of "
-                "them, in any order"
-            )
-        return self.with_features(places)
+        if self.interleaving and features is not None and are_named(features) and are_named(self.features):
+            return self if tuple(features) == self.features else self._with_gaps(features, whose)
+        places = places_by_name(features, self.features, whose, remedy)
+        return self if places is None else self.with_features(places)
 
-    def places(self, names: Iterable[str], whose: str) -> Indices:
-        """Position of the feature of each of these names, −1 for a name that no feature has.
+    def interleaved(self) -> Source:
+        """Return the same samples, whose unobserved features, lacking or NaN, take every place with equal probability.
 
-        Raises
-        ------
-        InputError
-            If two features have one of these names.
+        `selected` then gives NaN for a feature that they lack.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> patients = as_source(pd.DataFrame({"MYC": [2.0], "TP53": [1.0]})).interleaved()
+        >>> patients.selected(["TP53", "KRAS", "MYC"], "X").read([0])
+        array([[ 1., nan,  2.]])
         """
-        place: dict[str, int] = {}
-        features = enumerate(self.features or ())
-        repeated = {name for position, name in features if place.setdefault(name, position) != position}
-        wanted = list(names)
-        twice = next((name for name in wanted if name in repeated), None)
-        if twice is not None:
-            raise InputError(f"two features of {whose} are called {twice!r}: rename one or leave it out")
-        return np.array([place.get(name, -1) for name in wanted], dtype=np.intp)
+        other = copy.copy(self)
+        other.interleaving = True
+        return other
+
+    def _with_gaps(self, features: Sequence[str], whose: str) -> Source:
+        """Return the same samples with these features, NaN where they have none; two of them are needed."""
+        places = find_names(features, self.features, whose)
+        if (places >= 0).all():
+            return self.with_features(places)
+        if (places >= 0).sum() < 2:
+            lacking = [name for name, place in zip(features, places.tolist(), strict=True) if place < 0]
+            raise missing_features(lacking, features, self.features or (), whose)
+        other = copy.copy(self)
+        other._reader, other.features = GapReader(self._reader, places), tuple(features)
+        other.shape = (self.shape[0], len(places))
+        return other
 
     def widened(self, width: int) -> Source:
         """Return the same bags, padded to rows of a larger width."""
@@ -205,8 +221,12 @@ class Source:
         wider.origin = self.origin
         return wider
 
-    def like(self, width: int, dropped: Sequence[int], features: Names, whose: str) -> Source:
-        """Return the same samples with the features that earlier samples kept.
+    def like(
+        self, width: int, dropped: Sequence[int], features: Names, whose: str, remedy: str | Sentence = ""
+    ) -> Source:
+        """Return the same samples with the features that earlier samples kept, in their order.
+
+        Names decide where both sides have them: in any order, and among others. Otherwise positions decide.
 
         Parameters
         ----------
@@ -218,16 +238,19 @@ class Source:
             Names of the features that they kept.
         whose
             Name of the samples in messages.
+        remedy
+            What else can be done about missing features, as the end of the message.
 
         Raises
         ------
         InputError
-            If the features differ, or are in another order.
+            If a feature is missing, or the number of features without names differs.
         """
+        named = are_named(features) and are_named(self.features)
         source = self
-        if len(dropped) and self.shape[1] == width + len(dropped):
+        if len(dropped) and not named and self.shape[1] == width + len(dropped):
             source = self.without_features(np.array(dropped, dtype=np.intp))
-        refuse_other_features(features, source.features, whose)
+        source = source.selected(features, whose, remedy)
         if source.shape[1] != width and not source.ragged:
             raise InputError(
                 f"{whose} has {self.shape[1]} features, and the earlier samples have {width}: give the same features "
@@ -293,8 +316,12 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     if isinstance(X, (str, os.PathLike)):
         source = source_of(open_file(as_path(X)), ids)
         source.origin = Origin(as_path(X).name)
+        warn_of_spreadsheets(source.features, repr(as_path(X).name))
         return source
-    return source_of(open_container(X), ids)
+    source = source_of(open_container(X), ids)
+    if not hasattr(X, "obs_names"):  # read_expression has warned of these
+        warn_of_spreadsheets(source.features, "the cohort")
+    return source
 
 
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:

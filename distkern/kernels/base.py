@@ -11,7 +11,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.core.validation import Names, name_of, refuse_not_finite, refuse_other_features
+from distkern.core.validation import Names, name_of, refuse_not_finite
 from distkern.io.source import as_source
 from distkern.kernels.parameters import check_number, check_whole, set_plain_fields
 
@@ -236,7 +236,7 @@ class Kernel:
         """Kernel matrix between the rows of X and the rows of Y (X by default), computed in this process."""
         rows = as_source(X)
         cols = rows if Y is None else as_source(Y)
-        refuse_other_features(cols.features, rows.features, "X")
+        rows = rows.selected(cols.features, "X")
         if rows.shape[1] != cols.shape[1] and not (rows.ragged and cols.ragged):
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
         kernel = self.resolve(cols)

@@ -14,10 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.feature_names import WITHOUT_THEM, find_names
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, are_named, refuse_other_features, warn_without_names
+from distkern.core.validation import Names, are_named, warn_without_names
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source, finite_tile
+from distkern.kernels.incomplete import Incomplete
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.identity import identity_of, keep_identity, refuse_other_matrix
 from distkern.learners.memory import BLOCKS_OF_VIEW, block_bytes, limited_to, require_memory, row_blocks
@@ -80,8 +82,8 @@ class SampleEstimator(BaseEstimator):
         plain = PLAIN | {"reset": reset}
         if isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
             return as_source(validated(self, X, **plain))
-        if hasattr(X, "iloc"):  # scikit-learn stores or compares the feature names of a DataFrame
-            validated(self, X, skip_check_array=True, reset=reset)
+        if hasattr(X, "iloc") and reset:  # scikit-learn stores the names of the columns of a DataFrame
+            validated(self, X, skip_check_array=True)
         try:
             source = as_source(X)
         except InputTypeError:  # lists and other array-likes of scikit-learn
@@ -93,10 +95,9 @@ class SampleEstimator(BaseEstimator):
             return source
         known = getattr(self, "feature_names_in_", None)
         known = None if known is None else tuple(known)
-        refuse_other_features(known, source.features, "X")
+        source = source.selected(known, "X", WITHOUT_THEM if hasattr(self, "kernel") else "")
         self._refuse_other_number(source)
-        if not hasattr(X, "iloc"):  # scikit-learn has warned of such a DataFrame
-            warn_without_names(known, source.features, "X")
+        warn_without_names(known, source.features, "X")
         return source
 
     def _refuse_other_number(self, source: Source) -> None:
@@ -135,7 +136,7 @@ class SampleEstimator(BaseEstimator):
             return as_source(validated(self, X, **plain)), every
         known = getattr(self, "feature_names_in_", None)
         if known is not None and source.features is not None and are_named(source.features):
-            return source, source.places(known, "X")
+            return source, find_names(tuple(known), source.features, "X")
         self._refuse_other_number(source)
         warn_without_names(None if known is None else tuple(known), source.features, "X")
         return source, every
@@ -274,9 +275,13 @@ class KernelEstimator(SampleEstimator):
             source = self._samples(X, reset=False)
             parts = [np.empty((0, *coefficients.shape[1:]))]
             for rows in row_blocks(len(source), max(len(self.prepared_), source.shape[1])):
-                block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
                 names = None if source.ids is None else source.ids[rows]
-                parts.append(finite_tile(self.kernel_, block, self.prepared_, names) @ coefficients)
+                if source.interleaving:
+                    values, _ = Incomplete(self.kernel_).against(source.read(rows), self.prepared_, names)
+                else:
+                    block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
+                    values = finite_tile(self.kernel_, block, self.prepared_, names)
+                parts.append(values @ coefficients)
             return np.concatenate(parts)
         X = self._matrix(X, reset=False)
         gram = X if isinstance(X, BaseGram) else ArrayGram(X)

@@ -250,8 +250,7 @@ class Explanation:
         0     0.086        0.0         0.086
         """
         k, model = whole(k, "k"), self._model
-        source = as_samples(new).selected(model.features, "X")
-        source = source.like(len(self.names), model.dropped, model.features, "X")
+        source = as_samples(new).like(len(self.names), model.dropped, model.features, "X")
         machines = len(self.machines)
         kinds = len(source) * machines
         n, needed = _size(model, len(model.samples))

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.compiled.consensus import contradicted, improve_order, preferences
 from distkern.core.errors import InputError, SampleError
+from distkern.core.feature_names import places_by_name
 from distkern.core.rankings import Rankings
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import refuse_other_features
+from distkern.core.validation import Names
 from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
 from distkern.datasets.mallows import sample_mallows
@@ -27,7 +28,7 @@ from distkern.kernels.kendall import Concordance
 from distkern.learners.consensus import best_order
 from distkern.learners.kmeans import generators_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import REPEATS, not_negative, samples_of, validated, whole
+from distkern.learners.validation import REPEATS, labelled_table, not_negative, samples_of, validated, whole
 
 EXACT_ITEMS = 14
 """Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
@@ -290,9 +291,9 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _ranks(self, X: Any, *, reset: bool) -> Floats:
         """Validate samples; return the rank of each item from 1, the least preferred, to n, (m, n)."""
         names = X.items if isinstance(X, Rankings) else None
-        if names is not None and not reset:
-            refuse_other_features(getattr(self, "feature_names_in_", None), names, "X")
-        scores = X.scores if isinstance(X, Rankings) else X
+        scores = X.scores if isinstance(X, Rankings) else labelled_table(X)
+        if not reset:
+            scores = self._in_order(scores, names)
         finite = not isinstance(X, Rankings)  # Rankings use −infinity for items ranked last
         with warnings.catch_warnings():
             if names is not None:
@@ -314,6 +315,15 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         ranks = np.empty(values.shape)
         np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1)[None, :], axis=1)
         return ranks
+
+    def _in_order(self, scores: Any, names: Names) -> Any:
+        """Take the columns of the items of the training rankings, by name, wherever they are among others."""
+        framed = names is None and hasattr(scores, "iloc")
+        given = tuple(map(str, scores.columns)) if framed else names
+        places = places_by_name(getattr(self, "feature_names_in_", None), given, "X")
+        if places is None:
+            return scores
+        return scores.iloc[:, places] if framed else scores[:, places]
 
     def _voters(self, X: Any, sample_weight: Any) -> Floats:
         if sample_weight is None and isinstance(X, Rankings):

@@ -106,8 +106,9 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     ...     load_model(save_model(model, f"{folder}/model.npz")).predict(np.eye(2))
     array(['a', 'b'], dtype='<U1')
     """
+    missing = "error"
     if isinstance(model, CohortPredictor):
-        model, gram = model.model, model.gram if gram is None else gram
+        model, gram, missing = model.model, model.gram if gram is None else gram, model.missing
     check_is_fitted(model)
     target = as_path(path)
     refuse_existing(target, overwrite)
@@ -121,6 +122,8 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     arrays: Arrays = {}
     header = {"kind": KIND, "format": FORMAT, "distkern": __version__, "model": _encode(model, "model", arrays)}
     header["columns"] = None if gram is None else _encode_columns(CohortPredictor(model, gram).gram, arrays)
+    if missing != "error":  # versions without this choice refuse no file that does not make it
+        header["missing"] = missing
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with written_whole(target, overwrite=overwrite) as file:
         np.savez(file, allow_pickle=False, header=text, **arrays)
@@ -157,7 +160,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     try:
         model = _decode(header["model"], arrays)
         if header["columns"] is None:
-            return model
+            return CohortPredictor(model, missing=header["missing"]) if "missing" in header else model
         columns = header["columns"]
         prepared = _decode(columns["prepared"], arrays)
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
@@ -166,7 +169,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"{kernel!r} cannot have prepared the samples in it")
         known = identity_of(first_step(model))
         digests = None if known is None else known.digests
-        return CohortPredictor(model, PreparedColumns(kernel, prepared, **about, digests=digests))
+        known_columns = PreparedColumns(kernel, prepared, **about, digests=digests)
+        return CohortPredictor(model, known_columns, header.get("missing", "error"))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 

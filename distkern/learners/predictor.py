@@ -15,17 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.feature_names import WITHOUT_THEM
+from distkern.core.parameters import one_of
 from distkern.core.sentences import Call
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
-from distkern.io.blocks import ArrayReader
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
+from distkern.kernels.incomplete import Incomplete
+from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of, refuse_other_matrix
 from distkern.learners.memory import row_blocks
 from distkern.learners.validation import refuse_other_columns, samples_of
 from distkern.operators.array import ArrayGram
-from distkern.operators.base import BaseGram
 from distkern.operators.identity import Identity, of_kernel
 
 
@@ -61,13 +63,23 @@ class CohortPredictor:
         ``make_pipeline(KernelStandardizer(), KernelSVC())``.
     gram
         The matrix that it was fitted on, or another matrix with the same columns. It must know its samples: a matrix
-        from ``compute_gram``, a slice of one, or `PreparedColumns`.
+        from ``compute_gram``, a slice of one, or `PreparedColumns`. Left out for a model that was fitted on samples
+        with a kernel of its own, whose ``missing`` is then chosen here.
+    missing
+        New samples without some of the features, by name or as NaN. ``"error"``: they are refused.
+        ``"interleaving"``: an unobserved feature takes every place with equal probability. For Kendall kernels;
+        nothing is trained anew, and the sample keeps its norm, so that scores do not shrink to the intercept.
+
+    Notes
+    -----
+    Features are found by name, in any order and among others. Where one side has no names, position decides, with a
+    warning if the training samples have names.
 
     Raises
     ------
     InputError
-        If the model takes samples itself; or the matrix is not that of its training samples, by their number, names,
-        data, kernel or views.
+        If the matrix is not that of the training samples, by their number, names, data, kernel or views; or ``missing``
+        is ``"interleaving"`` and the kernel is not Kendall's.
     InputTypeError
         If it is no such matrix, but an array, a table or a path.
     NotFittedError
@@ -83,10 +95,12 @@ class CohortPredictor:
     array(['low', 'high'], dtype='<U4')
     """
 
-    def __init__(self, model: Any, gram: Any) -> None:
+    def __init__(self, model: Any, gram: Any = None, missing: str = "error") -> None:
         check_is_fitted(model)
+        self.missing = missing
         if not get_tags(model).input_tags.pairwise:
-            raise InputError(f"{type(model).__name__} was fitted on raw samples: call its own predict")
+            self._take_samples_of(model, gram)
+            return
         if not hasattr(gram, "col_ids"):
             raise InputTypeError(
                 "the matrix must be one of {compute} that knows its samples, not {kind}: fit the model on such a "
@@ -104,6 +118,23 @@ class CohortPredictor:
         refuse_other_matrix(identity_of(first), gram.identity, gram.col_ids)
         self.model, self.gram = model, gram
 
+    def _take_samples_of(self, model: Any, gram: Any) -> None:
+        """Keep a model that was fitted on samples with a kernel of its own."""
+        if gram is not None:
+            raise InputError(f"{type(model).__name__} was fitted on raw samples: call its own predict")
+        if not isinstance(first_step(model), KernelEstimator):
+            raise InputError(f"{type(model).__name__} has no kernel of samples: call its own predict")
+        self.model, self.gram = model, None
+
+    @property
+    def missing(self) -> str:
+        """What happens to new samples without some of the features: ``"error"`` or ``"interleaving"``."""
+        return self._missing
+
+    @missing.setter
+    def missing(self, value: str) -> None:
+        self._missing = one_of(value, "missing", ("error", "interleaving"))
+
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes of the model, such as ``classes_`` and ``dual_coef_``."""
         if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
@@ -113,6 +144,8 @@ class CohortPredictor:
     @property
     def n_features_in_(self) -> int:
         """Number of features of a sample."""
+        if self.gram is None:
+            return int(self.model.n_features_in_)
         if self.gram.n_features is None:
             raise AttributeError("the number of features of the training samples is not known")
         return int(self.gram.n_features)
@@ -120,6 +153,8 @@ class CohortPredictor:
     @property
     def feature_names_in_(self) -> Array:
         """Names of the features of a sample; only if the training samples have them."""
+        if self.gram is None:
+            return np.asarray(self.model.feature_names_in_)
         if not are_named(self.gram.features):
             raise AttributeError("the features of the training samples have no names")
         return np.array(self.gram.features, dtype=object)
@@ -183,7 +218,9 @@ class CohortPredictor:
         return tags
 
     def __repr__(self) -> str:
-        return f"CohortPredictor({self.model!r}, {self.gram!r})"
+        gram = "" if self.gram is None else f", {self.gram!r}"
+        missing = "" if self.missing == "error" else f", missing={self.missing!r}"
+        return f"CohortPredictor({self.model!r}{gram}{missing})"
 
     def _together(self, method: str, X: Any) -> Any:
         """Call a method of the model on the kernel values of all samples, block by block; join the results."""
@@ -196,16 +233,20 @@ class CohortPredictor:
             return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns), orient="row")
         return np.concatenate(parts)
 
-    def _cross(self, X: Any) -> Iterator[BaseGram]:
-        """Kernel values of blocks of samples, so that memory is bounded for any number of samples."""
+    def _cross(self, X: Any) -> Iterator[Any]:
+        """Kernel values of blocks of samples, so that memory is bounded; the samples, if the model has the kernel."""
         source = as_samples(X)
+        if self.missing == "interleaving":
+            source = source.interleaved()
+        if self.gram is None:
+            yield source
+            return
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
         if len(blocks) == 1:
             yield self.gram.cross(source)
             return
         for rows in blocks:
-            ids = None if source.ids is None else source.ids[rows]
-            yield self.gram.cross(Source(ArrayReader(source.read(rows)), ids, source.features))
+            yield self.gram.cross(source.rows(rows))
 
 
 def as_samples(X: Any) -> Source:
@@ -225,7 +266,7 @@ class PreparedColumns:
     ids
         Names of the samples; positions by default.
     features
-        Names of the features. New samples with feature names must have the same names in the same order.
+        Names of the features, by which those of new samples are found, in any order and among others.
     n_features
         Number of features of a sample; by default the number of feature names.
     dropped
@@ -276,15 +317,20 @@ class PreparedColumns:
         SampleError
             If the kernel refuses a sample; the message names it.
         InputError
-            If the new samples have other features, or the same features in another order.
+            If the new samples lack a feature, or the number of features without names differs.
         """
         source = as_source(X)
         known = source.shape[1] if self.n_features is None else self.n_features
-        source = source.like(known, self.dropped, self.features, "X")
-        rows = prepare_source(self.kernel, source, like=self._prepared)
+        source = source.like(known, self.dropped, self.features, "X", WITHOUT_THEM)
+        if source.interleaving:
+            values, squares = Incomplete(self.kernel).against(source.read(slice(0, None)), self._prepared, source.ids)
+        else:
+            rows = prepare_source(self.kernel, source, like=self._prepared)
+            values = finite_tile(self.kernel, rows, self._prepared, source.ids, self.col_ids)
+            squares = self.kernel.diagonal(rows)
         return ArrayGram(
-            finite_tile(self.kernel, rows, self._prepared, source.ids, self.col_ids),
-            row_diag=self.kernel.diagonal(rows),
+            values,
+            row_diag=squares,
             col_diag=self.kernel.diagonal(self._prepared),
             row_ids=source.ids,
             col_ids=self.col_ids,

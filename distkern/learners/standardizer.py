@@ -15,6 +15,7 @@ from distkern.core.parameters import flag
 from distkern.core.typing import Array, Floats, Indices
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
+from distkern.kernels.incomplete import Incomplete
 from distkern.learners.base import KernelEstimator
 from distkern.learners.identity import identity_of
 from distkern.learners.memory import read_matrix
@@ -201,6 +202,9 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
     def _computed(self, source: Source) -> BaseGram:
         """Compute the kernel between samples and training samples; a symmetric matrix if both are the same samples."""
         self._require_memory(len(source), len(self.prepared_), self.memory_limit)
+        if source.interleaving:
+            values, squares = Incomplete(self.kernel_).against(source.read(slice(0, None)), self.prepared_, source.ids)
+            return _Rectangle(ArrayGram(values, row_ids=source.ids), squares, self.diagonal_)
         prepared = self.kernel_.prepare(check_source(self.kernel_, source))
         if _same_arrays(prepared, self.prepared_):
             values = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)

@@ -13,9 +13,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from distkern.core.alignment import SampleNames, aligned, as_sample_names
 from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError, InputTypeError
+from distkern.core.feature_names import refuse_other_order
 from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import are_named, refuse_other_features
+from distkern.core.validation import are_named
 from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
 from distkern.io.source import as_source
@@ -50,7 +51,7 @@ def validated(estimator: Any, X: Any, **options: Any) -> Array:
         names = tuple(map(str, X.columns))
         if not options.get("reset", True):
             known = getattr(estimator, "feature_names_in_", None)
-            refuse_other_features(None if known is None else tuple(known), names, "X")
+            refuse_other_order(tuple(map(str, range(len(names)))) if known is None else tuple(known), names, "X")
         if are_named(names):
             X = X.copy(deep=False)
             X.columns = list(names)

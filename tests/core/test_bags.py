@@ -132,8 +132,8 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]])  # scipy#2
             "labels has the samples of the bags in another order",  # markeR#34
         ),
         (
-            lambda: Bags.from_arrays([pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [1], "x": [2]})]),
-            "bag '1' has the same features in another order",
+            lambda: Bags.from_arrays([pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [1], "z": [2]})]),
+            "bag '1' lacks 1 of the 2 features that are needed: 'x'",
         ),
         (
             lambda: Bags.from_table(pd.DataFrame({"who": ["a"], "x": pd.array([2**53 + 1], dtype="Int64")}), "who"),
@@ -144,6 +144,11 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]])  # scipy#2
 def test_masks_labels_names_and_digits_are_not_lost(make, said):
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_the_columns_of_bags_are_found_by_name():
+    bags = Bags.from_arrays([pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [4, 5], "z": [0, 0], "x": [3, 6]})])
+    np.testing.assert_array_equal(bags.values, [[1, 2], [3, 4], [6, 5]])
 
 
 def test_masked_layers_and_tables_of_other_libraries():

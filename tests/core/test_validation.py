@@ -9,7 +9,6 @@ from distkern.core.validation import (
     refuse_constant,
     refuse_infinite,
     refuse_nan,
-    refuse_other_features,
     refuse_single_feature,
     warn_without_names,
 )
@@ -42,31 +41,6 @@ def test_single_feature_has_no_pairs():
     refuse_single_feature(np.zeros((1, 2)))
     with pytest.raises(InputError, match="pairs of features; the samples have 1"):
         refuse_single_feature(np.zeros((3, 1)))
-
-
-@pytest.mark.parametrize("new", [None, ["0", "1"], FEATURES])
-def test_equal_and_default_names_are_accepted(new):
-    refuse_other_features(FEATURES, new, "X")
-    refuse_other_features(new, FEATURES, "X")
-
-
-def test_other_features_and_another_order_are_refused():
-    with pytest.raises(InputError, match="X has the same features in another order"):
-        refuse_other_features(FEATURES, FEATURES[::-1], "X")
-    with pytest.raises(InputError, match=r"1 of the 2 needed ones is missing: 'MYC'; 1 unknown: 'EGFR'\)"):
-        refuse_other_features(FEATURES, ["TP53", "EGFR"], "X")
-    with pytest.raises(InputError, match=r"2 of the 12 needed ones are missing: '10', '11'\)"):
-        refuse_other_features([*map(str, range(2, 14))], [*map(str, (*range(2, 10), 12, 13))], "X")
-    with pytest.raises(InputError, match=r"4 unknown: 'a', 'b', 'c', …\)"):
-        refuse_other_features(FEATURES, [*FEATURES, *"abcd"], "X")
-    with pytest.raises(InputError, match="3, some of them repeated, where 2 are needed"):
-        refuse_other_features(FEATURES, [*FEATURES, "TP53"], "X")
-
-
-def test_positions_in_another_order_are_another_order():
-    for known in (None, ["0", "1", "2"]):
-        with pytest.raises(InputError, match=r"another order \(number 0 is '2', not '0'\)"):
-            refuse_other_features(known, ["2", "1", "0"], "X")
 
 
 def test_samples_without_names_are_warned_of():

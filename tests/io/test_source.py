@@ -483,4 +483,3 @@ def test_features_are_selected_by_name_in_any_container():
     with pytest.raises(InputError, match="two features of X are called 'a': rename one"):
         repeated.selected(["b", "a"], "X")
     np.testing.assert_array_equal(repeated.selected(["d", "b"], "X").read(slice(0, 3)), X[:, [3, 1]])
-    assert repeated.places(["d", "e", "b"], "X").tolist() == [3, -1, 1]
