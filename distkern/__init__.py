@@ -67,6 +67,7 @@ _HOMES = {
     "distkern.gram.open": ("open_gram",),
     "distkern.gram.nystrom": ("NystromError", "NystromGram"),
     "distkern.io.bags": ("load_bags", "save_bags"),
+    "distkern.io.collapse": ("collapse_features",),
     "distkern.io.expression": ("read_expression",),
     "distkern.io.gmt": ("read_gmt",),
     "distkern.learners.decomposition": ("KernelPCA",),

@@ -11,6 +11,7 @@ import numpy as np
 
 from distkern.build.look import Looking, empty_features, look, resolved
 from distkern.core.errors import InputError
+from distkern.core.feature_names import WITHOUT_THEM
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
 from distkern.io.digests import fingerprint
@@ -202,7 +203,8 @@ def validate(
     width = max(source.shape[1] for source in sources.values())
     sources = {axis: source.widened(width) for axis, source in sources.items()}
     cols = sources.get("cols", sources["rows"])
-    rows = sources["rows"] = sources["rows"].selected(cols.features, "X")
+    rows = sources["rows"].interleaved() if missing == "interleaving" else sources["rows"]
+    rows = sources["rows"] = rows.selected(cols.features, "X", WITHOUT_THEM)
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
     if missing == "interleaving":

@@ -28,7 +28,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 
-READING = ("samples", "label", "sep", "layer", "use_rep", "values")
+READING = ("samples", "label", "sep", "layer", "use_rep", "values", "collapse", "genes")
 """Options that change what is read from a file."""
 
 EPILOG = """\b

@@ -235,7 +235,7 @@ def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str |
         raise click.UsageError("a store holds no weights: give their file with --weights")
     if given["label"] is not None and given["weight"] is not None and given["weights"] is None:
         raise click.UsageError("--label and --weight name two columns of one file: save the weights as --weights FILE")
-    unread = [name for name in ("label", "layer", "use_rep", "values") if given[name] is not None]
+    unread = [name for name in ("label", "layer", "use_rep", "values", "collapse", "genes") if given[name] is not None]
     if is_store and consensus is None and unread:
         raise click.UsageError(
             f"--{unread[0].replace('_', '-')} says how samples are read, and a store is read as it was computed: leave "
@@ -269,7 +269,7 @@ def _read(path: Path, consensus: str | None, given: dict[str, Any]) -> Samples:
 def _cohort(path: Path, given: dict[str, Any]) -> Any:
     """Read a cohort, without the column of weights if its file has one."""
     own = given["weight"] if given["weight"] is not None and given["weights"] in (None, path) else given["label"]
-    how = {name: given[name] for name in ("samples", "layer", "use_rep", "values")}
+    how = {name: given[name] for name in ("samples", "layer", "use_rep", "values", "collapse", "genes")}
     return read_cohort(path, label=own, sep=separator_of(given["sep"]), **how)
 
 

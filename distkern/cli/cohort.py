@@ -37,6 +37,8 @@ def read_cohort(
     use_rep: str | None = None,
     values: str | None = None,
     items: Sequence[str] | None = None,
+    collapse: str | None = None,
+    genes: Path | None = None,
 ) -> Source:
     """Read a table, or a cohort with labels; open any other file, because workers read it by path."""
     from distkern.gram.open import holds_gram
@@ -57,8 +59,9 @@ def read_cohort(
     if found.samples is None and samples == "rows":
         refuse_places(path, [name for name in read_names(path, sep)[1] if name != label], values)
     chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
-    if found.samples is None or labels is not None or label is not None:
-        source = as_source(read_expression(path, labels=labels, label=label, **chosen))
+    if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
+        adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=genes, **chosen)  # type: ignore[arg-type]
+        source = as_source(adata)
     else:
         source = source_of(open_file(path, ReadOptions(**chosen)))
         _refuse_infinite(path, source)

@@ -127,12 +127,30 @@ anndata_options = options(
     click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values."),
     click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
 )
+gene_options = options(
+    click.option(
+        "--collapse",
+        type=Choice(["most-variable", "mean", "max"]),
+        help="Make one feature of those of each gene: the one with the largest variance over the samples, or their "
+        "mean or maximum in each sample. Default: features are taken as they are.",
+        show_default=False,
+    ),
+    click.option(
+        "--genes",
+        type=LocalPath(),
+        metavar="FILE",
+        help="Text table for --collapse: features in the first column, their genes in the only other one or in 'gene' "
+        "or 'symbol'. Default: features are called by their genes.",
+        show_default=False,
+    ),
+)
 reading_options = options(
     samples_option,
     click.option(
         "--label", metavar="COLUMN", help="Column (or row) of the table that holds labels instead of numbers."
     ),
     anndata_options,
+    gene_options,
 )
 cohort_options = options(
     reading_options,

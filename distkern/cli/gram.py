@@ -178,6 +178,8 @@ def read_arguments(
     layer: str | None,
     use_rep: str | None,
     values: str | None,
+    collapse: str | None,
+    genes: Path | None,
     **execution: Any,
 ) -> tuple[Any, Any, Any, Any]:
     """Build the kernel, read the samples of the rows and of the columns, and say how ballots were read."""
@@ -188,6 +190,7 @@ def read_arguments(
         only_in_training = holds_label(against, label, samples, separator)
         own = None if only_in_training else label
     how: dict[str, Any] = {"samples": samples, "sep": separator, "layer": layer, "use_rep": use_rep, "values": values}
+    how |= {"collapse": collapse, "genes": genes}
     X, reading = read_meaning(input, read_cohort(input, labels=labels, label=own, **how), built, values)
     if against is None:
         return built, X, None, reading

@@ -103,7 +103,7 @@ def normalize(
     for path in filter(None, (out, save_target)):
         refuse_unwritable_file(path, overwrite)
     normalizer = _known(target, given)
-    how = {name: given[name] for name in ("samples", "label", "layer", "use_rep")}
+    how = {name: given[name] for name in ("samples", "label", "layer", "use_rep", "collapse", "genes")}
     source = read_cohort(input, sep=separator_of(given["sep"]), **how)
     on_interruption("nothing was written: run the same command again")
     if not hasattr(normalizer, "target_"):

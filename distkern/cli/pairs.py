@@ -213,7 +213,7 @@ def _read(
     cohort: Path, labels: Path | None, label: str | None, given: dict[str, Any]
 ) -> tuple[Source, str | None, list[str] | None]:
     """Read the samples and, where they are named, the labels: the name of their column, and one for each sample."""
-    how = {key: given[key] for key in ("samples", "layer", "use_rep", "values")}
+    how = {key: given[key] for key in ("samples", "layer", "use_rep", "values", "collapse", "genes")}
     own = label if labels in (None, cohort) else None
     source = read_cohort(cohort, label=own, sep=separator_of(given["sep"]), **how)
     if label is None and labels is None:

@@ -83,7 +83,7 @@ def score_sets(
     from distkern.io.gmt import read_gmt
 
     known = read_gmt(sets)
-    how = {name: given[name] for name in ("samples", "label", "layer", "use_rep")}
+    how = {name: given[name] for name in ("samples", "label", "layer", "use_rep", "collapse", "genes")}
     source = read_cohort(input, sep=separator_of(given["sep"]), **how)
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:

@@ -30,7 +30,7 @@ from distkern.core.errors import InputError
 if TYPE_CHECKING:
     from distkern.io.source import Source
 
-READING = ("samples", "label", "layer", "use_rep")
+READING = ("samples", "label", "layer", "use_rep", "collapse", "genes")
 """Options that change what is read from a file."""
 
 EPILOG = """\b

@@ -13,6 +13,7 @@ from distkern.core.sentences import Argument, Call, Parameter, Reference, Senten
 OPTIONS: dict[str, str | None] = {
     "Y": "--against FILE",
     "absent": "--absent",
+    "collapse": "--collapse",
     "columns": "--columns",
     "disjoint": "--overlapping",
     "dtype": "--dtype",
@@ -22,6 +23,7 @@ OPTIONS: dict[str, str | None] = {
     "features": "--features",
     "fold_change": "--fold-change",
     "folds": "--folds",
+    "genes": "--genes",
     "gram": None,
     "ids": None,
     "key_added": None,

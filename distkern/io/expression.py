@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from distkern.core.feature_names import warn_of_spreadsheets
 from distkern.core.files import as_path
 from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Call, Sentence
+from distkern.io.collapse import Collapse, collapse_features
 from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
 from distkern.io.registry import check_orientation, find_format
@@ -34,6 +36,8 @@ def read_expression(
     sep: str | None = None,
     layer: str | None = None,
     use_rep: str | None = None,
+    collapse: Collapse | None = None,
+    genes: Any = None,
 ) -> AnnData:
     r"""Read an expression cohort into AnnData: samples × features, with labels if they are named.
 
@@ -59,6 +63,10 @@ def read_expression(
     -------
     An AnnData object with ``X`` in float64 (sparse if the file is) and NaN for missing values. The labels are in
     ``obs`` under their name, which is also in ``uns["distkern"]["label"]``.
+
+    collapse, genes
+        How the features of one gene become one, and the gene of each feature, as ``how`` and ``genes`` of
+        `collapse_features`. Without it all features must have names of their own.
 
     Raises
     ------
@@ -87,6 +95,12 @@ def read_expression(
     (['p1', 'p2', 'p3'], ['TP53', 'MYC'], ['yes', 'no', 'no'])
     """
     file = as_path(path)
+    if genes is not None and collapse is None:
+        raise InputError(
+            "{genes} without {collapse}: say how the features of one gene become one, most-variable, mean or max",
+            genes=Argument("genes"),
+            collapse=Argument("collapse"),
+        )
     if labels is None and label is not None and (layer is not None or use_rep is not None):
         labels = file  # the labels are in obs, which is read apart from the values
     options = ReadOptions(samples, label if labels is None else None, sep, layer, use_rep)
@@ -104,7 +118,7 @@ def read_expression(
             found.columns(file, options)  # refuses a column of which a part is lost
         adata, column = _loaded(file, found.load(file), options.label), options.label
     else:
-        adata, column = _built(file, found.open(file, options), options.label)
+        adata, column = _built(file, found.open(file, options), options.label, collapse)
     warn_of_spreadsheets(tuple(adata.var_names), repr(file.name))
     _check_finite(file, adata)
     if labels is not None:
@@ -116,7 +130,7 @@ def read_expression(
         column, texts = read_labels(as_path(labels), ids, label=label, features=features, if_transposed=if_transposed)
         adata.obs[column] = _categories(texts, adata.obs_names)
     adata.uns["distkern"] = {"source": file.name} | ({} if column is None else {"label": column})
-    return adata
+    return adata if collapse is None else collapse_features(adata, genes, collapse)
 
 
 def _loaded(file: Path, adata: AnnData, label: str | None) -> AnnData:
@@ -143,7 +157,7 @@ def _loaded(file: Path, adata: AnnData, label: str | None) -> AnnData:
     return adata
 
 
-def _built(file: Path, opened: Opened, label: str | None) -> tuple[AnnData, str | None]:
+def _built(file: Path, opened: Opened, label: str | None, collapse: str | None) -> tuple[AnnData, str | None]:
     """Make an AnnData object of an open file; return it and the name of the column of labels."""
     try:
         import anndata
@@ -152,7 +166,7 @@ def _built(file: Path, opened: Opened, label: str | None) -> tuple[AnnData, str 
     except ImportError as error:
         raise MissingExtraError.of("reading expression cohorts", "io") from error
     for what, names in (("samples", opened.ids), ("features", opened.features)):
-        if names is not None:
+        if names is not None and (what == "samples" or collapse is None):
             _check_names(file, what, list(map(str, names)))
     source = source_of(opened)
     ids, features = (
@@ -161,7 +175,9 @@ def _built(file: Path, opened: Opened, label: str | None) -> tuple[AnnData, str 
     )
     every = slice(None)
     values = sparse.csr_matrix(source.read_sparse(every)) if source.sparse else source.read(every)
-    adata = anndata.AnnData(values, obs=ids, var=features)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Variable names are not unique")  # they are collapsed next
+        adata = anndata.AnnData(values, obs=ids, var=features)
     wanted = opened.label if label is None else label
     if wanted is None:
         return adata, None
@@ -204,9 +220,12 @@ def _check_names(file: Path, what: str, names: list[str]) -> None:
     if repeated:
         first = names.index(repeated[0])
         second = names.index(repeated[0], first + 1)
+        remedy = Sentence(" or collapse them with {collapse}", collapse=Argument("collapse"))
         raise InputError(
-            f"two {what} of {file.name!r} are called {repeated[0]!r}, number {first + 1} and {second + 1}: make the "
-            "names unique; spaces around them are ignored"
+            "two {what} of {file!r} are called {name!r}, number {first} and {second}: make the names unique{remedy}; "
+            "spaces around them are ignored",
+            **{"what": what, "file": file.name, "name": repeated[0], "first": first + 1, "second": second + 1},
+            remedy=remedy if what == "features" else "",
         )
     if "" in names:
         raise InputError(f"number {names.index('') + 1} of the {what} of {file.name!r} has no name: give it one")

@@ -17,7 +17,7 @@ from distkern.core.alignment import aligned
 from distkern.core.errors import InputError, InputTypeError
 from distkern.core.feature_names import WITHOUT_THEM
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Call
+from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array, Floats
 from distkern.core.validation import are_named
 from distkern.io.source import Source, as_source
@@ -219,7 +219,7 @@ class CohortPredictor:
 
     def __repr__(self) -> str:
         gram = "" if self.gram is None else f", {self.gram!r}"
-        missing = "" if self.missing == "error" else f", missing={self.missing!r}"
+        missing = "" if self.missing == "error" else f", {Argument('missing', self.missing)}"
         return f"CohortPredictor({self.model!r}{gram}{missing})"
 
     def _together(self, method: str, X: Any) -> Any:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import zarr
 
+import distkern as dk
 from distkern import compute_gram
 from distkern.cli.cohort import count_classes, read_cohort
 from distkern.core.bags import Bags
@@ -105,3 +106,19 @@ def test_classes_are_counted_from_the_most_frequent():
     many = count_classes([f"s{number}" for number in range(30)])
     assert many.startswith("1 s0, 1 s1, ")
     assert many.endswith("1 s19, 10 others")
+
+
+def test_probes_become_genes(tmp_path, run):
+    table, genes = tmp_path / "probes.csv", tmp_path / "genes.csv"
+    table.write_text("probe,a,b,c\np1,1,2,3\np2,5,1,9\np3,4,4,2\np4,0,1,0\n")
+    genes.write_text("probe,symbol\np1,TP53\np2,TP53\np3,MYC\n")
+    words = ("--samples", "columns", "--kernel", "kendall", "--collapse", "max", "--genes", genes, "-q")
+    assert run("gram", table, tmp_path / "gram.zarr", *words).exit_code == 0
+    found = dk.open_gram(tmp_path / "gram.zarr")
+    assert found.features == ("TP53", "MYC")
+    np.testing.assert_array_equal(found.to_numpy(), dk.Kendall()([[5, 4], [2, 4], [9, 2]]))
+    refused = run(
+        "gram", table, tmp_path / "other.zarr", "--samples", "columns", "--kernel", "kendall", "--genes", genes
+    )
+    assert refused.exit_code == 3
+    assert "--genes without --collapse" in refused.output
