@@ -85,6 +85,7 @@ _HOMES = {
     "distkern.learners.ridge": ("KernelRidge",),
     "distkern.learners.kmeans": ("KernelKMeans",),
     "distkern.learners.all_pairs": ("AllPairsMajorityVote",),
+    "distkern.learners.calibration": ("CalibratedClassifier",),
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
     "distkern.learners.markers": ("rank_markers",),

@@ -45,6 +45,7 @@ VARIANTS = {
 """Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
 
 DEFAULTS = {
+    dk.CalibratedClassifier: {"estimator": dk.KernelSVC(kernel=SAMPLES)},
     dk.KernelKMeans: {"n_clusters": 3},
     dk.KernelPCA: {"n_components": 2},
     dk.MallowsMixture: {"n_components": 2, "n_init": 2},

@@ -25,7 +25,7 @@ from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.memory import require_memory, row_blocks
-from distkern.learners.predictor import CohortPredictor
+from distkern.learners.predictor import CohortPredictor, fitted_part
 from distkern.learners.ranking import MLSRRanker, PairRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
@@ -299,8 +299,8 @@ def _steps(model: Any) -> Iterator[Any]:
         for _, step in model.steps:
             if step is not None and step != "passthrough":
                 yield from _steps(step)
-    elif hasattr(model, "best_estimator_"):
-        yield from _steps(model.best_estimator_)
+    elif (inner := fitted_part(model)) is not None:
+        yield from _steps(inner)
     else:
         yield model
 

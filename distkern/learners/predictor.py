@@ -31,18 +31,25 @@ from distkern.operators.array import ArrayGram
 from distkern.operators.identity import Identity, of_kernel
 
 
+def fitted_part(model: Any) -> Any:
+    """The fitted model inside a search, or inside a `CalibratedClassifier`; None if the model is none of them."""
+    return getattr(model, "best_estimator_", None) or getattr(model, "estimator_", None)
+
+
 def first_step(model: Any) -> Any:
     """The estimator that meets the kernel values first: of a pipeline its first step, of a search its best model."""
     if isinstance(model, Pipeline):
         return first_step(model.steps[0][1])
-    return first_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+    inner = fitted_part(model)
+    return model if inner is None else first_step(inner)
 
 
 def _last_step(model: Any) -> Any:
     """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
     if isinstance(model, Pipeline):
         return _last_step(model.steps[-1][1])
-    return _last_step(model.best_estimator_) if hasattr(model, "best_estimator_") else model
+    inner = fitted_part(model)
+    return model if inner is None else _last_step(inner)
 
 
 def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
@@ -179,6 +186,16 @@ class CohortPredictor:
         """Logarithm of the probability of each class for the samples (samples, n)."""
         return self._together("predict_log_proba", X)
 
+    @available_if(_model_has("conformal_pvalues"))
+    def conformal_pvalues(self, X: Any) -> Floats:
+        """Conformal p-value of each class, (samples, classes); only of a `CalibratedClassifier`."""
+        return self._together("conformal_pvalues", X)
+
+    @available_if(_model_has("predict_set"))
+    def predict_set(self, X: Any, error: float = 0.1) -> Array:
+        """Classes that a sample may have at an error level, boolean (samples, classes); see `CalibratedClassifier`."""
+        return self._together("predict_set", X, error=error)
+
     @available_if(_model_has("transform"))
     def transform(self, X: Any) -> Any:
         """Output of the model's ``transform`` for the samples (samples, n): an array, or what `set_output` asks for."""
@@ -222,10 +239,10 @@ class CohortPredictor:
         missing = "" if self.missing == "error" else f", {Argument('missing', self.missing)}"
         return f"CohortPredictor({self.model!r}{gram}{missing})"
 
-    def _together(self, method: str, X: Any) -> Any:
+    def _together(self, method: str, X: Any, **options: Any) -> Any:
         """Call a method of the model on the kernel values of all samples, block by block; join the results."""
         source = as_samples(X)
-        parts = [getattr(self.model, method)(part) for part in self._cross(source)]
+        parts = [getattr(self.model, method)(part, **options) for part in self._cross(source)]
         if hasattr(parts[0], "iloc"):
             whole = type(parts[0])(np.concatenate(parts), columns=parts[0].columns)
             return whole if source.ids is None else whole.set_axis(list(source.ids), axis=0)
