@@ -95,6 +95,7 @@ _HOMES = {
     "distkern.learners.pair_table": ("PairSummary", "pair_scores", "pair_summary"),
     "distkern.learners.pair_transformers": ("TopPairGenes", "TopPairs"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
+    "distkern.learners.permutation": ("PermutationTest", "permutation_test"),
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),

@@ -212,9 +212,7 @@ def cross_validate_gram(
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
-    evaluated = _jointly(model, matrix, labels, splits, grid) or _fold_by_fold(
-        model, matrix, labels, splits, grid, in_memory
-    )
+    evaluated = cross_fitted(model, matrix, labels, splits, grid, in_memory=in_memory)
     rows = []
     for done, (outcome, chosen) in enumerate(evaluated, start=1):
         test = splits[done - 1][1]
@@ -240,7 +238,7 @@ def cross_validate_gram(
 
 
 @dataclass(frozen=True, eq=False)
-class _Outcome:
+class Outcome:
     """Predictions and scores of a fitted model for the test samples of an outer fold."""
 
     classes: Array
@@ -262,9 +260,36 @@ class _Outcome:
         return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
 
 
+def cross_fitted(
+    model: Any,
+    gram: BaseGram,
+    labels: Array,
+    splits: Sequence[Any],
+    grid: list[float],
+    *,
+    in_memory: bool,
+    jointly: bool = True,
+) -> Iterator[tuple[Outcome, float]]:
+    """Predictions for the test samples of each outer fold, and the value of C that its inner folds chose.
+
+    Parameters
+    ----------
+    splits
+        Training and test positions of the outer folds, and their inner folds as positions within the training part.
+    grid
+        Values of C, ascending; one NaN to fit the model as it is.
+    in_memory
+        Read the matrices of each fold into memory once.
+    jointly
+        Fit support vector machines of all folds together, which takes folds of one number.
+    """
+    found = _jointly(model, gram, labels, splits, grid) if jointly else None
+    return found or _fold_by_fold(model, gram, labels, splits, grid, in_memory)
+
+
 def _jointly(
     model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float]
-) -> Iterator[tuple[_Outcome, float]] | None:
+) -> Iterator[tuple[Outcome, float]] | None:
     """Evaluate all outer folds by a `JointEvaluation`; None if it does not support the model."""
     parts = standardizer_and_classifier(model)
     if parts is None:
@@ -277,7 +302,7 @@ def _jointly(
     binary = joint.binary
     return (
         (
-            _Outcome(classes, classes[binary.decide(scores)], binary.by_class(scores)),
+            Outcome(classes, classes[binary.decide(scores)], binary.by_class(scores)),
             chosen if values is grid else np.nan,
         )
         for scores, chosen in found
@@ -286,13 +311,13 @@ def _jointly(
 
 def _fold_by_fold(
     model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float], in_memory: bool
-) -> Iterator[tuple[_Outcome, float]]:
+) -> Iterator[tuple[Outcome, float]]:
     """Evaluate the outer folds one after the other, each on a slice of the matrix."""
     for train, test, inner_splits in splits:
         part, known = gram[np.ix_(train, train)], labels[train]
         chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
         fitted, new = _with_C(model, chosen).fit(part, known), gram[np.ix_(test, train)]
-        yield _Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new)), chosen
+        yield Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new)), chosen
 
 
 def _best(accuracy: Floats) -> int:
