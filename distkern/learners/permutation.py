@@ -40,6 +40,9 @@ LABELINGS = 1000
 PARAMETERS = {KernelSVC: "C", KernelRidge: "alpha", KernelFisherDiscriminant: "mu"}
 """The parameter that inner folds choose, and that the smaller regularises the less or more."""
 
+Nested = tuple[Indices, Indices, list[Split]]
+"""Training and test positions of an outer fold, and its inner folds as positions within the training part."""
+
 ASCENDING = {
     "C": GRID,
     "alpha": (1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2),
@@ -127,7 +130,8 @@ def permutation_test(
     permutations
         Number of permutations; the smallest p-value is 1 / (1 + permutations).
     scoring
-        ``"balanced_accuracy"``, ``"accuracy"`` or ``"auc"`` (two classes), of the held-out samples of all folds together.
+        Of the held-out samples of all folds: ``"balanced_accuracy"``, ``"accuracy"``, or for two classes ``"auc"``, the
+        fraction of pairs of one class each, within a fold, whose decision values are in their order.
     values
         Values of C (`KernelSVC`), alpha (`KernelRidge`) or mu (`KernelFisherDiscriminant`), of which inner folds choose
         that of the highest mean accuracy; of equal ones the first in ascending order. By default six powers of ten. One
@@ -178,8 +182,6 @@ def permutation_test(
     matrix = training_matrix(gram, kernel, max_bytes)
     labels = labels_and_weights(y, None, matrix)[0]
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(f"all samples have the label {classes[0].item()!r}: two classes or more are needed")
     if scoring == "auc" and len(classes) > 2:
         raise InputError(f"auc is for two classes, and there are {len(classes)}: take balanced_accuracy")
     group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
@@ -194,12 +196,13 @@ def permutation_test(
     splits = _splits(len(codes), group_of, outer, inner, int(rng.integers(2**31)))
     grid = _grid(model, values)
     scored = _procedure(model, matrix, codes, splits, grid, max_bytes)
-    observed = float(_score(scoring, *scored(codes[:, None]), codes[:, None])[0])
+    tests = [test for _, test, _ in splits]
+    observed = float(_score(scoring, *scored(codes[:, None]), codes[:, None], tests)[0])
     null: list[float] = []
     while len(null) < permutations:
         count = min(scored.together, permutations - len(null))
         drawn = np.stack([_permuted(codes, block_of, rng) for _ in range(count)], axis=1)
-        null += _score(scoring, *scored(drawn), drawn).tolist()
+        null += _score(scoring, *scored(drawn), drawn, tests).tolist()
         on_event(Progress("permute", len(null), permutations))
         if stop_at is not None and sum(value >= observed - TIE for value in null) >= stop_at:
             break
@@ -227,9 +230,7 @@ def permutation_test(
 # Folds and permutations --------------------------------------------------------------------------------------------
 
 
-def _splits(
-    m: int, groups: Array | None, outer: int, inner: int, seed: int
-) -> list[tuple[Indices, Indices, list[Split]]]:
+def _splits(m: int, groups: Array | None, outer: int, inner: int, seed: int) -> list[Nested]:
     """Nested folds that do not depend on the labels."""
     for name, count in (("outer", outer), ("inner", inner)):
         whole_number(count, name, 2)
@@ -261,13 +262,16 @@ def _permuted(codes: Indices, blocks: Indices, rng: np.random.Generator) -> Indi
 # Scores ------------------------------------------------------------------------------------------------------------
 
 
-def _score(scoring: str, predicted: Indices, scores: Floats, codes: Indices) -> Floats:
+def _score(scoring: str, predicted: Indices, scores: Floats, codes: Indices, folds: Sequence[Indices]) -> Floats:
     """Score of each labeling, from predictions and decision values of all held-out samples, (m, labelings)."""
     if scoring == "auc":
-        ranks, ones = rankdata(scores, axis=0), codes == 1
-        n1 = ones.sum(axis=0)
-        n0 = len(codes) - n1
-        return np.asarray(((ranks * ones).sum(axis=0) - n1 * (n1 + 1) / 2) / (n1 * n0), dtype=np.float64)
+        above, pairs = np.zeros(codes.shape[1]), np.zeros(codes.shape[1])
+        for test in folds:
+            ranks, ones = rankdata(scores[test], axis=0), codes[test] == 1
+            n1 = ones.sum(axis=0)
+            above += (ranks * ones).sum(axis=0) - n1 * (n1 + 1) / 2
+            pairs += n1 * (len(test) - n1)
+        return np.where(pairs > 0, above / np.where(pairs > 0, pairs, 1), 0.5)
     right = predicted == codes
     if scoring == "accuracy":
         return np.asarray(right.mean(axis=0), dtype=np.float64)
@@ -309,7 +313,7 @@ class _Refitted:
 
     model: Any
     matrix: BaseGram
-    splits: list[tuple[Indices, Indices, list[Split]]]
+    splits: list[Nested]
     grid: list[float]
     in_memory: bool
     together: int = 1
@@ -339,7 +343,7 @@ def _grid(model: Any, values: Sequence[float] | None) -> list[float]:
     last = _last(model)
     name = PARAMETERS.get(type(last), "C" if "C" in last.get_params() else None)
     if values is None:
-        return [*ASCENDING[name]] if type(last) in PARAMETERS else [float("nan")]
+        return [*ASCENDING[PARAMETERS[type(last)]]] if type(last) in PARAMETERS else [float("nan")]
     if name is None:
         raise InputError(f"{type(last).__name__} has no parameter to choose: leave out values")
     grid = sorted({positive(value, "values") for value in entries(values, "values")})
@@ -356,7 +360,7 @@ def _procedure(
     model: Any,
     matrix: BaseGram,
     codes: Indices,
-    splits: list[tuple[Indices, Indices, list[Split]]],
+    splits: list[Nested],
     grid: list[float],
     max_bytes: int | str | None,
 ) -> _Linear | _Refitted:
@@ -384,7 +388,7 @@ def _procedure(
 def _smoothers(
     model: Any,
     matrix: BaseGram,
-    splits: list[tuple[Indices, Indices, list[Split]]],
+    splits: list[Nested],
     grid: list[float],
     make: Callable[..., LabelSmoother],
 ) -> Iterator[Any]:

@@ -75,7 +75,7 @@ class FisherSmoother:
         return cls(values, cho_solve(_factor(scatter, "the total scatter"), values, check_finite=False), new)
 
     def scores(self, labels: Array) -> Floats:
-        """Decision values (samples, labelings), up to a positive factor for each labeling; 0 where one class is empty."""
+        """Decision values, up to a positive factor for each labeling; 0 where one class is empty."""
         ones = labels.astype(np.float64)
         counts = ones.sum(axis=0)
         both = (counts > 0) & (counts < len(labels))
