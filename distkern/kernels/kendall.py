@@ -49,6 +49,35 @@ class OrderingKernel(Kernel):
         refuse_nan(X, ids, features)
 
 
+_RANKED = {"order", "codes", "tied", "untied"}
+
+_STRIP = 2**23
+"""Codes that are ranked at a time."""
+
+
+def codes_alone(prepared: Prepared) -> Array | None:
+    """Dense ranks of prepared samples, from which all else follows; None if another kernel prepared them."""
+    return prepared.arrays["codes"] if prepared.arrays.keys() == _RANKED else None
+
+
+def from_codes(codes: Array, start: int = 0) -> Prepared:
+    """Prepare samples again from their dense ranks (m, n).
+
+    Examples
+    --------
+    >>> prepared = Kendall().prepare(np.array([[0.5, -2.0, 0.5]]))
+    >>> again = from_codes(codes_alone(prepared))
+    >>> all((again.arrays[name] == prepared.arrays[name]).all() for name in prepared.arrays)
+    True
+    """
+    height = max(1, _STRIP // max(1, codes.shape[1]))
+    strips = [rank(codes[first : first + height].astype(np.float64)) for first in range(0, max(1, len(codes)), height)]
+    names = ("order", "codes", "tied", "untied")
+    return Prepared(
+        {name: np.concatenate(parts) for name, parts in zip(names, zip(*strips, strict=True), strict=True)}, start
+    )
+
+
 @is_valid.register
 def valid_ordering(kernel: OrderingKernel, A: Prepared) -> bool:
     """Whether order, codes and ties are those of rankings, and t agrees with them."""

@@ -33,6 +33,7 @@ from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array
 from distkern.engine.memory import share_of
 from distkern.kernels.base import Kernel, Prepared
+from distkern.kernels.kendall import codes_alone, from_codes
 from distkern.kernels.registry import from_spec
 from distkern.kernels.trust import FEATURE_BYTES, could_have_prepared
 from distkern.learners.identity import identity_of, refuse_damaged_identity
@@ -41,8 +42,11 @@ from distkern.learners.predictor import CohortPredictor, PreparedColumns, first_
 from distkern.learners.registry import SAVEABLE
 from distkern.learners.top_pairs import KTopScoringPairs
 
-FORMAT = 1
-"""Version of the file format; a file with a larger one was written by a later version of distkern."""
+FORMAT = 2
+"""Version of the file format; a file with a larger one was written by a later version of distkern.
+
+2: samples that were ranked are kept as ranks alone; ``missing`` and the card of a `CohortPredictor`.
+"""
 
 KIND = "distkern model"
 
@@ -106,9 +110,10 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     ...     load_model(save_model(model, f"{folder}/model.npz")).predict(np.eye(2))
     array(['a', 'b'], dtype='<U1')
     """
-    missing = "error"
+    missing, card = "error", None
     if isinstance(model, CohortPredictor):
-        model, gram, missing = model.model, model.gram if gram is None else gram, model.missing
+        missing, card = model.missing, model.card
+        model, gram = model.model, model.gram if gram is None else gram
     check_is_fitted(model)
     target = as_path(path)
     refuse_existing(target, overwrite)
@@ -122,8 +127,7 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     arrays: Arrays = {}
     header = {"kind": KIND, "format": FORMAT, "distkern": __version__, "model": _encode(model, "model", arrays)}
     header["columns"] = None if gram is None else _encode_columns(CohortPredictor(model, gram).gram, arrays)
-    if missing != "error":  # versions without this choice refuse no file that does not make it
-        header["missing"] = missing
+    header |= {"missing": missing, "card": card}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with written_whole(target, overwrite=overwrite) as file:
         np.savez(file, allow_pickle=False, header=text, **arrays)
@@ -159,8 +163,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     arrays, header = _read(path)
     try:
         model = _decode(header["model"], arrays)
+        missing, card = header.get("missing", "error"), header.get("card")
+        if header["columns"] is None and missing == "error" and card is None:
+            return model
         if header["columns"] is None:
-            return CohortPredictor(model, missing=header["missing"]) if "missing" in header else model
+            return CohortPredictor(model, missing=missing, card=card)
         columns = header["columns"]
         prepared = _decode(columns["prepared"], arrays)
         about = {key: columns[key] for key in ("ids", "features", "n_features", "dropped") if key in columns}
@@ -170,7 +177,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         known = identity_of(first_step(model))
         digests = None if known is None else known.digests
         known_columns = PreparedColumns(kernel, prepared, **about, digests=digests)
-        return CohortPredictor(model, known_columns, header.get("missing", "error"))
+        return CohortPredictor(model, known_columns, missing, card)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
@@ -272,6 +279,9 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
     if isinstance(value, Kernel):
         return {"kernel": value.spec()}
     if isinstance(value, Prepared):
+        codes = codes_alone(value)
+        if codes is not None:  # two bytes of five
+            return {"ranked": _encode_array(codes, f"{name}.codes", arrays), "start": value.start}
         parts = {part: _encode_array(array, f"{name}.{part}", arrays) for part, array in value.arrays.items()}
         return {"prepared": parts, "start": value.start}
     if isinstance(value, (list, tuple)):
@@ -329,6 +339,11 @@ def _decode(coded: dict[str, Any], arrays: Arrays) -> Any:
     if "prepared" in coded:
         parts = {part: _decode(array, arrays) for part, array in coded["prepared"].items()}
         return Prepared(parts, int(coded["start"]))
+    if "ranked" in coded:
+        codes = _decode(coded["ranked"], arrays)
+        if codes.ndim != 2 or codes.dtype.kind != "u":
+            raise ValueError("the ranks of its samples are no ranks")
+        return from_codes(codes, int(coded["start"]))
     if "list" in coded:
         return [_decode(item, arrays) for item in coded["list"]]
     if "tuple" in coded:

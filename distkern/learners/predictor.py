@@ -76,6 +76,9 @@ class CohortPredictor:
         New samples without some of the features, by name or as NaN. ``"error"``: they are refused.
         ``"interleaving"``: an unobserved feature takes every place with equal probability. For Kendall kernels;
         nothing is trained anew, and the sample keeps its norm, so that scores do not shrink to the intercept.
+    card
+        What a user should know of the model, ready for JSON, such as its kernel, cohort and validation. `save_model`
+        keeps it.
 
     Notes
     -----
@@ -102,9 +105,9 @@ class CohortPredictor:
     array(['low', 'high'], dtype='<U4')
     """
 
-    def __init__(self, model: Any, gram: Any = None, missing: str = "error") -> None:
+    def __init__(self, model: Any, gram: Any = None, missing: str = "error", card: Any = None) -> None:
         check_is_fitted(model)
-        self.missing = missing
+        self.missing, self.card = missing, card
         if not get_tags(model).input_tags.pairwise:
             self._take_samples_of(model, gram)
             return

@@ -286,7 +286,7 @@ def steps_of(header):
 
 
 CHANGES = {
-    "later format": (lambda h, a: h.update(format=2), "install that version"),
+    "later format": (lambda h, a: h.update(format=3), "install that version"),
     "other kind": (lambda h, a: h.update(kind="picture"), "'picture'"),
     "no format": (lambda h, a: h.pop("format"), "damaged"),
     "unknown class": (lambda h, a: steps_of(h)[0].update(estimator="os.system"), "no estimator"),
@@ -296,8 +296,12 @@ CHANGES = {
     "array gone": (lambda h, a: a.pop("model.kernelsvc.dual_coef_"), "damaged"),
     "no model": (lambda h, a: h.pop("model"), "damaged"),
     "samples forged": (
-        lambda h, a: a["columns.order"].fill(60_000),
+        lambda h, a: a.update({"columns.codes": a["columns.codes"][:, :-1].copy()}),
         r"Kendall\(.*\) cannot have prepared the samples in it",
+    ),
+    "ranks forged": (
+        lambda h, a: a.update({"columns.codes": a["columns.codes"].astype(float)}),
+        "the ranks of its samples are no ranks",
     ),
     "text beyond Unicode": (
         lambda h, a: next(part for part in a.values() if part.dtype.kind == "U").view(np.uint32).fill(0x7FFFFFFF),
@@ -452,3 +456,25 @@ def test_a_text_array_that_is_named_often_is_converted_once(saved):
 def test_a_name_that_no_system_takes_is_that_of_no_file():
     with pytest.raises(InputError, match="there is no file 'xxx"):
         load_model("x" * 300)
+
+
+def test_ranked_samples_are_kept_as_ranks_alone_and_restored_to_the_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 40, size=(30, 200)).astype(float)
+    model = KernelSVC(kernel=Kendall()).fit(X, np.arange(30) % 2)
+    path = save_model(model, tmp_path / "model.bin")
+    loaded = load_model(path)
+    for name, array in model.prepared_.arrays.items():
+        np.testing.assert_array_equal(loaded.prepared_.arrays[name], array)
+        assert loaded.prepared_.arrays[name].dtype == array.dtype
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert path.stat().st_size < 2 * X.size + 20_000  # two bytes a value
+
+
+def test_the_card_of_a_predictor_is_kept(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 5))
+    card = {"kernel": "Kendall()", "validation": {"accuracy": 0.8}}
+    predictor = CohortPredictor(KernelSVC(kernel=Kendall()).fit(X, np.arange(12) % 2), card=card)
+    loaded = load_model(save_model(predictor, tmp_path / "model.npz"))
+    assert (loaded.card, loaded.missing) == (card, "error")
+    np.testing.assert_array_equal(loaded.predict(X), predictor.predict(X))
