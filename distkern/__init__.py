@@ -99,6 +99,7 @@ _HOMES = {
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
+    "distkern.learners.training": ("TrainedClassifier", "train_classifier"),
     "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.svr": ("KernelSVR",),

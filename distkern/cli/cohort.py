@@ -166,6 +166,42 @@ def read_column(
     return name, matched(columns[name], ids, path.name, whose, _TRANSPOSED)
 
 
+def read_labelled(
+    cohort: Path, labels: Path | None, label: str | None, groups: str | None, how: dict[str, Any]
+) -> tuple[Source, str, list[str], list[str] | None]:
+    """Read samples, with a label and perhaps a group for each, from the file of the cohort or from that of the labels.
+
+    Parameters
+    ----------
+    labels
+        File of labels and groups; that of the cohort if it is None.
+    label, groups
+        Columns of labels and of groups.
+    how
+        Options of `read_cohort` that say how the cohort is read.
+
+    Returns
+    -------
+    The samples, the name of the column of labels, the labels, and the groups.
+    """
+    from distkern.cli.common import separator_of
+    from distkern.io.labels import read_labels
+
+    how = how | {"sep": separator_of(how["sep"])}
+    beside = labels in (None, cohort)
+    source = read_cohort(cohort, label=label if beside else None, **how)
+    ids = list(source.ids or map(str, range(len(source))))
+
+    def column(name: str | None) -> tuple[str, list[str]]:
+        if beside:
+            return read_column(cohort, name, ids, samples=how["samples"], sep=how["sep"])
+        assert labels is not None
+        return read_labels(labels, ids, label=name, features=source.features or ())
+
+    found, y = column(label)
+    return source, found, y, None if groups is None else column(groups)[1]
+
+
 def count_classes(labels: Sequence[str]) -> str:
     """Describe the number of samples of each label, the most frequent first; at most `MOST_LABELS` of them.
 

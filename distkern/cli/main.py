@@ -16,6 +16,8 @@ from distkern.cli.errors import EXIT_CODES, one_line_errors
 IN_ORDER = (
     *("demo", "bags", "plan", "gram", "append", "status", "info", "verify"),
     *(
+        "train",
+        "predict",
         "evaluate",
         "pairs",
         "cluster",
@@ -36,6 +38,8 @@ Examples:
   distkern demo
   distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
   distkern evaluate cohort.zarr --labels clinical.csv --label relapse --out result.json
+  distkern train cohort.csv --samples columns --labels clinical.csv --label relapse --out relapse.model
+  distkern predict relapse.model new-patients.csv --samples columns --out calls.csv
   distkern pairs cohort.csv --samples columns --labels clinical.csv --label relapse -k 9 --model relapse.json
   distkern report cohort.zarr --evaluation result.json --out report.html
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkern.cli.cohort import count_classes, read_cohort, read_column
+from distkern.cli.cohort import count_classes, read_cohort, read_labelled
 from distkern.cli.common import (
     Choice,
     LocalPath,
@@ -159,13 +159,12 @@ def pairs(
     files = {"model": model, "table": table, "votes": votes}
     _refuse_unwritable(files, overwrite)
     on_interruption("nothing was written: run the same command again")
-    source, name, y = _read(cohort, labels, label, given)
+    source, name, y, grouped = _read(cohort, labels, label, groups, given)
     if apply is not None:
         fitted, held_out = _loaded(apply, given["absent"], given["missing"]), None
         _refuse_other_classes(fitted, apply, name, y)
     else:
         assert y is not None
-        grouped = None if groups is None else _column(source, cohort, labels, groups, given)[1]
         fitted, held_out = _trained(source, y, grouped, folds, quiet, given)
     decisions = fitted.decision_function(source)
     result = Result(fitted, source, name, y, decisions, _predicted(fitted, source, decisions), apply, held_out)
@@ -210,28 +209,13 @@ def _refuse_unwritable(files: Mapping[str, Path | None], overwrite: bool) -> Non
 
 
 def _read(
-    cohort: Path, labels: Path | None, label: str | None, given: dict[str, Any]
-) -> tuple[Source, str | None, list[str] | None]:
-    """Read the samples and, where they are named, the labels: the name of their column, and one for each sample."""
-    how = {key: given[key] for key in ("samples", "layer", "use_rep", "values", "collapse", "genes")}
-    own = label if labels in (None, cohort) else None
-    source = read_cohort(cohort, label=own, sep=separator_of(given["sep"]), **how)
+    cohort: Path, labels: Path | None, label: str | None, groups: str | None, given: dict[str, Any]
+) -> tuple[Source, str | None, list[str] | None, list[str] | None]:
+    """Read the samples and, where they are named, labels and groups."""
+    how = {key: given[key] for key in ("samples", "layer", "use_rep", "values", "collapse", "genes", "sep")}
     if label is None and labels is None:
-        return source, None, None
-    return source, *_column(source, cohort, labels, label, given)
-
-
-def _column(
-    source: Source, cohort: Path, labels: Path | None, column: str | None, given: dict[str, Any]
-) -> tuple[str, list[str]]:
-    """Read a text for each sample, from the file of the cohort or from that of the labels."""
-    ids = list(source.ids or map(str, range(len(source))))
-    if labels in (None, cohort):
-        return read_column(cohort, column, ids, samples=given["samples"], sep=separator_of(given["sep"]))
-    from distkern.io.labels import read_labels
-
-    assert labels is not None
-    return read_labels(labels, ids, label=column, features=source.features or ())
+        return read_cohort(cohort, **(how | {"sep": separator_of(how["sep"])})), None, None, None
+    return read_labelled(cohort, labels, label, groups, how)
 
 
 def _trained(

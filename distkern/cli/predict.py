@@ -1,0 +1,287 @@
+"""``distkern predict``: classes, probabilities and reasons for new samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkern.cli.cohort import count_classes, read_cohort
+from distkern.cli.common import (
+    Choice,
+    LocalPath,
+    json_option,
+    print_json,
+    print_table,
+    quiet_option,
+    reading_options,
+    refuse_unwritable_file,
+    say,
+    sep_option,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
+from distkern.core.files import write_text
+from distkern.core.names import shown
+
+if TYPE_CHECKING:
+    from distkern.io.source import Source
+
+REASONS = 3
+"""Pairs of features that are named for each sample."""
+
+SHOWN = 20
+"""Samples that are printed."""
+
+EPILOG = """\b
+Examples:
+  distkern predict er.model new-patients.csv --samples columns --out calls.csv
+  distkern predict er.model other-platform.tsv --samples columns --missing interleaving --error 0.05 --out calls.csv
+  distkern predict er.model cells.h5ad --out called.h5ad
+
+MODEL is a file of `distkern train`, `distkern pairs --model` or save_model. Each sample is predicted alone, without its
+cohort. A sample is unsure where no class, or several classes, are possible at the level --error: in training, at most
+this fraction of a class was left out. That does not hold on another platform. The reasons are the pairs of features
+that moved the decision most, and the class that each speaks for."""
+
+
+@click.command(epilog=EPILOG, short_help="Predict new samples with a trained model.")
+@click.argument("model", type=LocalPath())
+@click.argument("cohort", type=LocalPath())
+@reading_options
+@sep_option
+@click.option(
+    "--missing",
+    type=Choice(["error", "interleaving"]),
+    default="error",
+    help="Features that the samples lack: an error, or average over all places they may take (Kendall kernels).",
+)
+@click.option(
+    "--error",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    help="Fraction of errors of the sets of classes, which say who is unsure.",
+)
+@click.option(
+    "--out",
+    type=LocalPath(),
+    metavar="FILE",
+    help="Write a row for each sample, .csv; or COHORT with obs['prediction'] and obs['probability'], .h5ad.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@json_option
+@quiet_option
+def predict(
+    model: Path,
+    cohort: Path,
+    missing: str,
+    error: float,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Predict the class of every sample in COHORT with the model in the file MODEL."""
+    if out is not None:
+        refuse_unwritable_file(out, overwrite)
+        if out.suffix.lower() not in (".csv", ".h5ad"):
+            raise InputError(f"{out.name!r} must end with .csv, for a table, or .h5ad, for AnnData")
+    from distkern.learners.persist import load_model
+
+    on_interruption("nothing was written: run the same command again")
+    loaded = _usable(load_model(model), model, missing)
+    source = read_cohort(cohort, **(given | {"sep": separator_of(given["sep"])}))
+    table = calls(loaded, source, error, quiet)
+    if out is not None and out.suffix.lower() == ".h5ad":
+        _write_anndata(out, cohort, source, table)
+    elif out is not None:
+        write_text(out, table.to_csv(index=False, lineterminator="\n"))
+    if as_json:
+        print_json(
+            {
+                "model": str(model),
+                "source": source.describe(),
+                "card": getattr(loaded, "card", None),
+                "calls": table.to_dict(orient="records"),
+                "out": None if out is None else str(out),
+            }
+        )
+        return
+    called = ["undecided" if label is None else label for label in table["call"].tolist()]
+    rows = [("model", model.name), ("samples from", source.describe()), ("calls", count_classes(called))]
+    if table["unsure"].notna().any():
+        rows.append(("unsure", f"{table['unsure'].tolist().count(True):,} at an error of {error:g}"))
+    print_table(rows)
+    if out is None:
+        for line in (
+            table.head(SHOWN).astype(object).where(table.head(SHOWN).notna(), "").to_string(index=False).splitlines()
+        ):
+            click.echo(shown(line))
+        if len(table) > SHOWN:
+            click.echo(f"… and {len(table) - SHOWN:,} others: write all with --out FILE")
+        return
+    click.echo(f"written to {out}")
+
+
+def _usable(loaded: Any, model: Path, missing: str) -> Any:
+    """Refuse a model that predicts no class from samples; choose what happens to missing features."""
+    from sklearn.base import is_classifier
+    from sklearn.utils import get_tags
+
+    from distkern.learners.predictor import CohortPredictor
+    from distkern.learners.top_pairs import KTopScoringPairs
+
+    if get_tags(loaded).input_tags.pairwise:
+        raise InputError(
+            f"{str(model)!r} holds a model without its training samples, so that it cannot read new ones: save it with "
+            "its matrix"
+        )
+    if not is_classifier(loaded):
+        raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts no classes")
+    if missing == "error":
+        return loaded
+    if isinstance(loaded, KTopScoringPairs):
+        return loaded.set_params(absent="abstain", missing="skip")
+    if not isinstance(loaded, CohortPredictor):
+        return CohortPredictor(loaded, missing=missing)
+    loaded.missing = missing
+    return loaded
+
+
+def calls(model: Any, source: Source, error: float, quiet: bool = False) -> Any:
+    """Make the table of calls: a row for each sample, its name first.
+
+    Parameters
+    ----------
+    model
+        Classifier of samples.
+    source
+        The samples.
+    error
+        Error level of the sets of classes.
+
+    Returns
+    -------
+    DataFrame with the columns sample, call, probability (of the call), unsure, missing_features (their number) and
+    reason_1 to reason_3; empty cells where the model cannot tell.
+    """
+    import numpy as np
+    import pandas as pd
+
+    count = len(source)
+    decided = model.decision_function(source) if hasattr(model, "decision_function") else np.zeros(count)
+    known = ~np.isnan(decided.reshape(count, -1)).any(axis=1)
+    table = pd.DataFrame({"sample": list(source.ids or map(str, range(count)))})
+    classes = [str(label) for label in model.classes_.tolist()]
+    table["call"] = pd.Series([None] * count, dtype=object)
+    table["probability"], table["unsure"] = np.nan, pd.Series([None] * count, dtype=object)
+    rows = np.flatnonzero(known)
+    part = source if known.all() else source.part(rows)
+    if len(rows):
+        called = [str(label) for label in model.predict(part).tolist()]
+        table.loc[rows, "call"] = called
+        if hasattr(model, "predict_proba"):
+            places = [classes.index(label) for label in called]
+            table.loc[rows, "probability"] = model.predict_proba(part)[np.arange(len(rows)), places].round(6)
+        if hasattr(model, "predict_set"):
+            table.loc[rows, "unsure"] = model.predict_set(part, error).sum(axis=1) != 1
+    table["missing_features"] = _missing_features(model, source)
+    reasons = _reasons(model, source, table, quiet)
+    for number in range(REASONS):
+        table[f"reason_{number + 1}"] = [own[number] if number < len(own) else None for own in reasons]
+    return table
+
+
+def _missing_features(model: Any, source: Source) -> Any:
+    """Number of features of the model that each sample lacks, by name or as NaN."""
+    import numpy as np
+
+    from distkern.core.feature_names import find_names
+
+    named = getattr(model, "feature_names_in_", None)
+    if named is None or source.features is None:
+        return 0
+    places = find_names([*map(str, named)], source.features, "the cohort")
+    found = places[places >= 0]
+    lacking = np.full(len(source), len(places) - len(found))
+    height = max(1, 2**23 // max(1, source.shape[1]))
+    for start in range(0, len(source), height):
+        block = source.read(slice(start, min(start + height, len(source))))
+        lacking[start : start + height] += np.isnan(block[:, found]).sum(axis=1)
+    return lacking
+
+
+def _reasons(model: Any, source: Source, table: Any, quiet: bool) -> list[list[str]]:
+    """The pairs that moved the decision value of each sample most, as text; none where they are not known."""
+    from distkern.core.errors import DistkernError
+    from distkern.learners.explain import explain
+
+    out: list[list[str]] = [[] for _ in range(len(source))]
+    if hasattr(model, "votes"):
+        return _votes(model, source)
+    if (table["missing_features"] > 0).any():
+        return out  # the weights of pairs are those of complete samples
+    try:
+        explained = explain(model, k=REASONS, progress=False)
+        found = explained.contributions(source, k=REASONS, progress=False)
+    except DistkernError as error:
+        say(f"no reasons: {error}", quiet)
+        return out
+    rows = {name: position for position, name in enumerate(table["sample"])}
+    one = len(explained.machines) == 1
+    sides = {"contribution" if one else f"contribution {name}": name.split(" against ") for name in explained.machines}
+    for pair in found.pairs.to_dict(orient="records"):
+        row = rows[str(pair["sample"])]
+        column = max(sides, key=lambda name: abs(pair[name]) if pair[name] == pair[name] else 0.0)
+        side = sides[column][0] if pair[column] > 0 else sides[column][-1]
+        first, second = pair["first"], pair["second"]
+        if len(out[row]) < REASONS:
+            out[row].append(f"{first} {_order(source, row, first, second)} {second} for {side}")
+    return out
+
+
+def _votes(model: Any, source: Source) -> list[list[str]]:
+    """The first rules that vote in each sample, and the class that they vote for."""
+    from distkern.learners.pair_rules_file import sides_of
+
+    sides = [sides_of(model, int(problem)) for problem in model.problem_]
+    out: list[list[str]] = []
+    for votes in model.votes(source).tolist():
+        own = []
+        for vote, (first, second), (votes_for, against) in zip(votes, model.pair_names_.tolist(), sides, strict=True):
+            if vote:
+                side = votes_for if vote > 0 else "the rest" if against is None else against
+                own.append(f"{first} {'<' if vote > 0 else '>'} {second} for {side}")
+        out.append(own)
+    return out
+
+
+def _order(source: Source, row: int, first: str, second: str) -> str:
+    """How a sample orders two features."""
+    names = source.features
+    places = [names.index(name) if names is not None and name in names else int(name) for name in (first, second)]
+    a, b = source.read([row])[0, places]
+    return ">" if a > b else "<" if a < b else "="
+
+
+def _write_anndata(out: Path, cohort: Path, source: Source, table: Any) -> None:
+    """Write the cohort with its calls in obs."""
+    import anndata
+    import pandas as pd
+
+    from distkern.core.files import written_whole
+
+    if cohort.suffix.lower() == ".h5ad":
+        adata = anndata.read_h5ad(cohort)
+    else:
+        obs = pd.DataFrame(index=table["sample"].astype(str).to_numpy())
+        var = pd.DataFrame(index=list(source.features or map(str, range(source.shape[1]))))
+        adata = anndata.AnnData(source.read(slice(0, None)), obs=obs, var=var)
+    adata.obs["prediction"] = pd.Categorical(table["call"])
+    adata.obs["probability"] = table["probability"].to_numpy()
+    adata.obs["unsure"] = table["unsure"].astype("boolean").array
+    with written_whole(out, overwrite=True) as file:
+        adata.write_h5ad(file.name)

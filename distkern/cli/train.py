@@ -1,0 +1,175 @@
+"""``distkern train``: evaluate, fit, calibrate and save a classifier of a cohort."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkern.cli.cohort import count_classes, read_labelled
+from distkern.cli.common import (
+    Choice,
+    LocalPath,
+    json_option,
+    learner_memory_option,
+    print_json,
+    print_table,
+    progress_of,
+    quiet_option,
+    reading_options,
+    refuse_unwritable_file,
+    sep_option,
+)
+from distkern.cli.errors import on_interruption
+from distkern.cli.evaluate import scores_table
+from distkern.cli.kernels import kernel_choice, kernel_of
+from distkern.core.errors import InputError
+from distkern.core.names import shown
+
+if TYPE_CHECKING:
+    from distkern.io.source import Source
+
+EPILOG = """\b
+Examples:
+  distkern train cohort.csv --samples columns --labels clinical.csv --label er --out er.model
+  distkern train cohort.h5ad --label relapse --groups patient --learner fisher --out relapse.model
+  distkern train probes.tsv --samples columns --collapse most-variable --genes annotation.csv \\
+    --labels clinical.csv --label er --features other-cohort.tsv --out er.model
+  distkern predict er.model new-patients.csv --samples columns --out calls.csv
+
+Kernel values are centred and scaled to unit norm on the training samples. Nested folds estimate the accuracy of the
+whole procedure; then it is fitted to all samples. The file holds ranks and numbers, and no name of a sample."""
+
+
+@click.command(epilog=EPILOG, short_help="Train a classifier to predict other cohorts with.")
+@click.argument("cohort", type=LocalPath())
+@click.option("--out", type=LocalPath(), metavar="FILE", required=True, help="Write the model.")
+@click.option(
+    "--labels",
+    type=LocalPath(),
+    metavar="FILE",
+    help="File of labels, whose column --label names. Default: the file of the cohort.",
+)
+@reading_options
+@sep_option
+@click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no fold divides.")
+@click.option(
+    "--features",
+    type=LocalPath(),
+    metavar="FILE",
+    help="Train on the features that FILE has too: a cohort, such as the one to predict, or a text file with a name in "
+    "each line.",
+)
+@click.option(
+    "--missing",
+    type=Choice(["error", "drop-features"]),
+    default="error",
+    help="Missing values: an error, or leave a feature out where a sample has no value.",
+)
+@click.option("--learner", type=Choice(["svm", "fisher"]), default="svm", help="Support vector machine, or Fisher's.")
+@kernel_choice(required=False, about="Kernel; default: kendall, which needs no normalisation. A name or a JSON spec.")
+@click.option(
+    "--C",
+    "C",
+    type=click.FloatRange(0, min_open=True),
+    multiple=True,
+    help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
+)
+@click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
+@click.option("--repeats", type=click.IntRange(1), default=5, help="Number of repetitions of the outer folds.")
+@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C.")
+@click.option(
+    "--calibration",
+    type=Choice(["sigmoid", "isotonic"]),
+    default="sigmoid",
+    help="How decision values of samples not seen become probabilities.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@learner_memory_option
+@json_option
+@quiet_option
+def train(
+    cohort: Path,
+    out: Path,
+    labels: Path | None,
+    label: str | None,
+    groups: str | None,
+    features: Path | None,
+    missing: str,
+    kernel: str | None,
+    ties: str | None,
+    params: tuple[str, ...],
+    C: tuple[float, ...],
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Train a classifier on the samples and labels of COHORT, and save it for samples to come."""
+    if labels is None and label is None:
+        raise click.UsageError("training needs labels: name their column with --label, and their file with --labels")
+    refuse_unwritable_file(out, overwrite)
+    built = kernel_of(kernel or "kendall", ties, params)
+    how = {name: given.pop(name) for name in ("samples", "layer", "use_rep", "collapse", "genes", "sep")}
+    source, name, y, grouped = read_labelled(cohort, labels, label, groups, how)
+    source = _usable(source, features, missing, how)
+    on_interruption("nothing was written: run the same command again")
+    from distkern.learners.persist import save_model
+    from distkern.learners.selection import GRID
+    from distkern.learners.training import train_classifier
+
+    trained = train_classifier(
+        source, y, kernel=built, C=C or GRID, groups=grouped, on_event=progress_of(quiet), **given
+    )
+    trained.predictor.card |= {"label": name}
+    save_model(trained.predictor, out, overwrite=overwrite)
+    if as_json:
+        print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
+        return
+    size = f"{len(source):,} samples × {source.shape[1]:,} features of {cohort.name!r}"
+    click.echo(shown(f"{size} by {name!r}: {count_classes(y)}"))
+    chosen = trained.card["C"]
+    rows = [*scores_table(trained.evaluation), ("kernel", repr(built))]
+    print_table(rows if chosen is None else [*rows, ("C", f"{chosen:g}")])
+    click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
+
+
+def _usable(source: Source, features: Path | None, missing: str, how: dict[str, Any]) -> Source:
+    """Keep the features that another file has too, and those without missing values."""
+    import numpy as np
+
+    if features is not None:
+        wanted = _names_in(features, how)
+        kept = np.array([k for k, name in enumerate(source.features or ()) if name in wanted], dtype=np.intp)
+        if len(kept) < 2:
+            raise InputError(
+                f"{features.name!r} has {len(kept)} of the {source.shape[1]:,} features of the cohort: check that both "
+                "use the same kind of names, such as symbols or Entrez numbers"
+            )
+        source = source.with_features(kept)
+    if missing == "drop-features":
+        from distkern.build.look import Looking, empty_features
+
+        source = source.without_features(empty_features([source], Looking()))
+        if source.shape[1] < 2:
+            raise InputError("fewer than two features have a value in every sample: fill values in, or drop samples")
+    return source
+
+
+def _names_in(path: Path, how: dict[str, Any]) -> set[str]:
+    """Names of features in a cohort, or in the lines of a text file."""
+    from distkern.cli.cohort import read_cohort
+    from distkern.cli.common import separator_of
+    from distkern.io.registry import find_format
+
+    if find_format(path).samples is None:  # a text file or table
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        sep = separator_of(how["sep"])
+        if not any(char in lines[0] for char in ("\t", ",", ";") if sep is None or char == sep):
+            return {line.strip() for line in lines if line.strip()}
+    source = read_cohort(path, **(how | {"sep": separator_of(how["sep"])}))
+    if source.features is None:
+        raise InputError(f"the features of {path.name!r} have no names")
+    return set(source.features)

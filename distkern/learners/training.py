@@ -1,0 +1,184 @@
+"""From a cohort and its labels to a model that can be used elsewhere: evaluated, fitted, calibrated, described."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from distkern._version import __version__
+from distkern.core.events import Listener, silent
+from distkern.core.labels import encoded_labels
+from distkern.core.parameters import one_of
+from distkern.core.typing import Array
+from distkern.io.source import Source
+from distkern.kernels.base import Kernel, check_source, finite_tile
+from distkern.kernels.kendall import Kendall
+from distkern.kernels.planning import bytes_per_tile
+from distkern.learners.calibration import CalibratedClassifier
+from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.folds import Folds
+from distkern.learners.memory import require_memory
+from distkern.learners.predictor import CohortPredictor, PreparedColumns, as_samples
+from distkern.learners.selection import GRID, METRICS, Evaluation, best_C, cross_validate_gram
+from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.svm import KernelSVC
+from distkern.learners.validation import labels_and_weights
+from distkern.operators.array import ArrayGram
+
+LEARNERS = ("svm", "fisher")
+"""Classifiers that can be trained."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedClassifier:
+    """A model and what is known of it.
+
+    Parameters
+    ----------
+    predictor
+        Predicts classes, probabilities and sets of classes for samples; `save_model` writes it with its card.
+    evaluation
+        Scores of the same procedure on samples that it had not seen.
+    """
+
+    predictor: CohortPredictor
+    evaluation: Evaluation
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What a user should know of the model: its classes, kernel, cohort, features, validation and versions."""
+        return dict(self.predictor.card)
+
+
+def train_classifier(
+    X: Any,
+    y: Any,
+    *,
+    kernel: Kernel | None = None,
+    learner: str = "svm",
+    C: Sequence[float] = GRID,
+    groups: Any = None,
+    outer: int = 5,
+    repeats: int = 5,
+    inner: int = 5,
+    calibration: str = "sigmoid",
+    seed: int = 0,
+    memory_limit: int | str | None = None,
+    on_event: Listener = silent,
+) -> TrainedClassifier:
+    """Evaluate a kernel classifier by nested folds, fit it to all samples, calibrate it, and describe it.
+
+    Kernel values are centred and scaled to unit norm on the training samples of each fold. The estimate is that of the
+    whole procedure: inner folds choose C, as folds of all samples then choose the C of the model.
+
+    Parameters
+    ----------
+    X
+        Samples (m, n), in any container that `compute_gram` takes. New samples are matched by the names of features.
+    y
+        Labels, (m,).
+    kernel
+        Kernel of the samples; ``Kendall()`` by default, which needs no normalisation of new samples.
+    learner
+        ``"svm"``: support vector machine, whose C is chosen. ``"fisher"``: Fisher's discriminant with μ = 10⁻³.
+    C
+        Values to choose from.
+    groups
+        Group of each sample, such as the patient, (m,), that no fold divides.
+    outer, repeats, inner
+        Numbers of outer folds, of their repetitions, and of inner folds.
+    calibration
+        ``"sigmoid"`` or ``"isotonic"``, see `CalibratedClassifier`.
+    seed
+        Seed of all folds.
+    memory_limit
+        Memory for kernel values; by default half of the available memory.
+    on_event
+        Called with a `Progress` event after each outer fold.
+
+    Raises
+    ------
+    InputError
+        If a parameter, a label or a sample cannot be used, or a class has fewer samples than folds.
+    MemoryLimitError
+        If the kernel values do not fit in memory: compute a store with `compute_gram`, and fit a learner on it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> cohort = pd.DataFrame(rng.normal(size=(60, 4)), columns=["ESR1", "TBC1D9", "GATA3", "KRT5"])
+    >>> er = np.where(cohort["ESR1"] > cohort["KRT5"], "positive", "negative")
+    >>> trained = train_classifier(cohort, er, repeats=1)
+    >>> trained.predictor.predict(cohort[["KRT5", "GATA3", "TBC1D9", "ESR1"]])[:3].tolist() == er[:3].tolist()
+    True
+    >>> trained.card["kernel"], trained.card["classes"]
+    ({'kernel': 'kendall', 'ties': 'zero'}, {'negative': 35, 'positive': 25})
+    """
+    one_of(learner, "learner", LEARNERS)
+    source = as_samples(X)
+    labels = labels_and_weights(y, None, _names_of(source))[0]
+    group_of = None if groups is None else encoded_labels(groups, _names_of(source), "groups")[1]
+    resolved = (Kendall() if kernel is None else kernel).resolve(source, seed)
+    m = len(source)
+    require_memory(
+        max(bytes_per_tile(resolved, m, m, source.shape[1]), 32 * m**2),
+        memory_limit,
+        f"the kernel between {m:,} samples",
+    )
+    prepared = resolved.prepare(check_source(resolved, source))
+    gram = ArrayGram(finite_tile(resolved, prepared, prepared, source.ids, source.ids))
+    model = _model(learner)
+    protocol: dict[str, Any] = {"outer": outer, "repeats": repeats, "inner": inner, "seed": seed}
+    grid = [*C] if learner == "svm" else None
+    evaluation = cross_validate_gram(model, gram, labels, C=grid, groups=group_of, on_event=on_event, **protocol)
+    chosen: float | None = None
+    if grid is not None:
+        splits = [(train, test) for train, test, _ in Folds(labels, group_of, None, seed).outer(inner, 1)]
+        chosen = best_C(model, gram, labels, sorted(grid), splits)
+        model.set_params(kernelsvc__C=chosen)
+    calibrated = CalibratedClassifier(model, calibration, random_state=seed).fit(gram, labels, group_of)
+    columns = PreparedColumns(resolved, prepared, features=source.features, n_features=source.shape[1])
+    card = _card(source, labels, resolved, evaluation, learner, chosen, calibration)
+    return TrainedClassifier(CohortPredictor(calibrated, columns, card=card), evaluation)
+
+
+def _names_of(source: Source) -> Any:
+    from distkern.core.alignment import SampleNames
+
+    return SampleNames(len(source), source.ids, whose="the cohort", listed="the names of the samples")
+
+
+def _model(learner: str) -> Pipeline:
+    return make_pipeline(KernelStandardizer(), KernelSVC() if learner == "svm" else KernelFisherDiscriminant())
+
+
+def _card(
+    source: Source,
+    labels: Array,
+    kernel: Kernel,
+    evaluation: Evaluation,
+    learner: str,
+    C: float | None,
+    calibration: str,
+) -> dict[str, Any]:
+    """All that a user of the model should know; no name of a sample."""
+    scores = {metric: evaluation.mean(metric) for metric in METRICS}
+    return {
+        "learner": learner,
+        "C": C,
+        "calibration": calibration,
+        "kernel": kernel.spec(),
+        "classes": {str(label): count for label, count in sorted(Counter(labels.tolist()).items())},
+        "cohort": source.describe(),
+        "samples": len(source),
+        "features": source.shape[1],
+        "validation": {name: None if value != value else value for name, value in scores.items()}
+        | {key: evaluation.settings[key] for key in ("outer", "repeats", "inner", "grouped", "seed")},
+        "versions": {"distkern": __version__, "numpy": np.__version__},
+    }
