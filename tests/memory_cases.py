@@ -47,6 +47,11 @@ def appending(samples, limit, folder):
     return lambda: dk.append_gram(gram, new, memory_limit=limit, progress=False)
 
 
+def training(samples, limit, folder):
+    X, y = points(samples), rng.permutation(np.arange(samples) % 2)
+    return lambda: dk.train_classifier(X, y, kernel=dk.Gaussian(5.0), C=[1.0, 10.0], repeats=1, memory_limit=limit)
+
+
 def tau(missing="raise", **options):
     """`kendalltau_matrix` of as many features as samples are asked for."""
 
@@ -236,6 +241,7 @@ CASES = {
     "tau list": (tau_of_cells(pairs=40), 1500),
     "explanation": (explaining(dk.Kendall(), 2000), 400),
     "explanation smoothed": (explaining(dk.SmoothedKendall(window=0.5), 600), 300),
+    "training": (training, 800),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

@@ -22,7 +22,7 @@ from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.calibration import CalibratedClassifier
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.folds import Folds
-from distkern.learners.memory import require_memory
+from distkern.learners.memory import memory_allowed, require_memory
 from distkern.learners.predictor import CohortPredictor, PreparedColumns, as_samples
 from distkern.learners.selection import GRID, METRICS, Evaluation, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
@@ -133,10 +133,12 @@ def train_classifier(
     )
     prepared = resolved.prepare(check_source(resolved, source))
     gram = ArrayGram(finite_tile(resolved, prepared, prepared, source.ids, source.ids))
-    model = _model(learner)
+    half = None if memory_limit is None else memory_allowed(memory_limit) // 2
+    model = _model(learner, half)
     protocol: dict[str, Any] = {"outer": outer, "repeats": repeats, "inner": inner, "seed": seed}
     grid = [*C] if learner == "svm" else None
-    evaluation = cross_validate_gram(model, gram, labels, C=grid, groups=group_of, on_event=on_event, **protocol)
+    protocol |= {"groups": group_of, "max_bytes": half, "on_event": on_event}
+    evaluation = cross_validate_gram(model, gram, labels, C=grid, **protocol)
     chosen: float | None = None
     if grid is not None:
         splits = [(train, test) for train, test, _ in Folds(labels, group_of, None, seed).outer(inner, 1)]
@@ -154,8 +156,9 @@ def _names_of(source: Source) -> Any:
     return SampleNames(len(source), source.ids, whose="the cohort", listed="the names of the samples")
 
 
-def _model(learner: str) -> Pipeline:
-    return make_pipeline(KernelStandardizer(), KernelSVC() if learner == "svm" else KernelFisherDiscriminant())
+def _model(learner: str, memory_limit: int | None) -> Pipeline:
+    kinds: dict[str, Any] = {"svm": KernelSVC, "fisher": KernelFisherDiscriminant}
+    return make_pipeline(KernelStandardizer(memory_limit=memory_limit), kinds[learner](memory_limit=memory_limit))
 
 
 def _card(
