@@ -94,6 +94,12 @@ TABLES = {
             "Cuturi, Fukumizu & Vert (2005), figure 7",
             "error of k-IGV and of a Gaussian kernel against the number of pixels",
         ),
+        Table(
+            "transfer",
+            "distkern.reproduce.transfer:rows",
+            "two breast cancer cohorts on two platforms",
+            "oestrogen receptor status called in one hospital by a model of the other, one tumour at a time",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""
