@@ -38,6 +38,7 @@ def table():
         return list(transfer.rows(quick=True))
 
 
+@pytest.mark.slow
 def test_orders_transfer_and_values_do_not(table):
     assert [(row["trained"], row["called"]) for row in table] == [("nki", "vdx")] * 5 + [("vdx", "nki")] * 5
     for row in table:
@@ -50,6 +51,7 @@ def test_orders_transfer_and_values_do_not(table):
             assert row["balanced"] > 0.85
 
 
+@pytest.mark.slow
 def test_one_candidate_is_chosen_by_the_training_cohort_alone(table):
     for trained, _ in transfer.DIRECTIONS:
         own = [row for row in table if row["trained"] == trained]
