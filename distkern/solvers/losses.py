@@ -33,7 +33,11 @@ class Loss(Protocol):
         """Gradient of L at f, (m, columns)."""
 
     def curvature(self, f: Floats) -> Product:
-        """Function that multiplies vectors, (m, columns), by the second derivative of L at f."""
+        """Function that multiplies vectors, (m, columns), by the second derivative of L at f.
+
+        With one column it takes any number of vectors, (m, any). With several, the second derivative couples the
+        scores of one sample only.
+        """
 
 
 class _Binary:
