@@ -97,18 +97,16 @@ class Cox:
     def baseline(self, f: Floats) -> tuple[Floats, Floats, Indices]:
         """Breslow's estimate of the cumulative baseline hazard, H(t) = Σ 1/S_k over the events with t_k ≤ t.
 
-        Returns the distinct times of events, H at each of them, and their strata as numbers, stratum by stratum.
+        Returns the distinct times, H at each of them, and their strata as numbers, stratum by stratum.
         """
-        plain = np.zeros(self._m)
-        logs, sorted_f = np.zeros(self._m), np.ascontiguousarray(f.ravel()[self._order])
-        log_denominators(sorted_f, self._event, plain, *self._groups, logs)
-        times, strata, logs = self._times[self._event], self._strata[self._event], logs[self._event]
-        hazard = np.exp(-logs)
-        for stratum in np.unique(strata):
-            own = strata == stratum
-            hazard[own] = np.cumsum(hazard[own])
-        last = np.r_[(np.diff(times) != 0) | (np.diff(strata) != 0), True]
-        return times[last], hazard[last], strata[last]
+        starts, strata = self._groups
+        logs, sorted_f = np.full(self._m, np.inf), np.ascontiguousarray(f.ravel()[self._order])
+        log_denominators(sorted_f, self._event, np.zeros(self._m), starts, strata, logs)
+        steps = np.exp(-logs)  # 0 where a time is censored
+        for stratum in np.unique(self._strata):
+            own = self._strata == stratum
+            steps[own] = np.cumsum(steps[own])
+        return self._times[starts[:-1]], steps[starts[1:] - 1], strata
 
     # In the sorted order ---------------------------------------------------------------------------------------------
 

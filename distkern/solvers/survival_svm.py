@@ -52,8 +52,10 @@ class SurvivalHinge:
             try:
                 self._pairs = Pairs(np.asarray(time, dtype=np.float64), lower=self._event)
             except InputError as error:
+                samples = f"{self._m} sample{'s' * (self._m != 1)}"
                 raise InputError(
-                    "there is no comparable pair: no sample has a later time than that of an event; give more samples"
+                    f"there is no comparable pair among {samples}: none has a later time than that of an event; give "
+                    "more samples"
                 ) from error
         if rank_ratio < 1:
             zeros = np.flatnonzero(np.asarray(time) == 0)
