@@ -100,6 +100,7 @@ _HOMES = {
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
+    "distkern.learners.survival_selection": ("SurvivalEvaluation",),
     "distkern.learners.survival_svm": ("SurvivalSVM",),
     "distkern.learners.survival_times": ("survival_y",),
     "distkern.learners.svm": ("KernelSVC",),

@@ -13,7 +13,6 @@ from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Argument
 from distkern.core.typing import Array, Floats
 from distkern.learners.survival_times import checked_times, samples_with_times
 from distkern.learners.validation import positive
@@ -76,10 +75,8 @@ def concordance_index(
     if len(wrong):
         raise InputError(f"risk must be finite; sample {samples.name(wrong[0])} has {risks[wrong[0]]}")
     if (train is None) == (method == "uno"):
-        need = "is needed for the method 'uno'" if train is None else "is for the method 'uno' only"
-        raise InputError(
-            "{train} {need}: the times and events of the training samples", train=Argument("train"), need=need
-        )
+        need = "train= is needed for" if train is None else "train= is only for"
+        raise InputError(f"{need} the method 'uno': the times and events of the training samples")
     counted = events if tau is None else events & (times < positive(tau, "tau"))
     weights = counted.astype(np.float64)
     if train is not None:
@@ -167,9 +164,7 @@ def _inverse_squares(time: Floats, event: Array, at: Floats) -> Floats:
     if not (G > 0).all():
         first = float(at[G <= 0].min())
         raise InputError(
-            "all training samples are censored up to time {time:g}, at which there is an event: give {tau} of {time:g} "
-            "or less, so that only earlier events count",
-            time=first,
-            tau=Argument("tau"),
+            f"all training samples are censored up to time {first:g}, at which there is an event: give tau={first:g} or "
+            "less, so that only earlier events count"
         )
     return 1.0 / G**2

@@ -222,7 +222,10 @@ class KernelCox(SurvivalLearner):
             if event.any() and len(idle):
                 named = ", ".join(repr(label) for label in np.asarray(self.strata_)[idle].tolist()[:5])
                 warn(f"{len(idle)} of {len(self.strata_)} strata have no event ({named}): their samples teach nothing")
-        return Cox(time, event, self.ties, codes)
+        return self._loss_of(time, event, codes)
+
+    def _loss_of(self, time: Floats, event: Array, strata: Array | None) -> Cox:
+        return Cox(time, event, self.ties, strata)
 
     def _set_solution(self, losses: Sequence[Loss], found: Sequence[Solution]) -> None:
         [loss], [solution] = losses, found

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.labels import encoded_labels
 from distkern.core.sentences import Parameter, Sentence
-from distkern.core.typing import Floats
+from distkern.core.typing import Array, Floats
 from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.concordance import concordant_pairs
@@ -49,7 +49,7 @@ class NewtonEstimator(KernelEstimator):
         problems = [Problem(loss, lam, self._has_intercept) for lam in lams for loss in losses]
         found = solve(gram, problems, tol=tol, max_iter=max_iter, memory=memory_allowed(self.memory_limit))
         fitted = {key: value for key, value in vars(self).items() if key.endswith("_")}
-        for at, (model, lam) in enumerate(zip(models, lams, strict=True)):
+        for at, model in enumerate(models):
             own = found[at * len(losses) : (at + 1) * len(losses)]
             vars(model).update(fitted if model is not self else {})
             model.bytes_read_ = gram.bytes_read() - before
@@ -57,20 +57,21 @@ class NewtonEstimator(KernelEstimator):
             model.n_passes_, model.residual_ = max(one.passes for one in own), max(one.residual for one in own)
             model.objective_ = sum(one.objective for one in own)
             model._set_solution(losses, own)
-            model._warn_unless_converged(own, lam)
+            model._warn_unless_converged(own)
 
     @abstractmethod
     def _set_solution(self, losses: Sequence[Loss], found: Sequence[Solution]) -> None:
         """Set the coefficients, and what else follows from the solution of each loss."""
 
-    def _warn_unless_converged(self, found: Sequence[Solution], lam: float) -> None:
-        if not all(one.converged for one in found):
+    def _warn_unless_converged(self, found: Sequence[Solution]) -> None:
+        stopped = [one for one in found if not one.converged]
+        if stopped:
             message = Sentence(
                 "{estimator} stopped after {steps} Newton steps at a relative gradient of {residual:.2g}, above "
                 "tol={tol:.2g}: raise {max_iter}, {tol_name} or {lam}",
                 estimator=type(self).__name__,
-                steps=self.n_iter_,
-                residual=self.residual_,
+                steps=max(one.iterations for one in stopped),
+                residual=max(one.residual for one in stopped),
                 tol=self.tol,
                 max_iter=Parameter("max_iter"),
                 tol_name=Parameter("tol"),
@@ -85,14 +86,18 @@ class NewtonEstimator(KernelEstimator):
             model.lam = float(positive(lam, "lam"))
         return models
 
-    n_iter_: int
-    residual_: float
-
 
 class SurvivalLearner(NewtonEstimator):
     """A learner whose ``predict`` returns risks: a higher risk stands for an earlier event."""
 
     dual_coef_: Floats
+
+    _risk_of_score = 1.0
+    """Factor of the risk to the score that the loss takes."""
+
+    @abstractmethod
+    def _loss_of(self, time: Floats, event: Array, strata: Array | None) -> Loss:
+        """The loss of samples with these times, events and strata."""
 
     def predict(self, X: Any) -> Floats:
         """Risk of each sample, (samples,): a higher risk stands for an earlier event.

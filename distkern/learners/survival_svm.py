@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from distkern.core.typing import Floats
+from distkern.core.typing import Array, Floats
 from distkern.learners.newton import SurvivalLearner
 from distkern.learners.registry import saveable
 from distkern.learners.survival_times import times_and_events
@@ -142,6 +142,8 @@ class SurvivalSVM(SurvivalLearner):
 
     # Training --------------------------------------------------------------------------------------------------------
 
+    _risk_of_score = -1.0  # the scores of the loss grow with the time
+
     @property
     def _has_intercept(self) -> bool:  # type: ignore[override]
         return self.rank_ratio < 1
@@ -154,10 +156,14 @@ class SurvivalSVM(SurvivalLearner):
 
     def _loss(self, gram: BaseGram, y: Any) -> SurvivalHinge:
         time, event = times_and_events(y, gram)
-        loss = SurvivalHinge(time, event, self.rank_ratio)
+        loss = self._loss_of(time, event, None)
         self.n_pairs_ = loss.count
         return loss
 
+    def _loss_of(self, time: Floats, event: Array, strata: Array | None) -> SurvivalHinge:
+        return SurvivalHinge(time, event, self.rank_ratio)
+
     def _set_solution(self, losses: Sequence[Loss], found: Sequence[Solution]) -> None:
         [solution] = found
-        self.dual_coef_, self.intercept_ = -solution.coefficients[:, 0], float(solution.intercept[0])
+        self.dual_coef_ = self._risk_of_score * solution.coefficients[:, 0]
+        self.intercept_ = float(solution.intercept[0])

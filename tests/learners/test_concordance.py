@@ -85,10 +85,10 @@ def test_pairs_of_one_time():
         (([1, 2], [1, 0], [1]), {}, r"got risk of shape \(1,\) for 2 samples"),
         (([1, 2], [1, 0], [1, 2]), {"method": "somers"}, "method must be one of harrell, uno"),
         (([1, 2], [1, 0], [1, 2]), {"method": "uno"}, "train= is needed for the method 'uno'"),
-        (([1, 2], [1, 0], [1, 2]), {"train": ([1], [1])}, "train= is for the method 'uno' only"),
+        (([1, 2], [1, 0], [1, 2]), {"train": ([1], [1])}, "train= is only for the method 'uno'"),
         (([1, 2], [1, 0], [1, 2]), {"tau": 0.0}, "tau must be a positive"),
         (([1, 2], [1, 0], [1, 2]), {"tau": 1.0}, "no comparable pair"),
-        (([3, 4], [1, 0], [1, 2]), {"method": "uno", "train": ([1, 2], [1, 0])}, "give tau= of 3 or less"),
+        (([3, 4], [1, 0], [1, 2]), {"method": "uno", "train": ([1, 2], [1, 0])}, "give tau=3 or less"),
         (
             (pd.Series([1, 2], index=list("ab")), [1, 0], pd.Series([1, 2], index=list("ba"))),
             {},
