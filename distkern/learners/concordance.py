@@ -164,7 +164,7 @@ def _inverse_squares(time: Floats, event: Array, at: Floats) -> Floats:
     if not (G > 0).all():
         first = float(at[G <= 0].min())
         raise InputError(
-            f"all training samples are censored up to time {first:g}, at which there is an event: give tau={first:g} or "
-            "less, so that only earlier events count"
+            f"all training samples are censored up to time {first:g}, at which there is an event: give tau={first:g} "
+            "or less, so that only earlier events count"
         )
     return 1.0 / G**2
