@@ -141,7 +141,7 @@ class KernelCox(SurvivalLearner):
         Warns
         -----
         UserWarning
-            If a stratum has no event: its samples teach nothing.
+            If a stratum has no event: its samples teach nothing. If the baseline hazard is beyond what float64 holds.
         ConvergenceWarning
             If Newton's method stops before it reaches ``tol``.
         """
@@ -152,7 +152,7 @@ class KernelCox(SurvivalLearner):
         """Fit a model for each λ in shared passes over the matrix; see `fit`. This estimator is not fitted."""
         models = self._path(lams)
         if models:
-            models[0]._fit_to(X, y, strata, lams, models)
+            models[0]._fit_to(X, y, strata, [model.lam for model in models], models)
         return models
 
     def predict_survival_function(self, X: Any, times: Any, strata: Any = None) -> Floats:
@@ -232,6 +232,11 @@ class KernelCox(SurvivalLearner):
         assert isinstance(loss, Cox)
         self.dual_coef_ = solution.coefficients[:, 0]
         self.baseline_times_, self.baseline_hazard_, strata = loss.baseline(solution.scores)
+        if np.isnan(self.baseline_hazard_).any():
+            warn(
+                "risks are so far from 0 that the baseline hazard is beyond what float64 holds, and survival functions "
+                "are NaN: centre the kernel, as a KernelStandardizer does"
+            )
         delete_attribute(self, "baseline_strata_")
         if hasattr(self, "strata_"):
             self.baseline_strata_ = np.asarray(self.strata_)[strata]

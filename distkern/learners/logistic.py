@@ -150,7 +150,7 @@ class KernelLogistic(KernelClassifier, NewtonEstimator):
         """
         models = self._path(lams)
         if models:
-            models[0]._fit_to(X, y, sample_weight, lams, models)
+            models[0]._fit_to(X, y, sample_weight, [model.lam for model in models], models)
         return models
 
     def decision_function(self, X: Any) -> Floats:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.labels import encoded_labels
+from distkern.core.parameters import entries
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats
 from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.concordance import concordant_pairs
-from distkern.learners.memory import memory_allowed
+from distkern.learners.memory import limited_to, memory_allowed
 from distkern.learners.survival_times import times_and_events
 from distkern.learners.validation import positive, samples_of, whole
 from distkern.operators.base import BaseGram
@@ -44,10 +45,11 @@ class NewtonEstimator(KernelEstimator):
         """Solve for all λ in shared passes over the matrix, and set the attributes of a model for each."""
         lams = [positive(lam, "lam") for lam in lams]
         tol, max_iter = positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
-        gram = self._training_gram(X, self.memory_limit)
-        losses, before = losses_of(gram), gram.bytes_read()
-        problems = [Problem(loss, lam, self._has_intercept) for lam in lams for loss in losses]
-        found = solve(gram, problems, tol=tol, max_iter=max_iter, memory=memory_allowed(self.memory_limit))
+        with limited_to(self.memory_limit):
+            gram = self._training_gram(X, self.memory_limit)
+            losses, before = losses_of(gram), gram.bytes_read()
+            problems = [Problem(loss, lam, self._has_intercept) for lam in lams for loss in losses]
+            found = solve(gram, problems, tol=tol, max_iter=max_iter, memory=memory_allowed(self.memory_limit))
         fitted = {key: value for key, value in vars(self).items() if key.endswith("_")}
         for at, model in enumerate(models):
             own = found[at * len(losses) : (at + 1) * len(losses)]
@@ -80,11 +82,8 @@ class NewtonEstimator(KernelEstimator):
             warn(ConvergenceWarning(message))
 
     def _path(self, lams: Any) -> list[Any]:
-        """Copies of this estimator, one for each λ."""
-        models = [copy(self) for _ in lams]
-        for model, lam in zip(models, lams, strict=True):
-            model.lam = float(positive(lam, "lam"))
-        return models
+        """Unfitted copies of this estimator, one for each λ."""
+        return [clone(self).set_params(lam=positive(lam, "lam")) for lam in entries(lams, "lams")]
 
 
 class SurvivalLearner(NewtonEstimator):

@@ -132,6 +132,10 @@ def evaluate_survival(
     tail = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(tail, SurvivalLearner):
         raise InputTypeError(f"{type(tail).__name__} is no survival model: give a KernelCox or a SurvivalSVM")
+    if tail._takes_samples():
+        raise InputError(
+            "the model takes samples: leave its kernel at 'precomputed', and give it to cross_validate_gram"
+        )
     if getattr(tail, "strata", None) is not None:
         raise InputError("strata are split with the samples: give them to cross_validate_gram, not to the model")
     grid = [tail.lam] if lam is None else sorted({positive(value, "lam") for value in entries(lam, "lam")})

@@ -131,7 +131,7 @@ class SurvivalSVM(SurvivalLearner):
         """Fit a model for each λ in shared passes over the matrix; see `fit`. This estimator is not fitted."""
         models = self._path(lams)
         if models:
-            models[0]._fit_to(X, y, lams, models)
+            models[0]._fit_to(X, y, [model.lam for model in models], models)
         return models
 
     @available_if(lambda self: self.rank_ratio < 1)

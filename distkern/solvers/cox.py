@@ -12,6 +12,8 @@ from distkern.solvers.losses import Product
 TIES = ("breslow", "efron")
 """Treatments of events at one time."""
 
+NO_EVENT = "there is no event: every time is censored, so that nothing can be learned; give samples with events"
+
 
 class Cox:
     """Mean negative partial log-likelihood: L(f) = −(1/m) Σ_k (f_k − log D_k), a sum over the events k.
@@ -52,9 +54,7 @@ class Cox:
         self._times = np.asarray(time, dtype=np.float64)[self._order]
         self._event = np.asarray(event, dtype=np.bool_)[self._order]
         if not self._event.any():
-            raise InputError(
-                "there is no event: every time is censored, so that no sample can be compared with another"
-            )
+            raise InputError(NO_EVENT)
         codes = codes[self._order].astype(np.intp)
         firsts = np.flatnonzero(np.r_[True, (np.diff(self._times) != 0) | (np.diff(codes) != 0)])
         self._groups = np.append(firsts, self._m).astype(np.intp), codes[firsts]
@@ -97,15 +97,18 @@ class Cox:
     def baseline(self, f: Floats) -> tuple[Floats, Floats, Indices]:
         """Breslow's estimate of the cumulative baseline hazard, H(t) = Σ 1/S_k over the events with t_k ≤ t.
 
-        Returns the distinct times, H at each of them, and their strata as numbers, stratum by stratum.
+        Returns the distinct times, H at each of them, and their strata as numbers, stratum by stratum. H of a stratum
+        is NaN where its terms are beyond what float64 holds.
         """
         starts, strata = self._groups
         logs, sorted_f = np.full(self._m, np.inf), np.ascontiguousarray(f.ravel()[self._order])
         log_denominators(sorted_f, self._event, np.zeros(self._m), starts, strata, logs)
-        steps = np.exp(-logs)  # 0 where a time is censored
+        with np.errstate(over="ignore"):
+            steps = np.exp(-logs)  # 0 where a time is censored
+        steps[self._event & ~((steps > 0) & (steps < np.inf))] = np.nan
         for stratum in np.unique(self._strata):
             own = self._strata == stratum
-            steps[own] = np.cumsum(steps[own])
+            steps[own] = np.cumsum(steps[own]) if np.isfinite(steps[own]).all() else np.nan
         return self._times[starts[:-1]], steps[starts[1:] - 1], strata
 
     # In the sorted order ---------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats
+from distkern.solvers.cox import NO_EVENT
 from distkern.solvers.losses import Product
 from distkern.solvers.rank_svm import Pairs
 
@@ -32,7 +33,7 @@ class SurvivalHinge:
     Raises
     ------
     InputError
-        If r > 0 and there is no pair; or if r < 1 and a time is 0.
+        If there is no event; if r > 0 and there is no pair; or if r < 1 and a time is 0.
 
     Examples
     --------
@@ -46,6 +47,8 @@ class SurvivalHinge:
     def __init__(self, time: Floats, event: Array, rank_ratio: float) -> None:
         self._ratio, self._m = rank_ratio, len(time)
         self._event = np.asarray(event, dtype=np.bool_)
+        if not self._event.any():
+            raise InputError(NO_EVENT)
         self._pairs: Pairs | None = None
         self._logs = np.zeros(self._m)
         if rank_ratio > 0:

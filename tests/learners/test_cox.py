@@ -157,6 +157,16 @@ def test_a_path_shares_the_passes(stored):
     assert path[0].bytes_read_ == alone[0].bytes_read_
 
 
+def test_a_path_forgets_an_earlier_fit():
+    model = KernelCox(0.1, strata=STRATA).fit(K, Y).set_params(strata=None)
+    for one in model.fit_path(K, Y, [0.1, 1.0]):
+        assert not hasattr(one, "baseline_strata_")
+        assert one.predict_survival_function(K[:1], [1.0]).shape == (1, 1)
+    assert model.lam == 0.1
+    with pytest.raises(InputError, match="lam must be a positive"):
+        model.fit_path(K, Y, [0.0])
+
+
 # Strata --------------------------------------------------------------------------------------------------------------
 
 
@@ -209,6 +219,15 @@ def test_survival_functions_are_steps_up_to_the_last_time():
     np.testing.assert_array_equal(found[:, 0], 1)
     assert (np.diff(found[:, :3], axis=1) < 0).all()
     assert np.isnan(found[:, 3]).all()
+
+
+def test_a_baseline_beyond_floating_point_is_reported():
+    far = np.hstack([X, np.full((M, 1), 1e3)])
+    far[:, 6] += 0.5 * np.log(TIME)
+    with pytest.warns(UserWarning, match="the baseline hazard is beyond what float64 holds"):
+        model = KernelCox(0.01, tol=1e-4).fit(far @ far.T, Y)
+    assert np.isnan(model.predict_survival_function(far[:2] @ far.T, [1.0])).all()
+    assert model.score(far @ far.T, Y) > 0.7
 
 
 # Mistakes ------------------------------------------------------------------------------------------------------------

@@ -118,6 +118,7 @@ def test_one_lambda_needs_no_inner_folds():
     [
         (KernelRidge(), Y, {}, "KernelRidge is no survival model"),
         (KernelCox(strata=STRATA), Y, {}, "strata are split with the samples"),
+        (KernelCox(kernel=Gaussian(1.0)), Y, {}, "leave its kernel at 'precomputed'"),
         (None, Y, {"C": [1.0]}, "C= is for classifiers"),
         (None, Y, {"lam": [0.0]}, "lam must be a positive"),
         (None, Y, {"lam": []}, "lam must be"),

@@ -95,7 +95,9 @@ def test_a_path_shares_the_passes():
         (SurvivalSVM(-1.0), Y, "lam must be a positive"),
         (SurvivalSVM(rank_ratio=1.5), Y, "rank_ratio must be a fraction"),
         (SurvivalSVM(), TIME, "y must be a structured array"),
-        (SurvivalSVM(), survival_y(TIME, np.zeros(M)), "there is no comparable pair"),
+        (SurvivalSVM(), survival_y(TIME, np.zeros(M)), "there is no event"),
+        (SurvivalSVM(rank_ratio=0.0), survival_y(TIME, np.zeros(M)), "there is no event"),
+        (SurvivalSVM(), survival_y(TIME, TIME == TIME.max()), "there is no comparable pair among 80 samples"),
         (SurvivalSVM(rank_ratio=0.5), survival_y(TIME * (np.arange(M) != 3), EVENT), "the time of sample 3 is 0"),
     ],
 )
