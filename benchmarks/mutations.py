@@ -85,6 +85,7 @@ TESTED_BY = {
     "learners/memory": ("learners/test_ridge.py", "learners/test_svm.py"),
     "learners/multiclass": ("learners/test_svm.py",),
     "learners/nested": ("learners/test_selection.py",),
+    "learners/newton": ("learners/test_cox.py", "learners/test_logistic.py", "learners/test_survival_svm.py"),
     "learners/pair_estimator": ("learners/test_top_pairs.py", "learners/test_pair_transformers.py"),
     "learners/pair_selection": ("learners/test_pair_selection.py", "learners/test_top_pairs.py"),
     "learners/registry": ("learners/test_persist.py",),

@@ -170,12 +170,15 @@ def learning(make, targets="labels", of="store", tile=None):
     def case(samples, limit, folder):
         X = points(samples)
         y = rng.integers(0, 2, samples) if targets == "labels" else rng.normal(size=samples)
+        y = dk.survival_y(np.exp(y), rng.random(samples) < 0.5) if targets == "survival" else y
         given = () if targets is None else (y,)
         kernel = dk.Gaussian(3.0)
         if of == "samples":
             model, data = make(limit).set_params(kernel=kernel), X
         elif of == "array":
             model, data = make(limit), kernel(X)
+        elif of == "landmarks":
+            model, data = make(limit), stored(kernel, X, folder, landmarks=30)
         else:
             model, data = make(limit), stored(kernel, X, folder, tile=tile and min(tile, samples))
         data = data if of != "view" else data.centered()
@@ -254,6 +257,11 @@ CASES = {
     "k-means": (learning(lambda limit: dk.KernelKMeans(4, memory_limit=limit), None, tile=300), 2400),
     "standardizer": (learning(lambda limit: dk.KernelStandardizer(memory_limit=limit), None, tile=300), 3000),
     "rank SVM": (learning(lambda limit: dk.RankSVM(memory_limit=limit), "numbers", tile=300), 2000),
+    "logistic": (learning(lambda limit: dk.KernelLogistic(memory_limit=limit), tile=300), 2400),
+    "logistic landmarks": (learning(lambda limit: dk.KernelLogistic(memory_limit=limit), of="landmarks"), 3000),
+    "Cox": (learning(lambda limit: dk.KernelCox(memory_limit=limit), "survival", tile=300), 2400),
+    "Cox landmarks": (learning(lambda limit: dk.KernelCox(memory_limit=limit), "survival", of="landmarks"), 3000),
+    "survival SVM": (learning(lambda limit: dk.SurvivalSVM(memory_limit=limit), "survival", tile=300), 2400),
     "LSR ranker": (learning(lambda limit: dk.LSRRanker(memory_limit=limit), "numbers", tile=300), 2000),
     "SGD ranker": (learning(lambda limit: dk.SGDRanker(memory_limit=limit, epochs=2), "numbers", tile=300), 1200),
     "neighbours": (calling(lambda gram, limit: dk.kernel_neighbors(gram, 15, memory_limit=limit), tile=300), 3000),

@@ -417,3 +417,76 @@ def spearman(x, y):
         sum((a - mean) * (b - mean) for a, b in zip(p, q, strict=True)) for p, q in ((r, s), (r, r), (s, s))
     )
     return product / math.sqrt(math.prod(squares))
+
+
+# Survival ------------------------------------------------------------------------------------------------------------
+
+
+def cox_denominators(t, e, f, ties, strata):
+    """Σ exp(f) over each risk set, as (event, {sample: share of exp(f) that counts}), with Efron's shares if asked."""
+    m = len(t)
+    out = []
+    for i in range(m):
+        if not e[i]:
+            continue
+        at_risk = [j for j in range(m) if strata[j] == strata[i] and t[j] >= t[i]]
+        together = [j for j in at_risk if t[j] == t[i] and e[j]]
+        taken = together.index(i) / len(together) if ties == "efron" else 0.0
+        out.append((i, {j: 1 - taken if j in together else 1.0 for j in at_risk}))
+    return out
+
+
+def cox_loss(t, e, f, ties, strata):
+    """−(1/m) Σ over events of f − log Σ exp(f) over the risk set."""
+    parts = cox_denominators(t, e, f, ties, strata)
+    logs = [math.log(math.fsum(share * math.exp(f[j]) for j, share in shares.items())) for _, shares in parts]
+    return -math.fsum(f[i] - log for (i, _), log in zip(parts, logs, strict=True)) / len(t)
+
+
+def cox_derivatives(t, e, f, ties, strata):
+    """Gradient and matrix of second derivatives of `cox_loss`."""
+    m = len(t)
+    gradient, hessian = [0.0] * m, [[0.0] * m for _ in range(m)]
+    for i, shares in cox_denominators(t, e, f, ties, strata):
+        total = math.fsum(share * math.exp(f[j]) for j, share in shares.items())
+        p = {j: share * math.exp(f[j]) / total for j, share in shares.items()}
+        gradient[i] -= 1 / m
+        for j in p:
+            gradient[j] += p[j] / m
+            hessian[j][j] += p[j] / m
+            for k in p:
+                hessian[j][k] -= p[j] * p[k] / m
+    return gradient, hessian
+
+
+def concordant_pairs(t, e, risk, weight=None, tau=math.inf):
+    """Twice the weight of concordant pairs plus that of pairs of equal risk, and twice that of all comparable pairs."""
+    found = comparable = 0
+    for i in range(len(t)):
+        for j in range(len(t)):
+            if not e[i] or not t[i] < tau or not (t[j] > t[i] or (t[j] == t[i] and not e[j])):
+                continue
+            w = 1 if weight is None else weight[i]
+            comparable += 2 * w
+            found += 2 * w if risk[i] > risk[j] else w if risk[i] == risk[j] else 0
+    return found, comparable
+
+
+def still_observed(t, e, at):
+    """Kaplan-Meier estimate of the chance that a time is not censored by ``at``; events come before censorings."""
+    chance = 1.0
+    for s in sorted(set(t)):
+        if s <= at:
+            here = [j for j in range(len(t)) if t[j] == s]
+            censored = sum(not e[j] for j in here)
+            at_risk = sum(t[j] >= s for j in range(len(t))) - (len(here) - censored)
+            if censored:
+                chance *= 1 - censored / at_risk
+    return chance
+
+
+def survival_pairs_loss(t, e, f):
+    """Mean of max(0, 1 − (f_j − f_i))² over pairs with an event at t_i < t_j, and the number of these pairs."""
+    m = len(t)
+    pairs = [(i, j) for i in range(m) for j in range(m) if e[i] and t[i] < t[j]]
+    return math.fsum(max(0.0, 1 - (f[j] - f[i])) ** 2 for i, j in pairs) / len(pairs), len(pairs)

@@ -225,6 +225,7 @@ def estimators(rng: Generator) -> tuple[Any, str]:
             (dk.KernelSVC(C=1.0), "classes"),
             (dk.KernelSVC(C=10.0, class_weight="balanced"), "classes"),
             (dk.KernelFisherDiscriminant(), "classes"),
+            (dk.KernelLogistic(0.1), "classes"),
             (dk.KernelSVR(), "numbers"),
             (dk.KernelRidge(0.5), "numbers"),
             (dk.LSRRanker(), "numbers"),

@@ -104,7 +104,7 @@ def evaluate(
     kernel: str | None,
     ties: str | None,
     params: tuple[str, ...],
-    **protocol: int,
+    **protocol: Any,
 ) -> None:
     """Estimate the accuracy of a classifier on the Gram matrix in STORE by repeated nested cross-validation."""
     if out is not None:

@@ -58,9 +58,10 @@ def explain(
     Parameters
     ----------
     model
-        Fitted `KernelSVC`, `KernelSVR`, `KernelFisherDiscriminant`, `KernelRidge`, `KernelPCA`, or a ranker; alone,
-        after a `KernelStandardizer` in a pipeline, in a finished search, or as a `CohortPredictor`, such as
-        `load_model` returns. Several classes, targets or components have a machine each.
+        Fitted `KernelSVC`, `KernelSVR`, `KernelFisherDiscriminant`, `KernelLogistic`, `KernelRidge`, `KernelPCA`,
+        `KernelCox`, `SurvivalSVM`, or a ranker; alone, after a `KernelStandardizer` in a pipeline, in a finished
+        search, or as a `CohortPredictor`, such as `load_model` returns. Several classes, targets or components have a
+        machine each.
     gram
         The matrix that the model was fitted on, from `compute_gram`, if it was fitted on one. It knows the samples.
     k

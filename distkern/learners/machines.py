@@ -24,7 +24,9 @@ from distkern.io.source import Source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.logistic import KernelLogistic
 from distkern.learners.memory import require_memory, row_blocks
+from distkern.learners.newton import SurvivalLearner
 from distkern.learners.predictor import CohortPredictor, fitted_part
 from distkern.learners.ranking import MLSRRanker, PairRanker
 from distkern.learners.ridge import KernelRidge
@@ -38,7 +40,10 @@ from distkern.operators.lowrank import LowRankGram
 READING_BYTES = 10
 """Bytes that each value of the samples of a stored matrix takes while they are read."""
 
-LEARNERS = "KernelSVC, KernelSVR, KernelFisherDiscriminant, KernelRidge, KernelPCA, or a ranker"
+LEARNERS = (
+    "KernelSVC, KernelSVR, KernelFisherDiscriminant, KernelLogistic, KernelRidge, KernelPCA, KernelCox, SurvivalSVM, "
+    "or a ranker"
+)
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,9 @@ def machines_of(learner: Any) -> Machines:
     """Coefficients, intercepts and names of the machines of a fitted learner.
 
     Two classes have one machine, "b against a", positive for class b. One-vs-one has a machine for each pair of
-    classes, positive for the first; one-vs-rest and Fisher's discriminant of several classes have one for each class.
-    Targets and components have one each. The intercept of a centred component is its value at φ = 0.
+    classes, positive for the first; one-vs-rest, logistic regression and Fisher's discriminant of several classes have
+    one for each class. Targets and components have one each, and survival learners the risk. The intercept of a centred
+    component is its value at φ = 0.
 
     Raises
     ------
@@ -104,7 +110,7 @@ def _(learner: KernelSVR) -> Machines:
 
 
 @machines_of.register
-def _(learner: KernelFisherDiscriminant) -> Machines:
+def _(learner: KernelFisherDiscriminant | KernelLogistic) -> Machines:
     words = [str(label) for label in learner.classes_.tolist()]
     names = (f"{words[1]} against {words[0]}",) if len(words) == 2 else tuple(words)
     coefficients = learner.dual_coef_.reshape(len(learner.dual_coef_), -1)
@@ -127,6 +133,11 @@ def _(learner: KernelPCA) -> Machines:
 @machines_of.register
 def _(learner: PairRanker) -> Machines:
     return Machines(("score",), learner.dual_coef_[:, None], np.zeros(1))
+
+
+@machines_of.register
+def _(learner: SurvivalLearner) -> Machines:
+    return Machines(("risk",), learner.dual_coef_[:, None], np.zeros(1))
 
 
 @machines_of.register

@@ -22,6 +22,7 @@ from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
 from distkern.learners.nested import JointEvaluation, nested_scores, standardizer_and_classifier
 from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.survival_selection import LAMBDAS, SurvivalFolds, evaluate_survival
 from distkern.learners.svm import KernelSVC
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
@@ -141,7 +142,10 @@ def cross_validate_gram(
     y: Any,
     *,
     kernel: Any = "precomputed",
+    scoring: str = "accuracy",
     C: Sequence[float] | None = GRID,
+    lam: Sequence[float] | None = LAMBDAS,
+    strata: Any = None,
     outer: int = 5,
     inner: int = 5,
     repeats: int = 10,
@@ -149,8 +153,8 @@ def cross_validate_gram(
     seed: int = 0,
     max_bytes: int | str | None = None,
     on_event: Listener = silent,
-) -> Evaluation:
-    """Estimate the accuracy of a classifier by repeated nested cross-validation.
+) -> Any:
+    """Estimate the accuracy of a classifier, or the concordance of a survival model, by nested cross-validation.
 
     The protocol of Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 6. The samples are split
     ``repeats`` times into ``outer`` stratified folds. On each training part, ``inner`` stratified folds choose the C of
@@ -160,17 +164,30 @@ def cross_validate_gram(
     jointly: on all cores if the matrix fits in memory, otherwise in shared passes over it. Any other estimator is
     fitted fold by fold.
 
+    Survival models are compared by Harrell's concordance index. Its pairs are those of samples of one test fold, since
+    risks of different models are not comparable; they are pooled over the folds of a repeat. Folds are stratified by
+    event, and inner folds choose λ; ties go to the largest. All folds and values of λ share the passes over the matrix,
+    unless there is a step before the model.
+
     Parameters
     ----------
     estimator
         Classifier of kernel values with a ``decision_function``, or a pipeline that ends in one. None stands for
-        ``make_pipeline(KernelStandardizer(), KernelSVC())``.
+        ``make_pipeline(KernelStandardizer(), KernelSVC())``. With ``scoring="concordance"`` a `KernelCox`, which None
+        stands for, a `SurvivalSVM`, or a pipeline that ends in one.
     gram
         Symmetric Gram matrix or array, (m, m); or samples (m, n) if there is a kernel.
     y
-        Labels, (m,).
+        Labels, (m,); or times with events, from `survival_y`.
     kernel
         ``"precomputed"``, or the kernel of the samples.
+    scoring
+        ``"accuracy"`` or ``"concordance"``.
+    lam
+        Candidate values for the parameter lam of a survival model; None to evaluate it unchanged.
+    strata
+        Stratum of each sample, such as its cohort, (m,), for survival models: only samples of one stratum are compared,
+        in training and in testing.
     C
         Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
@@ -184,6 +201,11 @@ def cross_validate_gram(
         available memory, because the folds need as much again. A larger matrix is read block by block for every fit.
     on_event
         Called with a `Progress` event after every outer fold.
+
+    Returns
+    -------
+    Evaluation or SurvivalEvaluation
+        Scores of every outer fold.
 
     Raises
     ------
@@ -200,6 +222,15 @@ def cross_validate_gram(
     1.0
     """
     started = time.perf_counter()
+    if one_of(scoring, "scoring", ("accuracy", "concordance")) == "concordance":
+        if C is not GRID:
+            raise InputError("C= is for classifiers: give lam= for survival models")
+        survival = SurvivalFolds(outer, inner, repeats, groups, strata, seed)
+        matrix = training_matrix(gram, kernel, max_bytes)
+        return evaluate_survival(estimator, matrix, y, lam, survival, max_bytes, on_event)
+    if strata is not None or lam is not LAMBDAS:
+        wrong = "lam" if strata is None else "strata"
+        raise InputError(f"{wrong}= is for survival models: leave it out, or give scoring='concordance'")
     matrix = training_matrix(gram, kernel, max_bytes)
     labels = labels_and_weights(y, None, matrix)[0]
     group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]

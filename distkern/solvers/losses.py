@@ -33,7 +33,11 @@ class Loss(Protocol):
         """Gradient of L at f, (m, columns)."""
 
     def curvature(self, f: Floats) -> Product:
-        """Function that multiplies vectors, (m, columns), by the second derivative of L at f."""
+        """Function that multiplies vectors, (m, columns), by the second derivative of L at f.
+
+        With one column it takes any number of vectors, (m, any). With several, the second derivative couples the
+        scores of one sample only.
+        """
 
 
 class _Binary:
@@ -193,6 +197,52 @@ class Multinomial:
         """p_ic = exp(f_ic) / Σ_d exp(f_id), (m, classes)."""
         out = np.exp(f - f.max(axis=1, keepdims=True))
         out /= out.sum(axis=1, keepdims=True)
+        return out
+
+
+class Among:
+    """A loss of some samples as a loss of all: the others, such as a held-out fold, take no part.
+
+    Parameters
+    ----------
+    loss
+        Loss of some samples.
+    members
+        Their positions.
+    samples
+        Number of all samples.
+
+    Examples
+    --------
+    >>> loss = Among(Logistic(np.array([1.0, -1.0])), np.array([0, 2]), 3)
+    >>> loss.gradient(np.zeros((3, 1))).ravel()
+    array([-0.25,  0.  ,  0.25])
+    """
+
+    def __init__(self, loss: Loss, members: Indices, samples: int) -> None:
+        self._loss, self._members, self._samples = loss, members, samples
+        self.columns, self.total = loss.columns, loss.total
+
+    def intercept(self) -> Floats:
+        """Constant score with the least loss."""
+        return self._loss.intercept()
+
+    def value(self, f: Floats) -> float:
+        """L of the scores of the members."""
+        return self._loss.value(f[self._members])
+
+    def gradient(self, f: Floats) -> Floats:
+        """Gradient of L at f, (m, columns): 0 for other samples."""
+        return self._among_all(self._loss.gradient(f[self._members]))
+
+    def curvature(self, f: Floats) -> Product:
+        """Product with the second derivative of L at f."""
+        product = self._loss.curvature(f[self._members])
+        return lambda V: self._among_all(product(V[self._members]))
+
+    def _among_all(self, rows: Floats) -> Floats:
+        out = np.zeros((self._samples, rows.shape[1]))
+        out[self._members] = rows
         return out
 
 

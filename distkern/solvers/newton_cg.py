@@ -9,6 +9,9 @@ Elimination of β leaves (H̃K + λI) δ = −(g̃ + λα), with H̃v = H(v − 
 H̃K + λI is self-adjoint and positive in the inner product tr(aᵀKb), in which conjugate gradients solve the system. Each
 of their steps needs one product K r, and so does the first residual of a Newton step. Many problems (values of λ,
 folds, classes) share one matrix: a pass multiplies the vectors of all problems that are not solved yet.
+
+A matrix K = ΦΦᵀ of low rank, such as a Nyström approximation, is never multiplied out. With S = ΦᵀH̃Φ + λI, which has a
+row for each feature and column of scores, Kδ = Φ S⁻¹ Φᵀ r and δ = (r − H̃Kδ) / λ solve the system for the residual r.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from distkern.core.allowance import allowing
 from distkern.core.blas import one_blas_thread
@@ -31,6 +35,7 @@ from distkern.gram.batches import BATCH, SPARSE
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, require_symmetric
+from distkern.operators.lowrank import LowRankGram
 from distkern.solvers.conjugate import BLOCK_BYTES, BLOCKS, read_scaled
 from distkern.solvers.definite import (
     EIGEN,
@@ -153,7 +158,8 @@ def solve(
 ) -> list[Solution]:
     """Solve problems on one matrix together, with one pass over it for a step of all of them.
 
-    A matrix that fits in memory is read once. Otherwise each pass reads it; solutions then differ within the tolerance.
+    A matrix that fits in memory is read once, and of a matrix of low rank its features if they and the Hessian fit.
+    Otherwise each pass reads it; solutions then differ within the tolerance.
     Either way, a problem has the same bits alone and together with others, and on every executor. If each pass reads a
     lazy view or a matrix of low rank, this holds for problems of up to 27 columns together.
 
@@ -211,6 +217,10 @@ def solve(
     refuse_negative_diagonal(gram.diag(), largest, names(gram))
     values = gram.values if isinstance(gram, ArrayGram) else None
     with one_blas_thread(), allowing(memory - vectors):
+        if isinstance(gram, LowRankGram) and vectors + reading + factor_bytes(m, gram.rank, problems) <= memory:
+            features = finite(gram.embedding(8 * m * gram.rank))
+            multiply = partial(_in_batches, lambda V: features @ (features.T @ V))
+            return minimize(multiply, problems, m, largest, tol=tol, max_iter=max_iter, features=features)
         if values is None and vectors + 8 * m**2 + max(reading, BLOCKS * min(8 * m**2, BLOCK_BYTES)) <= memory:
             values = read_scaled(gram)
         if values is None:
@@ -229,8 +239,21 @@ def vector_bytes(samples: int, columns: int) -> int:
     return 8 * samples * (VECTORS * columns + 3 * batched)
 
 
+def factor_bytes(samples: int, rank: int, problems: Sequence[Problem]) -> int:
+    """Bytes of the features of a matrix of low rank, and of the Hessian of one problem at a time."""
+    side = rank * max((problem.loss.columns for problem in problems), default=1)
+    return 8 * (5 * samples * rank + 4 * side**2)
+
+
 def minimize(
-    multiply: Multiply, problems: Sequence[Problem], samples: int, largest: float, *, tol: float, max_iter: int
+    multiply: Multiply,
+    problems: Sequence[Problem],
+    samples: int,
+    largest: float,
+    *,
+    tol: float,
+    max_iter: int,
+    features: Floats | None = None,
 ) -> list[Solution]:
     """Solve problems with any function that multiplies K, (m, m), by vectors (m, columns).
 
@@ -244,9 +267,12 @@ def minimize(
         m.
     largest
         Largest k(x, x), the measure of rounding.
+    features
+        Φ with K = ΦΦᵀ, (m, r), in memory: Newton steps are then exact. By default by conjugate gradients.
     """
     unit = power_of_two(largest)
-    running = {at: _newton(problem, samples, unit, tol, max_iter) for at, problem in enumerate(problems)}
+    phi = None if features is None else features / np.sqrt(unit)
+    running = {at: _newton(problem, samples, unit, tol, max_iter, phi) for at, problem in enumerate(problems)}
     with np.errstate(over="ignore", invalid="ignore"):
         vectors = {at: next(steps) for at, steps in running.items()}
         solutions: dict[int, Solution] = {}
@@ -343,6 +369,26 @@ class _Derivatives:
         curved = self._curved(V)
         return curved - self._constants(curved.sum(axis=0), V)
 
+    def of_features(self, features: Floats) -> Floats:
+        """ΦᵀH̃Φ, (columns r, columns r), column by column of the scores."""
+        (m, r), columns = features.shape, len(self.slope)
+        if columns == 1:
+            curved = self._curved(features)
+            out, sides = features.T @ curved, curved.sum(axis=0)[None, :]
+        else:
+            out, sides = np.empty((columns * r, columns * r)), np.empty((columns, columns * r))
+            for column in range(columns):
+                ones = np.zeros((m, columns))
+                ones[:, column] = 1.0
+                diagonals, own = self._curved(ones), slice(column * r, (column + 1) * r)
+                for other in range(columns):
+                    curved = diagonals[:, other, None] * features
+                    out[other * r : (other + 1) * r, own] = features.T @ curved
+                    sides[other, own] = curved.sum(axis=0)
+        if self._inverse is not None:
+            out -= sides.T @ self._inverse @ sides
+        return out
+
     def intercept_step(self, image: Floats) -> Floats:
         """β of a Newton step with this Kδ."""
         if self._inverse is None:
@@ -354,7 +400,9 @@ def _inner(a: Floats, b: Floats) -> float:
     return float(np.vdot(a, b))
 
 
-def _newton(problem: Problem, samples: int, kernel_unit: float, tol: float, max_iter: int) -> Steps:
+def _newton(
+    problem: Problem, samples: int, kernel_unit: float, tol: float, max_iter: int, features: Floats | None
+) -> Steps:
     """Yield the vectors to be multiplied by K, and return the solution.
 
     The kernel is divided by ``kernel_unit`` and the loss by a power of two as well, so that all numbers are of a size
@@ -381,7 +429,10 @@ def _newton(problem: Problem, samples: int, kernel_unit: float, tol: float, max_
         size = max(size, float(np.abs(derivatives.slope).max()))
         if size <= tol or len(history) > max_iter or stalls.too_many(state.value, size):
             break
-        step, step_image = yield from _conjugate_gradients(derivatives, lam, r, image, square)
+        if features is None:
+            step, step_image = yield from _conjugate_gradients(derivatives, lam, r, image, square)
+        else:
+            step, step_image = _exact_step(derivatives, lam, r, features)
         if not state.advance(step, step_image, derivatives.intercept_step(step_image)):
             break
         history.append(state.value)
@@ -418,6 +469,21 @@ def _conjugate_gradients(
             break
         p, p_image, square = r + fresh / square * p, image + fresh / square * p_image, fresh
     return d, d_image
+
+
+def _exact_step(derivatives: _Derivatives, lam: float, r: Floats, features: Floats) -> tuple[Floats, Floats]:
+    """Solve (H̃K + λI) δ = r with K = ΦΦᵀ; return δ and Kδ."""
+    system = derivatives.of_features(features)
+    system[np.diag_indices(len(system))] += lam
+    right = (features.T @ r).T.ravel()
+    try:
+        solved = cho_solve(cho_factor(system, lower=True, overwrite_a=True, check_finite=False), right)
+    except np.linalg.LinAlgError:  # λ is within the rounding of the curvature
+        system = derivatives.of_features(features)
+        system[np.diag_indices(len(system))] += lam
+        solved = np.linalg.lstsq(system, right, rcond=None)[0]
+    step_image = features @ solved.reshape(r.shape[1], -1).T
+    return (r - derivatives(step_image)) / lam, step_image
 
 
 class _State:

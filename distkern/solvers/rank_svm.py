@@ -66,6 +66,9 @@ class Pairs:
         y, (m,).
     groups
         Group of each sample, (m,); one group by default.
+    lower
+        Which samples may be the one of the lower target, (m,); all by default. In survival analysis these are the
+        samples with an event, and the targets are times.
 
     Raises
     ------
@@ -79,7 +82,8 @@ class Pairs:
     (2, (1.0, array([ 1. , -0.5, -0.5])))
     """
 
-    def __init__(self, targets: Floats, groups: Array | None = None) -> None:
+    def __init__(self, targets: Floats, groups: Array | None = None, lower: Array | None = None) -> None:
+        self._mask = None if lower is None else np.asarray(lower, dtype=np.float64)[:, None]
         numbers = np.zeros(len(targets), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
         order = np.argsort(numbers, kind="stable")
         cuts = np.flatnonzero(np.diff(numbers[order])) + 1
@@ -90,21 +94,24 @@ class Pairs:
             sizes = np.bincount(levels)
             if len(sizes) > 1:
                 self._parts.append((part, levels))
-                self.count += (len(part) ** 2 - int((sizes.astype(np.int64) ** 2).sum())) // 2
+                own = sizes if lower is None else np.bincount(levels[np.asarray(lower)[part]], minlength=len(sizes))
+                higher = len(part) - np.cumsum(sizes.astype(np.int64))
+                self.count += int(own.astype(np.int64) @ higher)
         if self.count == 0:
             raise InputError("no two samples of one group have unlike targets: there is no pair to rank")
 
     def _sums(self, f: Floats, values: Floats) -> tuple[Floats, Floats]:
         """Sums of ``values`` over pairs with f_i − f_j < 1: over j for each i, and over i for each j, (m, columns)."""
         lower, upper = np.zeros_like(values), np.zeros_like(values)
+        masked = values if self._mask is None else self._mask * values
         for part, levels in self._parts:
-            scores, inside = f[part], np.ascontiguousarray(values[part])
+            scores, inside, counted = f[part], np.ascontiguousarray(values[part]), np.ascontiguousarray(masked[part])
             order, thresholds, out = np.argsort(-scores, kind="stable"), scores - 1.0, np.empty_like(inside)
-            sums_of_overtakers(levels, order, scores, thresholds, inside, True, out)
+            sums_of_overtakers(levels, order, scores, thresholds, counted, True, out)
             lower[part] = out
             sums_of_overtaken(levels, order, scores, thresholds, inside, out)
             upper[part] = out
-        return lower, upper
+        return lower, upper if self._mask is None else self._mask * upper
 
     def hinge(self, f: Floats) -> tuple[float, Floats]:
         """Mean of max(0, 1 − (f_i − f_j)) and a subgradient, (m,)."""
@@ -120,11 +127,12 @@ class Pairs:
         gradient = upper[:, 0] * (1 + f) - upper[:, 1] - lower[:, 0] * room - lower[:, 1]
         return max(float(loss), 0.0) / self.count, 2 * gradient / self.count
 
-    def curvature(self, f: Floats, v: Floats) -> Floats:
-        """Product of the generalised second derivative of the mean squared hinge at f with v, (m,)."""
-        lower, upper = self._sums(f, np.column_stack([np.ones(len(f)), v]))
-        product = lower[:, 0] * v - lower[:, 1] + upper[:, 0] * v - upper[:, 1]
-        return 2 * product / self.count
+    def curvature(self, f: Floats, V: Floats) -> Floats:
+        """Product of the generalised second derivative of the mean squared hinge at f with V, (m,) or (m, columns)."""
+        columns = V.reshape(len(f), -1)
+        lower, upper = self._sums(f, np.column_stack([np.ones(len(f)), columns]))
+        product = (lower[:, :1] + upper[:, :1]) * columns - lower[:, 1:] - upper[:, 1:]
+        return 2 * product.reshape(V.shape) / self.count
 
 
 def solve_hinge(gram: BaseGram, pairs: Pairs, C: float, *, tol: float = 1e-3, max_iter: int = 300) -> PairSolution:
@@ -214,7 +222,7 @@ class _SquaredHinge:
         return self._pairs.squared_hinge(f[:, 0])[1][:, None]
 
     def curvature(self, f: Floats) -> Product:
-        return lambda V: self._pairs.curvature(f[:, 0], V[:, 0])[:, None]
+        return lambda V: self._pairs.curvature(f[:, 0], V)
 
 
 def _refuse_large(C: float, largest: float) -> None:

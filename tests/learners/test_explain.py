@@ -29,6 +29,7 @@ KERNELS = {
     "top": (dk.PartialKendall(kind="top"), naive.partial("top"), N**-0.5),
     "smoothed": (dk.SmoothedKendall(window=2.0), naive.smoothed(2.0), N**-0.5),
 }
+SURVIVAL = dk.survival_y(np.exp(TARGET), np.arange(len(TARGET)) % 3 > 0)
 LEARNERS = {
     "svc": (dk.KernelSVC(tol=1e-9), TWO, "decision_function"),
     "svc, pairs": (dk.KernelSVC(decision_function_shape="ovo", tol=1e-9), THREE, "decision_function"),
@@ -36,6 +37,10 @@ LEARNERS = {
     "svr": (dk.KernelSVR(epsilon=0.3, tol=1e-9), TARGET, "predict"),
     "fisher": (dk.KernelFisherDiscriminant(), TWO, "decision_function"),
     "fisher, classes": (dk.KernelFisherDiscriminant(), THREE, "decision_function"),
+    "logistic": (dk.KernelLogistic(), TWO, "decision_function"),
+    "logistic, classes": (dk.KernelLogistic(), THREE, "decision_function"),
+    "cox": (dk.KernelCox(), SURVIVAL, "predict"),
+    "survival svm": (dk.SurvivalSVM(rank_ratio=0.5), SURVIVAL, "predict"),
     "ridge": (dk.KernelRidge(), TARGET, "predict"),
     "ridge, targets": (dk.KernelRidge(), TARGETS, "predict"),
     "pca": (dk.KernelPCA(n_components=2), None, "transform"),

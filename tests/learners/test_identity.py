@@ -21,15 +21,19 @@ from distkern.kernels.kendall import Kendall
 from distkern.kernels.lowrank import LowRank
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.cox import KernelCox
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.kmeans import KernelKMeans
+from distkern.learners.logistic import KernelLogistic
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor, PreparedColumns
 from distkern.learners.rank_svm import RankSVM, SGDRanker
 from distkern.learners.ranking import LSRRanker, MLSRRanker
 from distkern.learners.ridge import KernelRidge
 from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.survival_svm import SurvivalSVM
+from distkern.learners.survival_times import survival_y
 from distkern.learners.svm import KernelSVC
 from distkern.learners.svr import KernelSVR
 from distkern.operators.array import ArrayGram
@@ -75,6 +79,9 @@ MODELS = [
     (LSRRanker(), ("predict",)),
     (MLSRRanker(), ("predict",)),
     (RankSVM(), ("predict",)),
+    (KernelLogistic(), ("predict", "decision_function", "predict_proba")),
+    (KernelCox(), ("predict",)),
+    (SurvivalSVM(), ("predict",)),
     (SGDRanker(random_state=0), ("predict",)),
     (make_pipeline(KernelStandardizer(), KernelSVC()), ("predict", "decision_function")),
 ]
@@ -84,7 +91,11 @@ MODELS = [
 def test_every_method_of_every_learner_refuses_another_matrix(stores, model, methods):
     gram = stores["kendall"]
     target = (
-        Y if hasattr(model, "classes_") or "classifier" in str(model.__sklearn_tags__().estimator_type) else X[:, 0]
+        survival_y(np.exp(X[:, 0]), np.arange(len(X)) % 3 > 0)
+        if hasattr(model, "_fit_to") and not hasattr(model, "predict_proba")
+        else Y
+        if hasattr(model, "classes_") or "classifier" in str(model.__sklearn_tags__().estimator_type)
+        else X[:, 0]
     )
     model = clone(model).fit(gram[WHOLE], target[TRAIN])
     for method in methods:

@@ -15,6 +15,7 @@ RNG = np.random.default_rng(7)
 X, NEW = RNG.normal(size=(24, 6)), RNG.normal(size=(5, 6))
 TWO, THREE = np.array(["no", "yes"])[np.arange(24) % 2], np.array(["a", "b", "c"])[np.arange(24) % 3]
 TARGET, TARGETS = RNG.normal(size=24), RNG.normal(size=(24, 2))
+SURVIVAL = dk.survival_y(np.exp(TARGET), np.arange(24) % 3 > 0)
 PAIRS_OF_CLASSES = ("a against b", "a against c", "b against c")
 
 LEARNERS = {
@@ -41,6 +42,10 @@ LEARNERS = {
         ("kernelpca0", "kernelpca1"),
     ),
     "ranker": (dk.LSRRanker, {}, TARGET, "predict", ("score",)),
+    "logistic": (dk.KernelLogistic, {}, TWO, "decision_function", ("yes against no",)),
+    "logistic, classes": (dk.KernelLogistic, {}, THREE, "decision_function", ("a", "b", "c")),
+    "cox": (dk.KernelCox, {}, SURVIVAL, "predict", ("risk",)),
+    "survival svm": (dk.SurvivalSVM, {"rank_ratio": 0.5}, SURVIVAL, "predict", ("risk",)),
     "rank svm": (dk.RankSVM, {}, TARGET, "predict", ("score",)),
     "sgd": (dk.SGDRanker, {"random_state": 0, "epochs": 3}, TARGET, "predict", ("score",)),
 }

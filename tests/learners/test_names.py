@@ -30,6 +30,7 @@ LABELS = pd.Series(np.repeat(["ill", "well"], M // 2), index=IDS)
 TARGETS = pd.Series(X[:, 0], index=IDS)
 WEIGHTS = pd.Series(1.0 + np.arange(M) % 3, index=IDS)
 GROUPS = pd.Series(np.arange(M) // 4, index=IDS)
+SURVIVAL = dk.survival_y(np.exp(X[:, 0]), np.arange(M) % 3 > 0)
 SPLITS = GroupKFold(3)
 
 
@@ -70,6 +71,11 @@ CASES = {
     "MLSRRanker y": lambda g, v: dk.MLSRRanker().fit([g, g], v(TARGETS)).dual_coef_,
     "MLSRRankerCV y": lambda g, v: search().fit([g, g], v(TARGETS), groups=GROUPS).best_score_,
     "MLSRRankerCV groups": lambda g, v: search().fit([g, g], TARGETS, groups=v(GROUPS)).best_score_,
+    "KernelLogistic y": lambda g, v: dk.KernelLogistic().fit(g, v(LABELS)).dual_coef_,
+    "KernelLogistic weight": lambda g, v: dk.KernelLogistic().fit(g, LABELS, v(WEIGHTS)).dual_coef_,
+    "KernelLogistic score": lambda g, v: dk.KernelLogistic().fit(g, LABELS).score(g, v(LABELS)),
+    "KernelCox strata": lambda g, v: dk.KernelCox().fit(g, SURVIVAL, strata=v(GROUPS)).dual_coef_,
+    "KernelCox score": lambda g, v: dk.KernelCox().fit(g, SURVIVAL).score(g, SURVIVAL, strata=v(GROUPS)),
     "RankSVM y": lambda g, v: dk.RankSVM().fit(g, v(TARGETS)).dual_coef_,
     "RankSVM groups": lambda g, v: dk.RankSVM().fit(g, TARGETS, groups=v(GROUPS)).dual_coef_,
     "SGDRanker y": lambda g, v: dk.SGDRanker(epochs=1, random_state=0).fit(g, v(TARGETS)).dual_coef_,

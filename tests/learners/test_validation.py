@@ -20,7 +20,8 @@ COMPLEX = np.array([0, 1, 0, 1j, 0, 1])
 
 @pytest.mark.parametrize("y", [COMPLEX, COMPLEX.tolist()], ids=["array", "list"])
 @pytest.mark.parametrize(
-    "name", ["KernelFisherDiscriminant", "KernelRidge", "KernelSVC", "KernelSVR", "LSRRanker", "RankSVM"]
+    "name",
+    ["KernelFisherDiscriminant", "KernelLogistic", "KernelRidge", "KernelSVC", "KernelSVR", "LSRRanker", "RankSVM"],
 )
 def test_complex_targets_lose_no_imaginary_part(name, y):
     with pytest.raises(dk.InputError, match="Complex data not supported: the numbers in y are complex"):

@@ -8,6 +8,7 @@ from distkern import (
     Gaussian,
     InputError,
     KernelFisherDiscriminant,
+    KernelLogistic,
     KernelSVC,
     KernelSVR,
     Linear,
@@ -36,6 +37,7 @@ LEARNERS = {
     "SVC": KernelSVC(C=10.0),
     "SVR": KernelSVR(C=10.0),
     "Fisher": KernelFisherDiscriminant(),
+    "logistic": KernelLogistic(),
     "Fisher by products": KernelFisherDiscriminant(solver="cg"),
 }
 

@@ -10,6 +10,7 @@ from distkern import (
     InputError,
     KernelFisherDiscriminant,
     KernelKMeans,
+    KernelLogistic,
     KernelPCA,
     KernelRidge,
     KernelSVC,
@@ -30,6 +31,7 @@ REFUSED = {
     "kernel of SVC": lambda: KernelSVC().fit(1e308 * EYE, LABELS),  # it did not end
     "targets of ridge": lambda: KernelRidge().fit(EYE, HUGE),
     "kernel of Fisher": lambda: KernelFisherDiscriminant().fit(1e300 * EYE, LABELS),
+    "lam of KernelLogistic": lambda: KernelLogistic(lam=1e308).fit(1e-300 * EYE, LABELS),
     "C of RankSVM": lambda: RankSVM(C=1e308).fit(EYE, TARGETS),
     "C of RankSVM, squared": lambda: RankSVM(C=1e308, loss="squared_hinge").fit(EYE, TARGETS),
     "kernel of k-means": lambda: KernelKMeans(2).fit(1e308 * EYE),

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +13,9 @@ from distkern import Dask, Gaussian, Linear, Serial, Threads, compute_gram, open
 from distkern.core.errors import InputError, MemoryLimitError
 from distkern.gram import map_reduce
 from distkern.operators.array import ArrayGram
+from distkern.operators.lowrank import ArrayFeatures, LowRankGram
 from distkern.solvers import newton_cg
+from distkern.solvers.cox import Cox
 from distkern.solvers.losses import Logistic, Multinomial, SquaredHinge
 from distkern.solvers.newton_cg import Problem, solve, vector_bytes
 
@@ -433,3 +436,43 @@ def test_an_interruption_is_passed_on():
     with pytest.raises(KeyboardInterrupt):
         newton_cg.minimize(interrupted, problems, 30, 1.0, tol=1e-9, max_iter=50)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_matrix_of_low_rank_is_solved_by_small_hessians(kind, intercept, monkeypatch):
+    X, codes, weights = drawn(4, 80, rank=7)
+    features = ArrayFeatures(X)
+    gram, problems = LowRankGram(features, features), []
+    for lam in (1e-3, 0.1, 10.0):
+        problems.append(Problem(loss_of(kind, codes, weights), lam, intercept))
+    expected = solve(ArrayGram(X @ X.T), problems, tol=1e-9, memory=PLENTY)
+    passes = solve(gram, problems, tol=1e-9, memory=vector_bytes(80, 9) + 40_000)  # no room for the features
+    monkeypatch.setattr(newton_cg, "_conjugate_gradients", None)
+    found = solve(gram, problems, tol=1e-9, memory=PLENTY)
+    for one, other, third in zip(found, expected, passes, strict=True):
+        assert one.converged
+        assert one.iterations <= 15
+        assert one.passes == one.iterations + 1
+        assert one.objective == pytest.approx(other.objective, rel=1e-10)
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-6)
+        np.testing.assert_allclose(third.scores, other.scores, atol=1e-6)
+        np.testing.assert_allclose(X.T @ one.coefficients, X.T @ other.coefficients, atol=1e-6)
+        np.testing.assert_allclose(one.intercept, other.intercept, atol=1e-6)
+    [alone] = solve(gram, problems[1:2], tol=1e-9, memory=PLENTY)
+    np.testing.assert_array_equal(alone.coefficients, found[1].coefficients)
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_cox_models_equal_dense_newton(ties):
+    rng = np.random.default_rng(0)
+    X, t, e, s = rng.normal(size=(40, 5)), rng.integers(1, 15, 40), rng.random(40) < 0.7, rng.integers(0, 2, 40)
+    K, lam, w = X @ X.T, 0.05, np.zeros(5)
+    for _ in range(30):
+        gradient, hessian = map(np.array, naive.cox_derivatives(t, e, X @ w, ties, s))
+        w = w - np.linalg.solve(X.T @ hessian @ X + lam * np.eye(5), X.T @ gradient + lam * w)
+    features = ArrayFeatures(X)
+    for gram in (ArrayGram(K), LowRankGram(features, features)):
+        [found] = solve(gram, [Problem(Cox(t, e, ties, s), lam, intercept=False)], tol=1e-10, memory=PLENTY)
+        np.testing.assert_allclose(X.T @ found.coefficients[:, 0], w, atol=1e-8)
+        assert found.objective == pytest.approx(naive.cox_loss(t, e, X @ w, ties, s) + 0.5 * lam * w @ w, rel=1e-10)

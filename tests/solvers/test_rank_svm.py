@@ -51,6 +51,28 @@ def test_losses_and_gradients_equal_the_double_loops(seed, m, tied):
         np.testing.assert_allclose(pairs.curvature(f, v), numeric, atol=1e-4)
 
 
+@given(st.integers(0, 10**6), st.integers(2, 14))
+def test_only_some_samples_may_be_the_lower_one(seed, m):
+    _, y, labels, rng = drawn(seed, m)
+    lower, f, V = rng.random(m) < 0.5, rng.normal(size=m), rng.normal(size=(m, 2))
+    listed = [(i, j) for i in range(m) for j in range(m) if y[i] > y[j] and labels[i] == labels[j] and lower[j]]
+    if not listed:
+        with pytest.raises(InputError, match="no pair"):
+            Pairs(y, labels, lower)
+        return
+    pairs = Pairs(y, labels, lower)
+    close = [(i, j) for i, j in listed if 1 - (f[i] - f[j]) > 0]
+    assert pairs.count == len(listed)
+    assert pairs.hinge(f)[0] == pytest.approx(sum(1 - f[i] + f[j] for i, j in close) / len(listed), abs=1e-12)
+    assert pairs.squared_hinge(f)[0] == pytest.approx(sum((1 - f[i] + f[j]) ** 2 for i, j in close) / len(listed))
+    numeric = approx_fprime(f, lambda g: pairs.squared_hinge(g)[0], 1e-7)
+    np.testing.assert_allclose(pairs.squared_hinge(f)[1], numeric, atol=1e-5)
+    hessian = np.zeros((m, m))
+    for i, j in close:
+        hessian[np.ix_([i, j], [i, j])] += 2 * np.array([[1, -1], [-1, 1]]) / len(listed)
+    np.testing.assert_allclose(pairs.curvature(f, V), hessian @ V, atol=1e-12)
+
+
 def by_quadratic_programme(K, y, labels, C, loss):
     """Minimum of the objective, from the dual over all pairs: box constraints only."""
     m = len(y)
