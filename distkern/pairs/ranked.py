@@ -17,7 +17,7 @@ from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.memory import share_of
 from distkern.pairs.cohorts import Cohort, Table, strips
-from distkern.pairs.tiles import load_array
+from distkern.pairs.tiles import load_array, read_only
 
 Form = Literal["dense", "sparse", "gaps"]
 """Complete columns; columns without their zeros; columns with missing values."""
@@ -31,12 +31,8 @@ ENTRY_BYTES = 40
 NONZERO_BYTES = 24
 """The same of a nonzero of a column without its zeros."""
 
-ARRAYS: dict[Form, tuple[str, ...]] = {
-    "dense": ("order", "codes", "tied"),
-    "sparse": ("places", "scores"),
-    "gaps": ("order", "codes"),
-}
-"""Arrays of each form that have an entry for each sample, or each nonzero, of a column."""
+ARRAYS: dict[Form, tuple[str, ...]] = {"dense": ("order", "codes", "tied"), "gaps": ("order", "codes")}
+"""Arrays of a form that have an entry for each sample of a column."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Block:
         Number of samples.
     arrays
         ``untied`` and ``sums`` (columns, 3) from `tie_sums`, unless values are missing; else of the form:
-        `inversions.rank`, `rank_observed`, or the ragged arrays of `sparse_columns.concordance`.
+        `inversions.rank`, `rank_observed`, or `sparse_columns.gather`.
     """
 
     form: Form
@@ -132,28 +128,17 @@ class Columns:
 
     def _sparse_blocks(self, positions: slice | Indices) -> list[Block]:
         strata = len(self.bounds) - 1
-        starts = np.array(self.array("starts"))
-        rows = np.arange(self.count)[positions]
-        begins, ends = starts[rows * strata], starts[(rows + 1) * strata]
-        ragged = {name: _joined(self.array(name), begins, ends) for name in ARRAYS["sparse"]}
-        shift = np.concatenate([[0], np.cumsum(ends - begins)[:-1]]) - begins if len(rows) else begins
-        known = {name: np.array(self.array(name)[positions]) for name in ("untied", "sums", "balance")}
+        starts, rows = np.array(self.array("starts")), np.arange(self.count)[positions]
+        parts = (rows[:, None] * strata + np.arange(strata)).ravel()  # columns of one stratum after the other
+        places, scores = (read_only(self.array(name)) for name in ("places", "scores"))
+        found = sparse_columns.gather(places, scores, starts[parts], starts[parts + 1])._asdict()
+        known = {name: np.array(self.array(name)[positions]) for name in ("untied", "sums")}
         blocks = []
         for k, (first, last) in enumerate(self.strata()):
-            start = starts[rows * strata + k]
-            arrays = dict(ragged) | {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
-            arrays |= {"starts": start + shift, "nonzeros": starts[rows * strata + k + 1] - start}
+            arrays = found | {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
+            arrays |= {name: np.ascontiguousarray(found[name][k::strata]) for name in ("starts", "nonzeros", "about")}
             blocks.append(Block("sparse", last - first, arrays))
         return blocks
-
-
-def _joined(array: Array, begins: Indices, ends: Indices) -> Array:
-    """Read parts of an array one after the other; neighbours are read together."""
-    if not len(begins):
-        return np.empty(0, dtype=array.dtype)
-    apart = np.flatnonzero(begins[1:] != ends[:-1]) + 1
-    runs = zip(begins[np.concatenate([[0], apart])], ends[np.concatenate([apart - 1, [-1]])], strict=True)
-    return np.concatenate([array[begin:end] for begin, end in runs])
 
 
 # Ranking ------------------------------------------------------------------------------------------------------------
@@ -240,7 +225,6 @@ def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
     np.save(columns.file("starts"), starts)
     _create(columns, places=((starts[-1],), np.int32), scores=((starts[-1],), np.int32))
     _create(columns, untied=((p, strata), np.int64), sums=((p, strata, 3), np.float64))
-    _create(columns, balance=((p, strata), np.int64))
     for first, last in _groups(starts[::strata], budget // NONZERO_BYTES):
         whole = slice(starts[first * strata], starts[last * strata])
         own = starts[first * strata : last * strata + 1] - whole.start
@@ -253,13 +237,12 @@ def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
             )
         n = np.tile(sizes, last - first)
         places, scores = np.empty(own[-1], dtype=np.int32), np.empty(own[-1], dtype=np.int32)
-        balance, sums = np.empty(len(n), dtype=np.int64), np.empty((3, len(n)))
-        sparse_columns.rank_columns(values, items, own, n, places, scores, balance, *sums)
+        sums = np.empty((3, len(n)))
+        sparse_columns.rank_columns(values, items, own, n, places, scores, *sums)
         part = slice(first, last)
         columns.array("places", "r+")[whole], columns.array("scores", "r+")[whole] = places, scores
         columns.array("untied", "r+")[part] = (n * (n - 1) // 2 - sums[0].astype(np.int64)).reshape(-1, strata)
         columns.array("sums", "r+")[part] = sums.T.reshape(-1, strata, 3)
-        columns.array("balance", "r+")[part] = balance.reshape(-1, strata)
         yield last
 
 

@@ -365,7 +365,7 @@ def _block_bytes(work: Work, side: int) -> int:
     entries = work.rows.largest(side) + work.cols.largest(side)
     n, widest = work.rows.bounds[-1], max(work.rows.widest, work.cols.widest)
     if work.rows.form == "sparse":
-        return 16 * entries + sparse_columns.bytes_needed(side, side, n, entries, widest, 0)
+        return sparse_columns.bytes_needed(side, side, n, entries, widest, 0)
     if work.rows.form == "gaps":
         return 16 * entries + 12 * n
     return 2 * (5 if n < 2**16 else 9) * entries

@@ -12,7 +12,7 @@ from distkern import InputError
 from distkern.compiled.inversions import rank
 from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
-from distkern.compiled.sparse_columns import concordance
+from distkern.compiled.sparse_columns import Columns, concordance
 from distkern.pairs import ranked
 from distkern.pairs.cohorts import open_cohort, view
 from distkern.pairs.ranked import disk_bytes, rank_cohort
@@ -68,10 +68,10 @@ def test_sparse_columns_count_as_dense_ones(tmp_path_factory, values, budget, da
         dense = whole[positions]
         np.testing.assert_array_equal(block.arrays["sums"], np.stack(tie_sums(dense), axis=1))
         np.testing.assert_array_equal(block.arrays["untied"], rank(dense)[3])
-        ragged = tuple(block.arrays[name] for name in ("places", "scores", "starts", "nonzeros", "balance"))
+        columns = Columns(*(block.arrays[name] for name in Columns._fields))
         first, second = (part.ravel() for part in np.indices((len(dense), len(dense))))
         counted = [naive.pair_counts(dense[i], dense[j]) for i, j in zip(first, second, strict=True)]
-        S = concordance(ragged, ragged, block.n, first, second)
+        S = concordance(columns, columns, block.n, first, second)
         assert S.tolist() == [concordant - discordant for concordant, discordant, *_ in counted]
 
 
