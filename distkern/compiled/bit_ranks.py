@@ -41,7 +41,16 @@ class PositionSet(NamedTuple):
 def empty_set(positions):  # type: ignore[no-untyped-def]
     """Make a set without members, of the positions 0, …, ``positions`` − 1."""
     words, padded = _lengths(positions)
-    return PositionSet(np.zeros(words, np.uint64), np.zeros(words, np.uint16), np.zeros(padded, np.uint32))
+    within, before = _aligned_zeros(words, np.uint16), _aligned_zeros(padded, np.uint32)
+    return PositionSet(np.zeros(words, np.uint64), within, before)
+
+
+@compiled
+def _aligned_zeros(count, kind):  # type: ignore[no-untyped-def]
+    """Zeros whose vectors lie in one line of the cache each, where that is possible."""
+    array = np.zeros(count + 64, kind)
+    start = -array.ctypes.data % 64 // array.itemsize
+    return array[start : start + count]
 
 
 @compiled

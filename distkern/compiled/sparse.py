@@ -178,24 +178,34 @@ def _table_pair(x, y, xs, ys, n, cells, smaller):  # type: ignore[no-untyped-def
 def _count_within(start, stop, xs, ys, groups_x, groups_y, members):  # type: ignore[no-untyped-def]
     """Compare items of C with all earlier ones, and add them to the set, which contains those before ``start``.
 
-    Returns Σ sgn(x_j − x_i) sgn(y_j − y_i) of these pairs, and the number of those that are tied in y alone.
+    Returns Σ sgn(x_j − x_i) sgn(y_j − y_i) of these pairs; and the number of those that are tied in y alone, with that
+    of the pairs tied in x of one of the items and a nonzero of x outside C.
     """
-    concordance = tied = np.int64(0)
-    added, end = np.int64(start), np.uint32(0)
+    concordance = apart = np.int64(0)
+    added, end, size = np.int64(start), np.uint32(0), np.int64(0)
     for index in range(start, stop):
         if xs[index] >= end:  # the first of a tie group of x
-            end = groups_x[xs[index], 1]
+            apart += _pairs_outside(index - added, size)
             while added < index:
                 add_member(members, ys[added])
                 added += 1
+            end = groups_x[xs[index], 1]
+            size = np.int64(end) - np.int64(groups_x[xs[index], 0])
         y = ys[index]
         below, up_to = count_below(members, groups_y[y, 0]), count_below(members, groups_y[y, 1])
         concordance += below + up_to - added
-        tied += up_to - below
+        apart += up_to - below
+    apart += _pairs_outside(stop - added, size)
     while added < stop:
         add_member(members, ys[added])
         added += 1
-    return concordance, tied
+    return concordance, apart
+
+
+@compiled
+def _pairs_outside(common, size):  # type: ignore[no-untyped-def]
+    """Pairs in a tie group of an item of C, of which there are ``common``, and any other."""
+    return common * (2 * size - common - 1) // 2
 
 
 @compiled
@@ -239,7 +249,7 @@ def _sign_sums(x, y, xs, ys):  # type: ignore[no-untyped-def]
     for index in range(len(xs)):
         below_x, score_x = _sign_and_score(x, xs[index])
         below_y, score_y = _sign_and_score(y, ys[index])
-        mixed += (-score_x if below_y else score_x) + (-score_y if below_x else score_y)
+        mixed += (1 - 2 * below_y) * score_x + (1 - 2 * below_x) * score_y
         minus_x += below_x
         minus_y += below_y
         unlike += below_x ^ below_y
@@ -256,11 +266,11 @@ def _sign_and_score(sample, position):  # type: ignore[no-untyped-def]
 
 @compiled
 def _count_shared(x, y, xs, ys, negative, members):  # type: ignore[no-untyped-def]
-    """S within C less 2M, and the pairs in C tied in y alone; the first ``negative`` items have x < 0.
+    """S within C less 2M, and the second number of `_count_within`; the first ``negative`` items have x < 0.
 
     The positions in y of all items are in the set then.
     """
-    concordance = tied = np.int64(0)
+    concordance = apart = np.int64(0)
     untied = x.tied == 0 and y.tied == 0
     for start, stop in ((0, negative), (negative, len(xs))):
         if 0 < start < stop:
@@ -270,29 +280,18 @@ def _count_shared(x, y, xs, ys, negative, members):  # type: ignore[no-untyped-d
         else:
             found = _count_within(start, stop, xs, ys, x.groups, y.groups, members)
             concordance += found[0]
-            tied += found[1]
-    return concordance, tied
+            apart += found[1]
+    return concordance, apart
 
 
 @compiled
-def _count_joint(x, y, xs, ys, tied, members):  # type: ignore[no-untyped-def]
-    """Pairs of nonzeros tied in both, less the pairs tied in x, and in y, of an item of C and another nonzero.
-
-    ``tied`` pairs in C are tied in y alone, and the set contains C.
-    """
-    joint = -tied
-    if y.tied:  # with g nonzeros of y and c of C in a tie group, c (c − 1) / 2 − c (2g − c − 1) / 2 = c (c − g)
-        for index in range(len(ys)):
-            first, end = y.groups[ys[index], 0], y.groups[ys[index], 1]
-            joint += count_below(members, end) - count_below(members, first) - (np.int64(end) - np.int64(first))
-    start = 0
-    for index in range(len(xs) if x.tied else 0):
-        first, end = x.groups[xs[index], 0], x.groups[xs[index], 1]
-        if index + 1 == len(xs) or xs[index + 1] >= end:
-            common = np.int64(index + 1 - start)
-            joint -= common * (2 * (np.int64(end) - np.int64(first)) - common - 1) // 2
-            start = index + 1
-    return joint
+def _count_outside(ys, groups_y, members):  # type: ignore[no-untyped-def]
+    """Pairs tied in y of an item of C and one outside, less the pairs tied in y within C; the set contains C."""
+    outside = np.int64(0)
+    for index in range(len(ys)):  # with g nonzeros of y and c of C in a group, c (2g − c − 1) / 2 − c (c − 1) / 2
+        first, end = groups_y[ys[index], 0], groups_y[ys[index], 1]
+        outside += np.int64(end) - np.int64(first) - (count_below(members, end) - count_below(members, first))
+    return outside
 
 
 @compiled
@@ -321,10 +320,10 @@ def compare(x, y, n, with_joint, scratch):  # type: ignore[no-untyped-def]
     if abs(signs_y) < q:
         S -= _inner_scores(xs, ys, x.groups, y.negative)
     members = part_of_set(scratch.members, m)
-    found, tied = _count_shared(x, y, xs, ys, (q - signs_x) // 2, members)
-    joint = x.tied + y.tied + neither * (neither - 1) // 2
-    if with_joint:
-        joint += _count_joint(x, y, xs, ys, tied, members)
+    found, apart = _count_shared(x, y, xs, ys, (q - signs_x) // 2, members)
+    joint = x.tied + y.tied + neither * (neither - 1) // 2 - apart
+    if with_joint and y.tied:
+        joint -= _count_outside(ys, y.groups, members)
     remove_all(members)
     return S + found, joint
 
