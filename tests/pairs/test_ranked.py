@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from strategies import sparse_cohorts
 
-from distkern import InputError
+from distkern import InputError, Threads
 from distkern.compiled.inversions import rank
 from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
@@ -59,8 +59,9 @@ def test_sparse_columns_count_as_dense_ones(tmp_path_factory, values, budget, da
         strata[:] = 0
     thin = sparse.csr_array(np.hstack([values, np.zeros((m, p))]))  # at most half full
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "RANK_BYTES", 24 * budget)
-        rows, _ = columns_of(tmp_path_factory.mktemp("ranked"), thin, strata)
+        patch.setattr(ranked, "RANK_BYTES", 12 * budget)
+        patch.setattr(ranked, "PART_NONZEROS", max(1, budget // 3))
+        rows, _ = columns_of(tmp_path_factory.mktemp("ranked"), thin, strata, pool=Threads(2))
     assert rows.form == "sparse"
     positions = np.array(data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True).map(sorted)))
     for k, block in enumerate(rows.blocks(positions)):
