@@ -95,7 +95,7 @@ def remove_all(members):  # type: ignore[no-untyped-def]
     members.before[:] = 0
 
 
-def increment_after(counts: Any, start: int, lane: Any) -> None:
+def increment_after(counts: Any, start: Any, lane: Any) -> None:
     """Add one to those of 32 counts from ``start`` on that come after a lane; the lane may be outside of them."""
     for later in range(max(0, int(lane) + 1), LANES):
         counts[start + later] += 1

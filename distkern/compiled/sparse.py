@@ -63,7 +63,7 @@ class Nonzeros(NamedTuple):
         Number of the distinct value of each, int32 (k,): 0, 1, …, in ascending order, that of the zeros included.
     negative
         Number of negative values.
-    zero, count
+    zero, distinct
         Level of the zeros, and number of levels.
     tied
         Number of tied pairs of nonzeros.
@@ -74,7 +74,7 @@ class Nonzeros(NamedTuple):
     levels: Array
     negative: int
     zero: int
-    count: int
+    distinct: int
     tied: int
 
 
@@ -153,12 +153,12 @@ def _table_pair(x, y, xs, ys, n, cells, smaller):  # type: ignore[no-untyped-def
     """
     k, m = len(x.places), len(y.places)
     for index in range(len(xs)):
-        cells[x.levels[xs[index]] * y.count + y.levels[ys[index]]] += 1
+        cells[x.levels[xs[index]] * y.distinct + y.levels[ys[index]]] += 1
     start = np.int64(0)
     while start < k:
-        row, end = x.levels[start] * y.count, np.int64(x.groups[start, 1])
+        row, end = x.levels[start] * y.distinct, np.int64(x.groups[start, 1])
         shared = np.int64(0)
-        for col in range(y.count):
+        for col in range(y.distinct):
             shared += cells[row + col]  # that of the zeros of y is 0 by now
         cells[row + y.zero] = end - start - shared
         start = end
@@ -166,12 +166,12 @@ def _table_pair(x, y, xs, ys, n, cells, smaller):  # type: ignore[no-untyped-def
     while start < m:
         col, end = y.levels[start], np.int64(y.groups[start, 1])
         shared = np.int64(0)
-        for row in range(x.count):
-            shared += cells[row * y.count + col]
-        cells[x.zero * y.count + col] = end - start - shared
+        for row in range(x.distinct):
+            shared += cells[row * y.distinct + col]
+        cells[x.zero * y.distinct + col] = end - start - shared
         start = end
-    cells[x.zero * y.count + y.zero] = n - k - m + len(xs)
-    return from_table(cells, x.count, y.count, smaller)
+    cells[x.zero * y.distinct + y.zero] = n - k - m + len(xs)
+    return from_table(cells, x.distinct, y.distinct, smaller)
 
 
 @compiled
@@ -312,7 +312,7 @@ def compare(x, y, n, with_joint, scratch):  # type: ignore[no-untyped-def]
     k, m = np.int64(len(x.places)), np.int64(len(y.places))
     q = _find_shared(x.places, k, scratch.member, scratch.table, scratch.xs, scratch.ys)
     xs, ys = scratch.xs[:q], scratch.ys[:q]
-    if x.count * y.count <= TABLE_SHARE * q:
+    if x.distinct * y.distinct <= TABLE_SHARE * q:
         return _table_pair(x, y, xs, ys, n, scratch.cells, scratch.smaller)
     mixed, same, signs_x, signs_y = _sign_sums(x, y, xs, ys)
     neither = n - k - m + q
@@ -378,9 +378,7 @@ def sparse_tile(places_a, scores_a, nonzeros_a, places_b, scores_b, nonzeros_b, 
         enter(y.places, scratch.member, scratch.table)
         for i in range(j + 1 if symmetric else a):
             k, found = nonzeros_a[i], about[i]
-            x = Nonzeros(
-                places_a[i, :k], groups_a[i, :k], levels_a[i, :k], found[0], found[1], found[2], found[3]
-            )
+            x = Nonzeros(places_a[i, :k], groups_a[i, :k], levels_a[i, :k], found[0], found[1], found[2], found[3])
             counts[i, j], joint[i, j] = compare(x, y, n, True, scratch)
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]

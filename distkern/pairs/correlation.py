@@ -30,9 +30,9 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
+from distkern.engine.base import Executor
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
-from distkern.engine.base import Executor
 from distkern.engine.resolve import resolve_executor
 from distkern.io.source import Source
 from distkern.kernels.kendall import Concordance, Kendall

@@ -338,7 +338,7 @@ def _grid(work: Work, pool: Executor, listener: Listener, limit: int | None) -> 
 
 
 def _side_of_list(work: Work, pool: Executor, limit: int | None) -> int:
-    """Columns of a block of which a task of a list reads those that it needs; blocks are about as large as one another."""
+    """Columns of a block of which a task of a list reads those that it needs; all blocks are about as large."""
     may, count = pool.memory_per_task(limit), max(work.rows.count, work.cols.count)
 
     def fits(side: int) -> bool:
