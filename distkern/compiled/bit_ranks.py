@@ -1,13 +1,13 @@
 """A set of positions in which the members below a position are counted in a few instructions, whatever its size.
 
-A word of 64 bits marks the members among 64 positions, and ``below`` contains for each word the number of members
-before it. So the members below a position are one entry of ``below`` and the low bits of one word, and a new member
-adds one to the entries of all later words: a vector operation for 32 words.
+A word of 64 bits marks the members among 64 positions. For each word a number tells how many members of its 32 words,
+and for each 32 words another one how many members of all, come before. So the members below a position are two such
+numbers and the low bits of one word; a new member adds one to all later numbers of both kinds, 32 at a time.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -16,45 +16,86 @@ from numba.extending import intrinsic, overload
 
 from distkern.compiled.simd import LANES, popcount
 from distkern.core.jit import compiled
+from distkern.core.typing import Array
+
+
+class PositionSet(NamedTuple):
+    """A set of positions, see `empty_set`.
+
+    Parameters
+    ----------
+    bits
+        The members among 64 positions, uint64 (words,).
+    within
+        For each word, the members before it in its row of 32 words, uint16 (words,).
+    before
+        For each row, the members before it, uint32; padded to a multiple of 32.
+    """
+
+    bits: Array
+    within: Array
+    before: Array
 
 
 @compiled
-def words_of(positions):  # type: ignore[no-untyped-def]
-    """Length of both arrays of a set of positions 0, …, ``positions`` − 1: a multiple of 32."""
-    return (positions // 64 // LANES + 1) * LANES
+def empty_set(positions):  # type: ignore[no-untyped-def]
+    """Make a set without members, of the positions 0, …, ``positions`` − 1."""
+    words, padded = _lengths(positions)
+    within, before = _aligned_zeros(words, np.uint16), _aligned_zeros(padded, np.uint32)
+    return PositionSet(np.zeros(words, np.uint64), within, before)
 
 
 @compiled
-def count_below(bits, below, position):  # type: ignore[no-untyped-def]
+def _aligned_zeros(count, kind):  # type: ignore[no-untyped-def]
+    """Zeros whose vectors lie in one line of the cache each, where that is possible."""
+    array = np.zeros(count + 64, kind)
+    start = -array.ctypes.data % 64 // array.itemsize
+    return array[start : start + count]
+
+
+@compiled
+def part_of_set(members, positions):  # type: ignore[no-untyped-def]
+    """View a set as one of fewer positions, which is faster to add to and to empty."""
+    words, padded = _lengths(positions)
+    return PositionSet(members.bits[:words], members.within[:words], members.before[:padded])
+
+
+@compiled
+def _lengths(positions):  # type: ignore[no-untyped-def]
+    """Number of words, whole rows of them, and number of rows, padded."""
+    rows = positions // (64 * LANES) + 1
+    return rows * LANES, (rows - 1) // LANES * LANES + LANES
+
+
+@compiled
+def count_below(members, position):  # type: ignore[no-untyped-def]
     """Number of members below a position, which is at most the number of positions."""
     word, bit = np.uint64(position) >> np.uint64(6), np.uint64(position) & np.uint64(63)
-    return np.int64(below[word]) + np.int64(popcount(bits[word] & ((np.uint64(1) << bit) - np.uint64(1))))
+    lower = members.bits[word] & ((np.uint64(1) << bit) - np.uint64(1))
+    return np.int64(members.before[word // np.uint64(LANES)]) + np.int64(members.within[word]) + popcount(lower)
 
 
 @compiled
-def add_member(bits, below, position):  # type: ignore[no-untyped-def]
+def add_member(members, position):  # type: ignore[no-untyped-def]
     """Add a position, which is not a member yet."""
-    mark(bits, position)
-    for start in range(0, len(below), LANES):
-        increment_after(below, start, np.int64(position) // 64 - start)
+    word = np.int64(position) // 64
+    row = word // LANES
+    members.bits[word] |= np.uint64(1) << (np.uint64(position) & np.uint64(63))
+    increment_after(members.within, row * LANES, word - row * LANES)
+    if len(members.bits) > LANES:  # there are several rows
+        for start in range(0, len(members.before), LANES):
+            increment_after(members.before, start, row - start)
 
 
 @compiled
-def recount(bits, below, words):  # type: ignore[no-untyped-def]
-    """Count the members anew, after some were added by `mark`."""
-    total = np.int64(0)
-    for word in range(words):
-        below[word] = total
-        total += popcount(bits[word])
+def remove_all(members):  # type: ignore[no-untyped-def]
+    """Empty a set."""
+    members.bits[:] = 0
+    members.within[:] = 0
+    members.before[:] = 0
 
 
-@compiled
-def mark(bits, position):  # type: ignore[no-untyped-def]
-    """Add a position, and leave the counts as they are."""
-    bits[np.uint64(position) >> np.uint64(6)] |= np.uint64(1) << (np.uint64(position) & np.uint64(63))
-
-
-def increment_after(counts: Any, start: int, lane: Any) -> None:
+def increment_after(counts: Any, start: Any, lane: Any) -> None:
     """Add one to those of 32 counts from ``start`` on that come after a lane; the lane may be outside of them."""
     for later in range(max(0, int(lane) + 1), LANES):
         counts[start + later] += 1

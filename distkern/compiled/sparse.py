@@ -36,66 +36,100 @@ for y.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from distkern.compiled.bit_ranks import add_member, count_below, mark, recount, words_of
+from distkern.compiled.bit_ranks import PositionSet, add_member, count_below, empty_set, part_of_set, remove_all
 from distkern.compiled.levels import from_table
 from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
 from distkern.core.typing import Array
 
-RECOUNT = 8
-"""Words of a set of positions that are counted anew in the time in which one member is added and counted."""
-
 TABLE_SHARE = 4
 """Maximum number of table cells for each common item for which the table is faster than a set."""
 
 
-LARGE = 2**14
-"""Nonzeros of y, beyond twice the common items, from which on the common items are ranked anew among themselves."""
+class Nonzeros(NamedTuple):
+    """The nonzeros of a sample, by ascending value.
 
-
-@compiled
-def tie_groups(scores, k, firsts, ends):  # type: ignore[no-untyped-def]
-    """Fill for each nonzero the first position of its tie group and the position after it; return the tied pairs."""
-    tied = np.int64(0)
-    start = np.int64(0)
-    for stop in range(1, k + 1):
-        if stop == k or scores[stop] != scores[start]:
-            for position in range(start, stop):
-                firsts[position], ends[position] = start, stop
-            tied += (stop - start) * (stop - start - 1) // 2
-            start = np.int64(stop)
-    return tied
-
-
-@compiled
-def _scratch(width):  # type: ignore[no-untyped-def]
-    return np.zeros(width + 1, np.uint32)
-
-
-@compiled
-def number_levels(scores, k, levels, sizes):  # type: ignore[no-untyped-def]
-    """Number the distinct values of a sample in ascending order: …, −2, −1, 0 for the zeros, 1, 2, ….
-
-    Fills ``sizes`` with the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not
-    set. Returns the number of negative levels and of all levels.
+    Parameters
+    ----------
+    places
+        Their items, (k,).
+    groups
+        First position of the tie group of each, and the position after the group, uint32 (k, 2).
+    levels
+        Number of the distinct value of each, int32 (k,): 0, 1, …, in ascending order, that of the zeros included.
+    negative
+        Number of negative values.
+    zero, distinct
+        Level of the zeros, and number of levels.
+    tied
+        Number of tied pairs of nonzeros.
     """
-    below, above, start = np.int64(0), np.int64(0), 0
-    for stop in range(1, k + 1):
-        if stop == k or scores[stop] != scores[start]:
-            below += np.int64(scores[start] < 0)
-            above += np.int64(scores[start] > 0)
-            for position in range(start, stop):
-                levels[position] = above if scores[start] > 0 else below
-            sizes[below + above - np.int64(scores[start] < 0)] = stop - start  # zeros lie between both
-            start = stop
+
+    places: Array
+    groups: Array
+    levels: Array
+    negative: int
+    zero: int
+    distinct: int
+    tied: int
+
+
+class Scratch(NamedTuple):
+    """Arrays that comparisons use again and again, see `make_scratch`.
+
+    Parameters
+    ----------
+    member, table
+        For each item a bit that is set if its y is not zero, and then its position in y; see `enter`.
+    xs, ys
+        Positions in x and in y of the common items.
+    cells, smaller
+        A table of `TABLE_SHARE` cells for each nonzero, which is zero before and after, and sums of its columns.
+    members
+        A set of positions in y, empty before and after.
+    """
+
+    member: Array
+    table: Array
+    xs: Array
+    ys: Array
+    cells: Array
+    smaller: Array
+    members: PositionSet
+
+
+@compiled
+def make_scratch(n, width):  # type: ignore[no-untyped-def]
+    """Arrays for the comparison of samples of ``n`` items with at most ``width`` nonzeros."""
+    xs, ys = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
+    cells, smaller = np.zeros(TABLE_SHARE * max(1, width), np.int32), np.empty(width + 1, np.int64)
+    return Scratch(np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32), xs, ys, cells, smaller, empty_set(width))
+
+
+@compiled
+def find_groups(scores, groups, levels):  # type: ignore[no-untyped-def]
+    """Fill tie groups and levels of the nonzeros of a sample from their scores.
+
+    Returns the number of negative values, the level of the zeros, the number of levels, and the number of tied pairs.
+    """
+    k = len(scores)
+    first = negative = zero = distinct = tied = np.int64(0)
     for position in range(k):
-        if scores[position] > 0:
-            break
-        levels[position] -= below + 1
-    return below, below + above + 1
+        score, below = np.int64(scores[position]), np.int64(scores[position] < 0)
+        if position == 0 or scores[position - 1] != score:
+            first = np.int64(position)
+            distinct += 1
+            zero += below
+        groups[position, 0], levels[position] = first, distinct - below
+        negative += below
+        tied += position - first
+    for position in range(k):  # the score is the sum of both positions, less twice the number of negative values
+        groups[position, 1] = scores[position] + 2 * negative - np.int64(groups[position, 0])
+    return negative, zero, distinct + 1, tied
 
 
 @compiled
@@ -112,111 +146,110 @@ def _find_shared(places, k, member, table, xs, ys):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _table_pair(  # type: ignore[no-untyped-def]
-    xs, ys, levels_x, ends_x, k, zero_x, count_x, levels_y, zero_y, count_y, sizes_y, m, n, cells, smaller
-):
+def _table_pair(x, y, xs, ys, n, cells, smaller):  # type: ignore[no-untyped-def]
     """S and the number of pairs tied in both, from the contingency table of levels, which is zero before and after.
 
     ``xs`` and ``ys`` are the positions of the common items.
     """
+    k, m = len(x.places), len(y.places)
     for index in range(len(xs)):
-        cells[(zero_x + levels_x[xs[index]]) * count_y + zero_y + levels_y[ys[index]]] += 1
+        cells[x.levels[xs[index]] * y.distinct + y.levels[ys[index]]] += 1
     start = np.int64(0)
     while start < k:
-        row = (zero_x + levels_x[start]) * count_y
+        row, end = x.levels[start] * y.distinct, np.int64(x.groups[start, 1])
         shared = np.int64(0)
-        for col in range(count_y):
+        for col in range(y.distinct):
             shared += cells[row + col]  # that of the zeros of y is 0 by now
-        cells[row + zero_y] = np.int64(ends_x[start]) - start - shared
-        start = np.int64(ends_x[start])
-    origin = zero_x * count_y
-    for col in range(count_y):
-        if col != zero_y:
-            shared = np.int64(0)
-            for row in range(count_x):
-                shared += cells[row * count_y + col]
-            cells[origin + col] = sizes_y[col] - shared
-    cells[origin + zero_y] = n - k - m + len(xs)
-    return from_table(cells, count_x, count_y, smaller)
+        cells[row + y.zero] = end - start - shared
+        start = end
+    start = np.int64(0)
+    while start < m:
+        col, end = y.levels[start], np.int64(y.groups[start, 1])
+        shared = np.int64(0)
+        for row in range(x.distinct):
+            shared += cells[row * y.distinct + col]
+        cells[x.zero * y.distinct + col] = end - start - shared
+        start = end
+    cells[x.zero * y.distinct + y.zero] = n - k - m + len(xs)
+    return from_table(cells, x.distinct, y.distinct, smaller)
 
 
 @compiled
-def _count_within(  # type: ignore[no-untyped-def]
-    start, stop, xs, ys, firsts_x, ends_x, firsts_y, ends_y, words, bits, below
-):
-    """Compare items of C with all earlier ones, whose positions in y are in the set, and add them to it.
+def _count_within(start, stop, xs, ys, groups_x, groups_y, members):  # type: ignore[no-untyped-def]
+    """Compare items of C with all earlier ones, and add them to the set, which contains those before ``start``.
 
-    Returns Σ sgn(x_j − x_i) sgn(y_j − y_i) of these pairs; and, as its part of the pairs tied in both, the number of
-    such pairs within C, less the pairs tied in x with an item of C, less the pairs tied in y with an item of C.
+    Returns Σ sgn(x_j − x_i) sgn(y_j − y_i) of these pairs; and the number of those that are tied in y alone, with that
+    of the pairs tied in x of one of the items and a nonzero of x outside C.
     """
-    concordance = joint = np.int64(0)
-    while start < stop:
-        x = xs[start]
-        end = ends_x[x]
-        after = start + 1
-        while after < stop and xs[after] < end:
-            after += 1
-        common, size = np.int64(after - start), np.int64(end) - np.int64(firsts_x[x])
-        for position in range(start, after):
-            y = ys[position]
-            concordance += count_below(bits, below, firsts_y[y]) + count_below(bits, below, ends_y[y]) - start
-        if RECOUNT * common < words:
-            for position in range(start, after):
-                add_member(bits, below, ys[position])
-        else:
-            for position in range(start, after):
-                mark(bits, ys[position])
-            recount(bits, below, words)
-        for position in range(start, after):
-            first, last = firsts_y[ys[position]], ends_y[ys[position]]
-            joint += count_below(bits, below, last) - count_below(bits, below, first) - np.int64(last) + np.int64(first)
-        joint -= common * (2 * size - common - 1) // 2
-        start = after
-    return concordance, joint
+    concordance = apart = np.int64(0)
+    added, end, size = np.int64(start), np.uint32(0), np.int64(0)
+    for index in range(start, stop):
+        if xs[index] >= end:  # the first of a tie group of x
+            apart += _pairs_outside(index - added, size)
+            while added < index:
+                add_member(members, ys[added])
+                added += 1
+            end = groups_x[xs[index], 1]
+            size = np.int64(end) - np.int64(groups_x[xs[index], 0])
+        y = ys[index]
+        below, up_to = count_below(members, groups_y[y, 0]), count_below(members, groups_y[y, 1])
+        concordance += below + up_to - added
+        apart += up_to - below
+    apart += _pairs_outside(stop - added, size)
+    while added < stop:
+        add_member(members, ys[added])
+        added += 1
+    return concordance, apart
 
 
 @compiled
-def _count_untied(start, stop, ys, bits, below):  # type: ignore[no-untyped-def]
+def _pairs_outside(common, size):  # type: ignore[no-untyped-def]
+    """Pairs in a tie group of an item of C, of which there are ``common``, and any other."""
+    return common * (2 * size - common - 1) // 2
+
+
+@compiled
+def _count_untied(start, stop, ys, members):  # type: ignore[no-untyped-def]
     """The first of these numbers for two samples without ties; the second is 0."""
     concordance = np.int64(0)
-    for position in range(start, stop):
-        concordance += 2 * count_below(bits, below, ys[position]) - position
-        add_member(bits, below, ys[position])
+    for index in range(start, stop):
+        concordance += 2 * count_below(members, ys[index]) - index
+        add_member(members, ys[index])
     return concordance
 
 
 @compiled
-def _count_across(start, stop, ys, firsts_y, ends_y, bits, below):  # type: ignore[no-untyped-def]
+def _count_across(start, stop, ys, groups_y, members):  # type: ignore[no-untyped-def]
     """M, where the set contains the positions in y of the items before ``start``, which are those with x < 0."""
     signs = np.int64(0)
-    for position in range(start, stop):
-        y = ys[position]
-        signs += count_below(bits, below, firsts_y[y]) + count_below(bits, below, ends_y[y]) - start
+    for index in range(start, stop):
+        y = ys[index]
+        signs += count_below(members, groups_y[y, 0]) + count_below(members, groups_y[y, 1]) - start
     return signs
 
 
 @compiled
-def _inner_scores(xs, ys, ends_x, negative_y):  # type: ignore[no-untyped-def]
+def _inner_scores(xs, ys, groups_x, negative_y):  # type: ignore[no-untyped-def]
     """Σ_C s_y ρ_x, for items in the order of x."""
     q = len(xs)
     total = np.int64(0)
     start, signs = 0, np.int64(0)
     for k in range(q):
         signs += 1 if ys[k] >= negative_y else -1
-        if k + 1 == q or xs[k + 1] >= ends_x[xs[k]]:
+        if k + 1 == q or xs[k + 1] >= groups_x[xs[k], 1]:
             total += signs * (start - (q - k - 1))
             start, signs = k + 1, np.int64(0)
     return total
 
 
 @compiled
-def _sign_sums(xs, ys, scores_x, scores_y, negative_x, negative_y):  # type: ignore[no-untyped-def]
+def _sign_sums(x, y, xs, ys):  # type: ignore[no-untyped-def]
     """Σ_C (s_y r_x + s_x r_y), Σ_C s_x s_y, Σ_C s_x and Σ_C s_y."""
     mixed = minus_x = minus_y = unlike = np.int64(0)
-    for position in range(len(xs)):
-        x, y = xs[position], ys[position]
-        below_x, below_y = np.int64(x < negative_x), np.int64(y < negative_y)
-        mixed += (-scores_x[x] if below_y else scores_x[x]) + (-scores_y[y] if below_x else scores_y[y])
+    for index in range(len(xs)):
+        below_x, score_x = _sign_and_score(x, xs[index])
+        below_y, score_y = _sign_and_score(y, ys[index])
+        mixed += (1 - 2 * below_y) * score_x + (1 - 2 * below_x) * score_y
         minus_x += below_x
         minus_y += below_y
         unlike += below_x ^ below_y
@@ -225,98 +258,74 @@ def _sign_sums(xs, ys, scores_x, scores_y, negative_x, negative_y):  # type: ign
 
 
 @compiled
-def _count_shared(  # type: ignore[no-untyped-def]
-    xs, ys, firsts_x, ends_x, firsts_y, ends_y, negative, untied, words, bits, below
-):
-    """S within C less 2M, and its part of the pairs tied in both; the first ``negative`` items have x < 0."""
-    concordance = joint = np.int64(0)
+def _sign_and_score(sample, position):  # type: ignore[no-untyped-def]
+    """Whether a nonzero is negative, and its score."""
+    both = np.int64(sample.groups[position, 0]) + np.int64(sample.groups[position, 1])
+    return np.int64(position < sample.negative), both - 2 * sample.negative
+
+
+@compiled
+def _count_shared(x, y, xs, ys, negative, members):  # type: ignore[no-untyped-def]
+    """S within C less 2M, and the second number of `_count_within`; the first ``negative`` items have x < 0.
+
+    The positions in y of all items are in the set then.
+    """
+    concordance = apart = np.int64(0)
+    untied = x.tied == 0 and y.tied == 0
     for start, stop in ((0, negative), (negative, len(xs))):
         if 0 < start < stop:
-            concordance -= 2 * _count_across(start, stop, ys, firsts_y, ends_y, bits, below)
+            concordance -= 2 * _count_across(start, stop, ys, y.groups, members)
         if untied:
-            concordance += _count_untied(start, stop, ys, bits, below)
+            concordance += _count_untied(start, stop, ys, members)
         else:
-            found = _count_within(start, stop, xs, ys, firsts_x, ends_x, firsts_y, ends_y, words, bits, below)
+            found = _count_within(start, stop, xs, ys, x.groups, y.groups, members)
             concordance += found[0]
-            joint += found[1]
-    bits[:words] = 0
-    below[:] = 0
-    return concordance, joint
+            apart += found[1]
+    return concordance, apart
 
 
 @compiled
-def _rank_anew(ys, firsts_y, ends_y, firsts_c, ends_c, words, bits, below):  # type: ignore[no-untyped-def]
-    """Replace positions in y by positions among the common items, so that sets of them are as small as these.
-
-    Fills the tie groups of the common items, by their new positions. Returns the sum over them of the size of the tie
-    group in y less its size among the common items, which is all that `_count_within` then knows.
-    """
-    for index in range(len(ys)):
-        mark(bits, ys[index])
-    recount(bits, below, words)
-    without = np.int64(0)
-    for index in range(len(ys)):
-        y = ys[index]
-        position = count_below(bits, below, y)
-        first, end = count_below(bits, below, firsts_y[y]), count_below(bits, below, ends_y[y])
-        without += np.int64(ends_y[y]) - np.int64(firsts_y[y]) - (end - first)
-        ys[index], firsts_c[position], ends_c[position] = position, first, end
-    bits[:words] = 0
-    below[:words] = 0
-    return without
+def _count_outside(ys, groups_y, members):  # type: ignore[no-untyped-def]
+    """Pairs tied in y of an item of C and one outside, less the pairs tied in y within C; the set contains C."""
+    outside = np.int64(0)
+    for index in range(len(ys)):  # with g nonzeros of y and c of C in a group, c (2g − c − 1) / 2 − c (c − 1) / 2
+        first, end = groups_y[ys[index], 0], groups_y[ys[index], 1]
+        outside += np.int64(end) - np.int64(first) - (count_below(members, end) - count_below(members, first))
+    return outside
 
 
 @compiled
-def compare(  # type: ignore[no-untyped-def]
-    places_x, scores_x, firsts_x, ends_x, levels_x, zero_x, count_x, tied_x, balance_x,
-    scores_y, firsts_y, ends_y, levels_y, zero_y, count_y, tied_y, balance_y, n,
-    member, table, sizes_y, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
-):  # fmt: skip
-    """S and the number of pairs tied in both, of a sample x and the sample y that `enter` wrote.
+def compare(x, y, n, with_joint, scratch):  # type: ignore[no-untyped-def]
+    """S, and if asked for the number of pairs tied in both, of a sample x and the sample y that `enter` wrote.
 
     Parameters
     ----------
-    places_x, scores_x, firsts_x, ends_x, levels_x
-        Of the nonzeros of x, by ascending value: places, scores, tie groups and levels; no padding after them.
-    zero_x, count_x, tied_x, balance_x
-        Number of negative and of all levels of x, its tied pairs of nonzeros, and its positive minus negative values.
-    scores_y, firsts_y, ends_y, levels_y, zero_y, count_y, tied_y, balance_y
-        The same of y.
+    x, y
+        `Nonzeros` of both samples.
     n
-        Number of features.
-    member, table
-        For each of the n items a bit that is set if its y is not zero, and then its position in y.
-    sizes_y
-        Number of nonzeros of y at each level.
-    cells, smaller, xs, ys, firsts_c, ends_c, bits, below
-        Scratch: a table of `TABLE_SHARE` cells for each nonzero, and arrays for as many nonzeros as x and y have.
+        Number of items.
+    with_joint
+        Whether to count the pairs tied in both; without that, their number may be wrong.
+    scratch
+        From `make_scratch`.
     """
-    k, m = np.int64(len(places_x)), np.int64(len(scores_y))
-    q = _find_shared(places_x, k, member, table, xs, ys)
-    if count_x * count_y <= TABLE_SHARE * q:
-        return _table_pair(
-            xs[:q], ys[:q], levels_x, ends_x, k, zero_x, count_x, levels_y, zero_y, count_y, sizes_y, m, n,
-            cells, smaller,
-        )  # fmt: skip
-    negative_x, negative_y = (k - balance_x) // 2, (m - balance_y) // 2
-    mixed, same, signs_x, signs_y = _sign_sums(xs[:q], ys[:q], scores_x, scores_y, negative_x, negative_y)
+    k, m = np.int64(len(x.places)), np.int64(len(y.places))
+    q = _find_shared(x.places, k, scratch.member, scratch.table, scratch.xs, scratch.ys)
+    xs, ys = scratch.xs[:q], scratch.ys[:q]
+    if x.distinct * y.distinct <= TABLE_SHARE * q:
+        return _table_pair(x, y, xs, ys, n, scratch.cells, scratch.smaller)
+    mixed, same, signs_x, signs_y = _sign_sums(x, y, xs, ys)
     neither = n - k - m + q
-    S = mixed + neither * same - balance_x * balance_y - signs_x * signs_y
+    S = mixed + neither * same - (k - 2 * x.negative) * (m - 2 * y.negative) - signs_x * signs_y
     if abs(signs_y) < q:
-        S -= _inner_scores(xs[:q], ys[:q], ends_x, negative_y)
-    untied, joint = tied_x == 0 and tied_y == 0, tied_x + tied_y + neither * (neither - 1) // 2
-    if m > LARGE + 2 * q:
-        joint -= _rank_anew(ys[:q], firsts_y, ends_y, firsts_c, ends_c, m // 64 + 1, bits, below)
-        found = _count_shared(
-            xs[:q], ys[:q], firsts_x, ends_x, firsts_c, ends_c, (q - signs_x) // 2,
-            untied, q // 64 + 1, bits[: words_of(q)], below[: words_of(q)],
-        )  # fmt: skip
-    else:
-        found = _count_shared(
-            xs[:q], ys[:q], firsts_x, ends_x, firsts_y, ends_y, (q - signs_x) // 2,
-            untied, m // 64 + 1, bits[: words_of(m)], below[: words_of(m)],
-        )  # fmt: skip
-    return S + found[0], joint + found[1]
+        S -= _inner_scores(xs, ys, x.groups, y.negative)
+    members = part_of_set(scratch.members, m)
+    found, apart = _count_shared(x, y, xs, ys, (q - signs_x) // 2, members)
+    joint = x.tied + y.tied + neither * (neither - 1) // 2 - apart
+    if with_joint and y.tied:
+        joint -= _count_outside(ys, y.groups, members)
+    remove_all(members)
+    return S + found, joint
 
 
 @compiled
@@ -336,18 +345,16 @@ def leave(places, member):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sparse_tile(  # type: ignore[no-untyped-def]
-    places_a, scores_a, nonzeros_a, balance_a, places_b, scores_b, nonzeros_b, balance_b, n, symmetric, counts, joint
-):
+def sparse_tile(places_a, scores_a, nonzeros_a, places_b, scores_b, nonzeros_b, n, symmetric, counts, joint):  # type: ignore[no-untyped-def]
     """Fill S = n_c − n_d and the number of pairs tied in both, for all pairs of sparse samples of blocks A and B.
 
     Parameters
     ----------
     places_a, scores_a
         Places and scores of the nonzeros of A, (a, width), by ascending value; the padding after them is not read.
-    nonzeros_a, balance_a
-        Number of nonzeros, and number of positive minus number of negative values, (a,).
-    places_b, scores_b, nonzeros_b, balance_b
+    nonzeros_a
+        Number of nonzeros, (a,).
+    places_b, scores_b, nonzeros_b
         The same for B.
     n
         Number of features.
@@ -357,34 +364,25 @@ def sparse_tile(  # type: ignore[no-untyped-def]
         int64 (a, b), filled.
     """
     a, b, width = len(nonzeros_a), len(nonzeros_b), max(scores_a.shape[1], scores_b.shape[1])
-    firsts_a, ends_a = np.empty(scores_a.shape, np.uint32), np.empty(scores_a.shape, np.uint32)
-    levels_a, zero_a, count_a = np.empty(scores_a.shape, np.int32), np.empty(a, np.int64), np.empty(a, np.int64)
-    tied_a, sizes = np.empty(a, np.int64), np.empty(width + 1, np.int64)
+    groups_a, levels_a = np.empty((a, width, 2), np.uint32), np.empty((a, width), np.int32)
+    groups, levels, about = np.empty((width, 2), np.uint32), np.empty(width, np.int32), np.empty((a, 4), np.int64)
     for i in range(a):
-        tied_a[i] = tie_groups(scores_a[i], nonzeros_a[i], firsts_a[i], ends_a[i])
-        zero_a[i], count_a[i] = number_levels(scores_a[i], nonzeros_a[i], levels_a[i], sizes)
-    firsts, ends, xs, ys = _scratch(width), _scratch(width), _scratch(width), _scratch(width)
-    firsts_c, ends_c = _scratch(width), _scratch(width)
-    levels, smaller = np.empty(width, np.int32), np.empty(width + 1, np.int64)
-    cells = np.zeros(TABLE_SHARE * max(1, width), np.int32)
-    bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
-    member, table = np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32)
+        k = nonzeros_a[i]
+        found = find_groups(scores_a[i, :k], groups_a[i, :k], levels_a[i, :k])
+        about[i, 0], about[i, 1], about[i, 2], about[i, 3] = found
+    scratch = make_scratch(n, width)
     for j in range(b):
-        m = np.int64(nonzeros_b[j])
-        tied = tie_groups(scores_b[j], m, firsts, ends)
-        zero, count = number_levels(scores_b[j], m, levels, sizes)
-        enter(places_b[j, :m], member, table)
+        m = nonzeros_b[j]
+        found = find_groups(scores_b[j, :m], groups[:m], levels[:m])
+        y = Nonzeros(places_b[j, :m], groups[:m], levels[:m], found[0], found[1], found[2], found[3])
+        enter(y.places, scratch.member, scratch.table)
         for i in range(j + 1 if symmetric else a):
-            k = nonzeros_a[i]
-            counts[i, j], joint[i, j] = compare(
-                places_a[i, :k], scores_a[i], firsts_a[i], ends_a[i], levels_a[i],
-                zero_a[i], count_a[i], tied_a[i], balance_a[i],
-                scores_b[j, :m], firsts, ends, levels, zero, count, tied, balance_b[j], n,
-                member, table, sizes, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
-            )  # fmt: skip
+            k, found = nonzeros_a[i], about[i]
+            x = Nonzeros(places_a[i, :k], groups_a[i, :k], levels_a[i, :k], found[0], found[1], found[2], found[3])
+            counts[i, j], joint[i, j] = compare(x, y, n, True, scratch)
             if symmetric:
                 counts[j, i], joint[j, i] = counts[i, j], joint[i, j]
-        leave(places_b[j, :m], member)
+        leave(y.places, scratch.member)
 
 
 @compiled
@@ -480,8 +478,8 @@ def concordance(A: Mapping[str, Array], B: Mapping[str, Array], symmetric: bool)
     counts = np.empty((2, len(A["nonzeros"]), len(B["nonzeros"])), dtype=np.int64)
     n = int(A["features"][0]) if len(A["features"]) else 0
     sparse_tile(
-        A["places"], A["scores"], A["nonzeros"], A["balance"],
-        B["places"], B["scores"], B["nonzeros"], B["balance"],
+        A["places"], A["scores"], A["nonzeros"],
+        B["places"], B["scores"], B["nonzeros"],
         n, symmetric, counts[0], counts[1],
     )  # fmt: skip
     return counts[0], counts[1]

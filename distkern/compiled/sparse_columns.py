@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distkern.compiled.bit_ranks import words_of
 from distkern.compiled.radix import order_scratch, stable_order
-from distkern.compiled.sparse import TABLE_SHARE, compare, enter, leave, number_levels, tie_groups
+from distkern.compiled.sparse import TABLE_SHARE, Nonzeros, compare, enter, find_groups, leave, make_scratch
 from distkern.core.jit import compiled
 from distkern.core.typing import Array, Indices
 
@@ -73,7 +72,7 @@ def scatter_dense(block, item, first, fill, values, items):  # type: ignore[no-u
 
 
 @compiled
-def rank_columns(values, items, starts, n, places, scores, balance, tied, third, fifth):  # type: ignore[no-untyped-def]
+def rank_columns(values, items, starts, n, places, scores, tied, third, fifth):  # type: ignore[no-untyped-def]
     """Rank the nonzeros of columns of ``n`` items each.
 
     Parameters
@@ -86,8 +85,6 @@ def rank_columns(values, items, starts, n, places, scores, balance, tied, third,
         Number of items of each column, (columns,).
     places, scores
         int32, filled: items by ascending value, and their scores as in `distkern.compiled.sparse`.
-    balance
-        int64 (columns,), filled: number of positive minus number of negative values.
     tied, third, fifth
         float64 (columns,), filled: sums over the tie groups, zeros included, as of `significance.tie_sums`.
     """
@@ -102,7 +99,6 @@ def rank_columns(values, items, starts, n, places, scores, balance, tied, third,
         negative = np.int64(0)
         for value in part:
             negative += np.int64(value < 0)
-        balance[column] = k - 2 * negative
         tied[column] = third[column] = fifth[column] = 0.0
         zeros = n[column] - k
         start = np.int64(0)
@@ -128,7 +124,65 @@ def _add_group(size, column, tied, third, fifth):  # type: ignore[no-untyped-def
     fifth[column] += t * (t - 1.0) * (2.0 * t + 5.0)
 
 
-def concordance(A: tuple[Array, ...], B: tuple[Array, ...], n: int, first: Indices, second: Indices) -> Array:
+class Columns(NamedTuple):
+    """Ranked columns without their zeros, see `gather`.
+
+    Parameters
+    ----------
+    places, groups, levels
+        Of the nonzeros of all columns, as in `distkern.compiled.sparse.Nonzeros`.
+    starts, nonzeros
+        Position of the first nonzero of each column, and number of them, int64 (columns,).
+    about
+        Number of negative values of each column, level of the zeros, number of levels, and number of tied pairs of
+        nonzeros, int64 (columns, 4).
+    """
+
+    places: Array
+    groups: Array
+    levels: Array
+    starts: Indices
+    nonzeros: Indices
+    about: Array
+
+
+def gather(places: Array, scores: Array, starts: Indices, stops: Indices) -> Columns:
+    """Copy some of the columns that `rank_columns` ranked, and find their tie groups.
+
+    Parameters
+    ----------
+    places, scores
+        Of all columns, int32.
+    starts, stops
+        Position of the first nonzero of each column to copy, and the position after its last.
+
+    Examples
+    --------
+    >>> places, scores = np.array([9, 0, 2, 1], np.int32), np.array([1, 1, 3, 2], np.int32)
+    >>> gather(places, scores, np.array([1, 3]), np.array([3, 4])).places.tolist()
+    [0, 2, 1]
+    """
+    nonzeros = stops - starts
+    ends = np.cumsum(nonzeros)
+    entries = int(nonzeros.sum())
+    copied = np.empty(entries, dtype=np.int32)
+    groups, levels = np.empty((entries, 2), dtype=np.uint32), np.empty(entries, dtype=np.int32)
+    found = Columns(copied, groups, levels, ends - nonzeros, nonzeros, np.empty((len(starts), 4), dtype=np.int64))
+    _gather(places, scores, starts, found)
+    return found
+
+
+@compiled
+def _gather(places, scores, starts, found):  # type: ignore[no-untyped-def]
+    for column in range(len(starts)):
+        source, start, k = starts[column], found.starts[column], found.nonzeros[column]
+        found.places[start : start + k] = places[source : source + k]
+        groups, levels = found.groups[start : start + k], found.levels[start : start + k]
+        about = find_groups(scores[source : source + k], groups, levels)
+        found.about[column, 0], found.about[column, 1], found.about[column, 2], found.about[column, 3] = about
+
+
+def concordance(A: Columns, B: Columns, n: int, first: Indices, second: Indices) -> Array:
     """S = n_c − n_d of chosen pairs of sparse columns, int64 (pairs,), exact.
 
     Of each pair, the column with fewer nonzeros is walked. O(k + q) vector operations a pair, k of them nonzero in that
@@ -137,8 +191,7 @@ def concordance(A: tuple[Array, ...], B: tuple[Array, ...], n: int, first: Indic
     Parameters
     ----------
     A, B
-        Of each block: places, scores, position of the first nonzero of each column, number of its nonzeros, and number
-        of its positive minus its negative values (see `rank_columns`).
+        Columns of both blocks, each from `gather`.
     n
         Number of items.
     first, second
@@ -147,19 +200,13 @@ def concordance(A: tuple[Array, ...], B: tuple[Array, ...], n: int, first: Indic
     Examples
     --------
     >>> places, scores = np.array([0, 2, 1], np.int32), np.array([1, 3, 2], np.int32)  # (1, 0, 7) and (0, 5, 0)
-    >>> block = places, scores, np.array([0, 2]), np.array([2, 1]), np.array([2, 1])
+    >>> block = gather(places, scores, np.array([0, 2]), np.array([2, 3]))
     >>> concordance(block, block, 3, np.array([0, 0]), np.array([0, 1])).tolist()
     [3, -2]
     """
     counts = np.empty(len(first), dtype=np.int64)
-    walk_first = A[3][first] <= B[3][second]
-    if A is B:
-        every = np.concatenate([first, second])
-        ranked_a = ranked_b = _ranked(A, every)
-    else:
-        ranked_a, ranked_b = _ranked(A, first), _ranked(B, second)
-    roads = (walk_first, ranked_a, ranked_b, first, second), (~walk_first, ranked_b, ranked_a, second, first)
-    for walked, X, Y, x, y in roads:
+    walk_first = A.nonzeros[first] <= B.nonzeros[second]
+    for walked, X, Y, x, y in ((walk_first, A, B, first, second), (~walk_first, B, A, second, first)):
         chosen = np.flatnonzero(walked)
         if len(chosen):
             chosen = chosen[np.argsort(y[chosen], kind="stable")]
@@ -169,99 +216,36 @@ def concordance(A: tuple[Array, ...], B: tuple[Array, ...], n: int, first: Indic
     return counts
 
 
-class Ranked(NamedTuple):
-    """Columns with the tie groups and levels of their nonzeros, see `distkern.compiled.sparse.compare`."""
-
-    places: Array
-    scores: Array
-    starts: Array
-    nonzeros: Array
-    balance: Array
-    firsts: Array
-    ends: Array
-    levels: Array
-    zero: Array
-    distinct: Array
-    tied: Array
-
-
-def _ranked(block: tuple[Array, ...], used: Indices) -> Ranked:
-    """Find the tie groups and levels of the columns that are used, once for all their pairs."""
-    entries, columns = len(block[0]), len(block[2])
-    firsts, ends = np.empty(entries, dtype=np.uint32), np.empty(entries, dtype=np.uint32)
-    levels = np.empty(entries, dtype=np.int32)
-    zero, distinct, tied = (np.zeros(columns, dtype=np.int64) for _ in range(3))
-    places, scores, starts, nonzeros, balance = block
-    ranked = Ranked(places, scores, starts, nonzeros, balance, firsts, ends, levels, zero, distinct, tied)
-    chosen = np.zeros(columns, dtype=np.bool_)
-    chosen[used] = True
-    _find_groups(ranked, np.flatnonzero(chosen))
-    return ranked
-
-
-@compiled
-def _find_groups(X, columns):  # type: ignore[no-untyped-def]
-    width = np.int64(0)
-    for column in columns:
-        width = max(width, X.nonzeros[column])
-    sizes = np.empty(width + 1, np.int64)
-    for column in columns:
-        k = X.nonzeros[column]
-        start, stop = X.starts[column], X.starts[column] + k
-        scores = X.scores[start:stop]
-        X.tied[column] = tie_groups(scores, k, X.firsts[start:stop], X.ends[start:stop])
-        X.zero[column], X.distinct[column] = number_levels(scores, k, X.levels[start:stop], sizes)
-
-
 @compiled
 def _fill(X, Y, n, first, second, counts):  # type: ignore[no-untyped-def]
     """Fill S of the pairs, which are sorted by ``second``: columns of X are walked, and those of Y are looked up."""
-    width = np.int64(1)
-    for pair in range(len(first)):
-        width = max(width, X.nonzeros[first[pair]], Y.nonzeros[second[pair]])
-    sizes, smaller = np.empty(width + 1, np.int64), np.empty(width + 1, np.int64)
-    xs, ys = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
-    firsts_c, ends_c = np.zeros(width + 1, np.uint32), np.zeros(width + 1, np.uint32)
-    cells = np.zeros(TABLE_SHARE * width, np.int32)
-    bits, below = np.zeros(words_of(width), np.uint64), np.zeros(words_of(width), np.uint32)
-    member, table = np.zeros(n // 64 + 1, np.uint64), np.empty(n, np.uint32)
+    scratch = make_scratch(n, max(X.nonzeros.max(), Y.nonzeros.max()))
     pair = 0
     while pair < len(first):
         j = second[pair]
-        begin, end = Y.starts[j], Y.starts[j] + Y.nonzeros[j]
-        places, ends, levels = Y.places[begin:end], Y.ends[begin:end], Y.levels[begin:end]
-        enter(places, member, table)
-        _size_levels(ends, levels, Y.zero[j], sizes)
+        y = _column(Y, j)
+        enter(y.places, scratch.member, scratch.table)
         while pair < len(first) and second[pair] == j:
-            i = first[pair]
-            start, stop = X.starts[i], X.starts[i] + X.nonzeros[i]
-            S, _ = compare(
-                X.places[start:stop], X.scores[start:stop], X.firsts[start:stop], X.ends[start:stop],
-                X.levels[start:stop], X.zero[i], X.distinct[i], X.tied[i], X.balance[i],
-                Y.scores[begin:end], Y.firsts[begin:end], ends,
-                levels, Y.zero[j], Y.distinct[j], Y.tied[j], Y.balance[j],
-                n, member, table, sizes, cells, smaller, xs, ys, firsts_c, ends_c, bits, below,
-            )  # fmt: skip
-            counts[pair] = S
+            counts[pair], _ = compare(_column(X, first[pair]), y, n, False, scratch)
             pair += 1
-        leave(places, member)
+        leave(y.places, scratch.member)
 
 
 @compiled
-def _size_levels(ends, levels, zero, sizes):  # type: ignore[no-untyped-def]
-    """Fill the number of nonzeros at each level, from the lowest one on; the entry of the zeros is not set."""
-    start = np.int64(0)
-    while start < len(ends):
-        sizes[zero + levels[start]] = np.int64(ends[start]) - start
-        start = np.int64(ends[start])
+def _column(block, column):  # type: ignore[no-untyped-def]
+    start = block.starts[column]
+    part, about = slice(start, start + block.nonzeros[column]), block.about[column]
+    return Nonzeros(block.places[part], block.groups[part], block.levels[part], about[0], about[1], about[2], about[3])
 
 
 def bytes_needed(a: int, b: int, n: int, entries: int, widest: int, pairs: int) -> int:
-    """Bytes of counting ``pairs`` pairs of ``a`` and ``b`` columns with ``entries`` nonzeros in all, of n items.
+    """Bytes of ``a`` and ``b`` columns with ``entries`` nonzeros in all, of n items, and of counting ``pairs`` pairs.
+
+    While one of both blocks is read, the pages of its files are in memory too.
 
     Examples
     --------
     >>> bytes_needed(10, 10, 1000, 500, 100, 100) < bytes_needed(10, 10, 2000, 500, 100, 100)
     True
     """
-    return 5 * n + 20 * entries + (48 + 4 * TABLE_SHARE) * widest + 80 * (a + b) + 64 * pairs
+    return 5 * n + 20 * entries + (20 + 4 * TABLE_SHARE) * widest + 96 * (a + b) + 64 * pairs

@@ -30,6 +30,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import parse_bytes, readable_bytes
 from distkern.core.validation import Names, name_of
 from distkern.core.warning import warn
+from distkern.engine.base import Executor
 from distkern.engine.memory import share_of
 from distkern.engine.progress import progress_listener
 from distkern.engine.resolve import resolve_executor
@@ -291,9 +292,9 @@ def _matrix(ask: _Ask, cohort: Cohort) -> Any:
     if whole:
         tau, p = _complete(ask, cohort, limit)
     else:
-        with _ranked(ask, cohort, limit, "matrix") as (work, _):
+        with _ranked(ask, cohort, limit, "matrix") as (work, pool, _):
             _warn_of_constants(work, cohort)
-            tau, p = compute_matrix(work, resolve_executor(ask.executor), progress_listener(ask.progress), limit)
+            tau, p = compute_matrix(work, pool, progress_listener(ask.progress), limit)
     if ask.key_added is not None:
         matrices = {"tau": tau} if p is None else {"tau": tau, "p": p}
         write_varp(ask.X, ask.key_added, matrices, _about(ask, cohort))
@@ -343,21 +344,23 @@ def _named(values: Any, ask: _Ask, cohort: Cohort) -> Any:
 @contextmanager
 def _ranked(
     ask: _Ask, cohort: Cohort, limit: int | None, result: str, pairs: Sequence[Indices] = ()
-) -> Iterator[tuple[Work, int]]:
-    """Rank the columns in a temporary folder, within the store if there is one; yield the work, and the folder's bytes.
+) -> Iterator[tuple[Work, Executor, int]]:
+    """Rank the columns in a temporary folder, within the store if there is one.
+
+    Yields the work, the executor, and the folder's bytes.
 
     ``result`` describes what is made of the ``pairs``, or of all: a store keeps parts of one kind.
     """
     names: tuple[Names, Names] = cohort.X.source.features, (cohort.Y or cohort.X).source.features
     kept = None if ask.store is None else Kept(ask.store, "tau", "tau of pairs")
-    within = None if kept is None else kept.folder
+    within, pool = None if kept is None else kept.folder, resolve_executor(ask.executor)
     with tempfile.TemporaryDirectory(prefix=".distkern-", dir=within, ignore_cleanup_errors=True) as folder:
-        rows, cols = rank_cohort(cohort, folder, limit, progress_listener(ask.progress))
+        rows, cols = rank_cohort(cohort, folder, limit, pool, progress_listener(ask.progress))
         if kept is not None:
             about = f"{result} {ask.rule} {rows.form} {rows.bounds}"
             kept.claim(digest_of((*ranked_arrays((rows, cols)), *pairs), about))
         needed = names if ask.rule is not None and ask.rule.method == "exact" else (None, None)
-        yield Work(rows, cols, ask.rule, needed, kept), disk_bytes((rows, cols))
+        yield Work(rows, cols, ask.rule, needed, kept), pool, disk_bytes((rows, cols))
 
 
 def _warn_of_constants(work: Work, cohort: Cohort) -> None:
@@ -374,9 +377,9 @@ def _warn_of_constants(work: Work, cohort: Cohort) -> None:
 
 def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
     """The pairs of a list in its order, or those that are edges."""
-    with _ranked(ask, cohort, ask.limit, "list", pairs) as (work, on_disk):
+    with _ranked(ask, cohort, ask.limit, "list", pairs) as (work, pool, on_disk):
         _warn_of_constants(work, cohort)
-        tau, p = compute_list(work, *pairs, resolve_executor(ask.executor), progress_listener(ask.progress), ask.limit)
+        tau, p = compute_list(work, *pairs, pool, progress_listener(ask.progress), ask.limit)
     values = {"tau": tau} if p is None else {"tau": tau, "p": p}
     links = Links(*pairs, values)
     undefined = int(np.isnan(tau if p is None else p).sum())
@@ -393,9 +396,8 @@ def _list(ask: _Ask, cohort: Cohort, pairs: tuple[Indices, Indices]) -> Any:
 def _edges(ask: _Ask, cohort: Cohort) -> Any:
     """All pairs that are edges: compared once, and the candidates spilled to files."""
     assert ask.threshold is not None
-    with _ranked(ask, cohort, ask.limit, f"edges {ask.threshold}") as (work, on_disk):
+    with _ranked(ask, cohort, ask.limit, f"edges {ask.threshold}") as (work, pool, on_disk):
         _warn_of_constants(work, cohort)
-        pool = resolve_executor(ask.executor)
         grid, spilled = spill_edges(work, ask.threshold, pool, progress_listener(ask.progress), ask.limit)
         edges = adjust(spilled, ask.threshold.fdr, min(SORTED_BYTES, share_of(ask.limit, 2)))
         about = (

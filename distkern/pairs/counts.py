@@ -127,7 +127,7 @@ def _listed(a: Block, b: Block, pairs: Pairs) -> Tally:
     if a.form == "gaps":
         return _rows_of_observed(a, b, pairs)
     if a.form == "sparse":
-        S = sparse_columns.concordance(_ragged(a), _ragged(b), a.n, first, second)
+        S = sparse_columns.concordance(_columns(a), _columns(b), a.n, first, second)
     else:
         S = _listed_dense(a, b, pairs)
     of_a, of_b = a.arrays["sums"][first].T, b.arrays["sums"][second].T
@@ -144,15 +144,15 @@ def _complete(S: Array, a: Block, b: Block, rows: Any, cols: Any, variance: Floa
     return Tally(S, untied_a, untied_b, variance, np.array(a.n), no_ties)
 
 
-def _ragged(block: Block) -> tuple[Array, ...]:
-    return tuple(block.arrays[name] for name in ("places", "scores", "starts", "nonzeros", "balance"))
+def _columns(block: Block) -> sparse_columns.Columns:
+    return sparse_columns.Columns(*(block.arrays[name] for name in sparse_columns.Columns._fields))
 
 
 def _sparse_tile(a: Block, b: Block, symmetric: bool) -> Array:
     shape = len(a), len(b)
     first, second = np.triu_indices(len(a)) if symmetric else (part.ravel() for part in np.indices(shape))
     S = np.empty(shape, dtype=np.int64)
-    S[first, second] = sparse_columns.concordance(_ragged(a), _ragged(b), a.n, first, second)
+    S[first, second] = sparse_columns.concordance(_columns(a), _columns(b), a.n, first, second)
     if symmetric:
         counting.mirror(S)
     return S

@@ -15,9 +15,12 @@ from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.typing import Array, Floats, Indices
+from distkern.engine.base import Executor
+from distkern.engine.executors import Serial
 from distkern.engine.memory import share_of
+from distkern.engine.run import run
 from distkern.pairs.cohorts import Cohort, Table, strips
-from distkern.pairs.tiles import load_array
+from distkern.pairs.tiles import load_array, read_only
 
 Form = Literal["dense", "sparse", "gaps"]
 """Complete columns; columns without their zeros; columns with missing values."""
@@ -28,15 +31,14 @@ RANK_BYTES = 2**31
 ENTRY_BYTES = 40
 """Bytes of a value of a column while it is ranked: it, its copy in a stratum, ranks, and scratch."""
 
-NONZERO_BYTES = 24
-"""The same of a nonzero of a column without its zeros."""
+NONZERO_BYTES = 12
+"""The same of a nonzero of a column without its zeros: its value and its sample."""
 
-ARRAYS: dict[Form, tuple[str, ...]] = {
-    "dense": ("order", "codes", "tied"),
-    "sparse": ("places", "scores"),
-    "gaps": ("order", "codes"),
-}
-"""Arrays of each form that have an entry for each sample, or each nonzero, of a column."""
+PART_NONZEROS = 2**20
+"""Nonzeros that a thread ranks at a time, of whole columns."""
+
+ARRAYS: dict[Form, tuple[str, ...]] = {"dense": ("order", "codes", "tied"), "gaps": ("order", "codes")}
+"""Arrays of a form that have an entry for each sample of a column."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Block:
         Number of samples.
     arrays
         ``untied`` and ``sums`` (columns, 3) from `tie_sums`, unless values are missing; else of the form:
-        `inversions.rank`, `rank_observed`, or the ragged arrays of `sparse_columns.concordance`.
+        `inversions.rank`, `rank_observed`, or `sparse_columns.gather`.
     """
 
     form: Form
@@ -132,46 +134,39 @@ class Columns:
 
     def _sparse_blocks(self, positions: slice | Indices) -> list[Block]:
         strata = len(self.bounds) - 1
-        starts = np.array(self.array("starts"))
-        rows = np.arange(self.count)[positions]
-        begins, ends = starts[rows * strata], starts[(rows + 1) * strata]
-        ragged = {name: _joined(self.array(name), begins, ends) for name in ARRAYS["sparse"]}
-        shift = np.concatenate([[0], np.cumsum(ends - begins)[:-1]]) - begins if len(rows) else begins
-        known = {name: np.array(self.array(name)[positions]) for name in ("untied", "sums", "balance")}
+        starts, rows = np.array(self.array("starts")), np.arange(self.count)[positions]
+        parts = (rows[:, None] * strata + np.arange(strata)).ravel()  # columns of one stratum after the other
+        places, scores = (read_only(self.array(name)) for name in ("places", "scores"))
+        found = sparse_columns.gather(places, scores, starts[parts], starts[parts + 1])._asdict()
+        known = {name: np.array(self.array(name)[positions]) for name in ("untied", "sums")}
         blocks = []
         for k, (first, last) in enumerate(self.strata()):
-            start = starts[rows * strata + k]
-            arrays = dict(ragged) | {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
-            arrays |= {"starts": start + shift, "nonzeros": starts[rows * strata + k + 1] - start}
+            arrays = found | {name: np.ascontiguousarray(array[:, k]) for name, array in known.items()}
+            arrays |= {name: np.ascontiguousarray(found[name][k::strata]) for name in ("starts", "nonzeros", "about")}
             blocks.append(Block("sparse", last - first, arrays))
         return blocks
-
-
-def _joined(array: Array, begins: Indices, ends: Indices) -> Array:
-    """Read parts of an array one after the other; neighbours are read together."""
-    if not len(begins):
-        return np.empty(0, dtype=array.dtype)
-    apart = np.flatnonzero(begins[1:] != ends[:-1]) + 1
-    runs = zip(begins[np.concatenate([[0], apart])], ends[np.concatenate([apart - 1, [-1]])], strict=True)
-    return np.concatenate([array[begin:end] for begin, end in runs])
 
 
 # Ranking ------------------------------------------------------------------------------------------------------------
 
 
-def rank_cohort(cohort: Cohort, folder: str, limit: int | None, listener: Listener = silent) -> tuple[Columns, Columns]:
+def rank_cohort(
+    cohort: Cohort, folder: str, limit: int | None, pool: Executor | None = None, listener: Listener = silent
+) -> tuple[Columns, Columns]:
     """Rank all columns within each stratum, and write them to files; return those of the rows and of the columns.
 
     Columns are ranked some at a time, in a pass over the table each, so that half of ``limit`` suffices for any table.
+    Columns without their zeros are ranked by the threads of ``pool``, unless its workers are other processes.
     """
     form: Form = "gaps" if cohort.gaps else "sparse" if cohort.sparse else "dense"
     budget = min(RANK_BYTES, share_of(limit, 2))
+    threads = Serial() if pool is None or pool.remote else pool
     ranked = []
     for name, table in (("X", cohort.X), ("Y", cohort.Y)):
         if table is not None:
             columns = Columns(folder, name, form, table.count, cohort.bounds)
-            rank_table = _rank_sparse if form == "sparse" else _rank_dense
-            for done in rank_table(table, columns, budget):
+            parts = _rank_sparse(table, columns, budget, threads) if form == "sparse" else None
+            for done in parts or _rank_dense(table, columns, budget):
                 listener(Progress("rank columns", done, table.count))
             ranked.append(columns)
     return ranked[0], ranked[-1]
@@ -231,36 +226,47 @@ def _rank_stratum(columns: Columns, values: Floats, part: slice, samples: slice,
         columns.array(name, "r+")[part, samples] = array
 
 
-def _rank_sparse(table: Table, columns: Columns, budget: int) -> Iterator[int]:
+def _rank_sparse(table: Table, columns: Columns, budget: int, threads: Executor) -> Iterator[int]:
     """Rank columns without their zeros; yield how many are ranked."""
     p, strata = columns.count, len(columns.bounds) - 1
-    sizes = np.diff(columns.bounds)
     group, item = _places_of(table, columns.bounds)
     starts = np.concatenate([[0], np.cumsum(table.nonzeros if table.nonzeros is not None else _count(table, group))])
     np.save(columns.file("starts"), starts)
     _create(columns, places=((starts[-1],), np.int32), scores=((starts[-1],), np.int32))
     _create(columns, untied=((p, strata), np.int64), sums=((p, strata, 3), np.float64))
-    _create(columns, balance=((p, strata), np.int64))
     for first, last in _groups(starts[::strata], budget // NONZERO_BYTES):
-        whole = slice(starts[first * strata], starts[last * strata])
-        own = starts[first * strata : last * strata + 1] - whole.start
-        values, items = np.empty(own[-1]), np.empty(own[-1], dtype=np.int32)
-        fill = own[:-1].reshape(last - first, strata).copy()
+        own = starts[first * strata : last * strata + 1]
+        count = own[-1] - own[0]
+        values, items = np.empty(count), np.empty(count, dtype=np.int32)
+        fill = (own[:-1] - own[0]).reshape(last - first, strata)
         for rows in strips(table.source):
             block = table.source.read_sparse(rows)
             sparse_columns.scatter(
                 block.data, block.indices, block.indptr, group[rows], item[rows], first, fill, values, items
             )
-        n = np.tile(sizes, last - first)
-        places, scores = np.empty(own[-1], dtype=np.int32), np.empty(own[-1], dtype=np.int32)
-        balance, sums = np.empty(len(n), dtype=np.int64), np.empty((3, len(n)))
-        sparse_columns.rank_columns(values, items, own, n, places, scores, balance, *sums)
-        part = slice(first, last)
-        columns.array("places", "r+")[whole], columns.array("scores", "r+")[whole] = places, scores
-        columns.array("untied", "r+")[part] = (n * (n - 1) // 2 - sums[0].astype(np.int64)).reshape(-1, strata)
-        columns.array("sums", "r+")[part] = sums.T.reshape(-1, strata, 3)
-        columns.array("balance", "r+")[part] = balance.reshape(-1, strata)
+        _rank_band(columns, first, own, values, items, threads)
         yield last
+
+
+def _rank_band(columns: Columns, first: int, starts: Indices, values: Floats, items: Array, threads: Executor) -> None:
+    """Rank neighbouring columns, some of them in each thread, and write them to the files."""
+    sizes = np.diff(columns.bounds)
+    strata = len(sizes)
+
+    def rank_part(part: tuple[int, int]) -> None:
+        own = starts[part[0] * strata : part[1] * strata + 1]
+        here, whole = slice(own[0] - starts[0], own[-1] - starts[0]), slice(own[0], own[-1])
+        n = np.tile(sizes, part[1] - part[0])
+        places, scores = np.empty((2, own[-1] - own[0]), dtype=np.int32)
+        sums = np.empty((3, len(n)))
+        sparse_columns.rank_columns(values[here], items[here], own - own[0], n, places, scores, *sums)
+        columns.array("places", "r+")[whole], columns.array("scores", "r+")[whole] = places, scores
+        rows = slice(first + part[0], first + part[1])
+        columns.array("untied", "r+")[rows] = (n * (n - 1) // 2 - sums[0].astype(np.int64)).reshape(-1, strata)
+        columns.array("sums", "r+")[rows] = sums.T.reshape(-1, strata, 3)
+
+    parts = list(_groups(starts[::strata] - starts[0], PART_NONZEROS))
+    run(threads, rank_part, parts, lambda _: None, phase="rank columns", listener=silent)
 
 
 def _count(table: Table, group: Indices) -> Array:

@@ -295,16 +295,17 @@ def _listed(work: Work, name: str, task: ListTask) -> Indices:
 
 
 def _parts(borders: Sequence[int], most: int) -> list[ListPart]:
-    """Divide a list at borders of tiles, and tiles with many pairs into parts of at most ``most`` pairs.
+    """Divide a list at borders of tiles, and tiles with many pairs into equal parts of at most ``most`` pairs.
 
     Examples
     --------
-    >>> [tuple(part) for part in _parts([0, 3, 10], 4)]
-    [(0, 3), (3, 7), (7, 10)]
+    >>> [tuple(part) for part in _parts([0, 3, 9], 5)]
+    [(0, 3), (3, 6), (6, 9)]
     """
     parts = []
     for start, stop in pairwise(borders):
-        parts += [ListPart(first, min(first + most, stop)) for first in range(start, stop, most)]
+        size = -(-(stop - start) // -(-(stop - start) // most))
+        parts += [ListPart(first, min(first + size, stop)) for first in range(start, stop, size)]
     return parts
 
 
@@ -337,10 +338,15 @@ def _grid(work: Work, pool: Executor, listener: Listener, limit: int | None) -> 
 
 
 def _side_of_list(work: Work, pool: Executor, limit: int | None) -> int:
-    """Columns of a block of which a task of a list reads those that it needs."""
-    may = pool.memory_per_task(limit)
-    longest = min(max(work.rows.count, work.cols.count), 2 * LARGEST_SIDE)
-    return max(1, largest(lambda side: _block_bytes(work, side) <= 3 * may // 4, longest))
+    """Columns of a block of which a task of a list reads those that it needs; all blocks are about as large."""
+    may, count = pool.memory_per_task(limit), max(work.rows.count, work.cols.count)
+
+    def fits(side: int) -> bool:
+        return _block_bytes(work, side) <= 3 * may // 4
+
+    most = max(1, largest(fits, min(count, 2 * LARGEST_SIDE)))
+    even = -(-count // -(-count // most))
+    return even if fits(even) else most
 
 
 def _most_pairs(work: Work, pool: Executor, limit: int | None) -> int:
@@ -365,7 +371,7 @@ def _block_bytes(work: Work, side: int) -> int:
     entries = work.rows.largest(side) + work.cols.largest(side)
     n, widest = work.rows.bounds[-1], max(work.rows.widest, work.cols.widest)
     if work.rows.form == "sparse":
-        return 16 * entries + sparse_columns.bytes_needed(side, side, n, entries, widest, 0)
+        return sparse_columns.bytes_needed(side, side, n, entries, widest, 0)
     if work.rows.form == "gaps":
         return 16 * entries + 12 * n
     return 2 * (5 if n < 2**16 else 9) * entries
@@ -380,4 +386,4 @@ def pair_seconds(work: Work) -> float:
     if work.rows.form == "gaps":
         return 3e-9 * n * max(1.0, np.log2(n))
     few, many = sorted(float(one.array("starts")[-1]) / one.count for one in (work.rows, work.cols))
-    return 1e-9 * (100 + 2 * few + 10 * few * many / n)
+    return 1e-9 * (100 + few + 10 * few * many / n)

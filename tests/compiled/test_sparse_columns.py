@@ -12,7 +12,7 @@ from distkern.compiled import sparse_columns
 from distkern.compiled.inversions import concordance as merged
 from distkern.compiled.inversions import rank
 from distkern.compiled.significance import tie_sums
-from distkern.compiled.sparse_columns import concordance, count_nonzeros, rank_columns, scatter, scatter_dense
+from distkern.compiled.sparse_columns import concordance, count_nonzeros, gather, rank_columns, scatter, scatter_dense
 
 
 def ranked(X):
@@ -20,10 +20,14 @@ def ranked(X):
     rows = sparse.csr_array(X, dtype=np.float64)
     count, n = X.shape
     places, scores = np.full((2, max(1, rows.nnz)), -9, dtype=np.int32)
-    balance, sums = np.empty(count, dtype=np.int64), np.empty((3, count))
-    starts = rows.indptr.astype(np.int64)
-    rank_columns(rows.data, rows.indices.astype(np.int32), starts, np.full(count, n), places, scores, balance, *sums)
-    return (places, scores, starts[:-1], np.diff(starts), balance), sums
+    sums, starts = np.empty((3, count)), rows.indptr.astype(np.int64)
+    rank_columns(rows.data, rows.indices.astype(np.int32), starts, np.full(count, n), places, scores, *sums)
+    return places, scores, starts, sums
+
+
+def gathered(X):
+    places, scores, starts, _ = ranked(X)
+    return gather(places, scores, starts[:-1], starts[1:])
 
 
 def naive_S(x, y):
@@ -37,7 +41,7 @@ def test_listed_counts_equal_the_naive_double_loop(X, data):
     ends = st.integers(0, len(X) - 1)
     pairs = data.draw(st.lists(st.tuples(ends, ends), min_size=1, max_size=12))
     first, second = np.array(pairs).T
-    S = concordance(ranked(X)[0], ranked(Y)[0], X.shape[1], first, second)
+    S = concordance(gathered(X), gathered(Y), X.shape[1], first, second)
     assert S.tolist() == [naive_S(X[i], Y[j]) for i, j in pairs]
 
 
@@ -49,7 +53,7 @@ def test_naive_counts_of_columns_that_differ_by_their_nonzeros(seed):
     values = rng.integers(-2, 4, (6, n)) if seed % 2 else rng.normal(size=(6, n))
     X = values * (rng.random((6, n)) < np.linspace(0, 1, 6)[:, None])
     first, second = (part.ravel() for part in np.indices((6, 6)))
-    block = ranked(X)[0]
+    block = gathered(X)
     assert concordance(block, block, n, first, second).tolist() == [
         naive_S(X[i], X[j]) for i, j in zip(first, second, strict=True)
     ]
@@ -57,14 +61,32 @@ def test_naive_counts_of_columns_that_differ_by_their_nonzeros(seed):
 
 @given(sparse_cohorts())
 def test_naive_ranks_and_tie_sums_of_all_items(X):
-    (places, scores, starts, nonzeros, balance), sums = ranked(X)
+    places, scores, starts, sums = ranked(X)
     np.testing.assert_array_equal(sums, tie_sums(X))
-    for x, start, k, more in zip(X, starts, nonzeros, balance, strict=True):
-        own, ranks = places[start : start + k], scores[start : start + k]
+    for x, start, stop in zip(X, starts, starts[1:], strict=False):
+        own, ranks = places[start:stop], scores[start:stop]
         assert sorted(own.tolist()) == np.flatnonzero(x).tolist()
-        assert more == (x > 0).sum() - (x < 0).sum()
         assert np.sign(ranks).tolist() == np.sign(x[own]).tolist()
-        assert np.sign(np.diff(ranks)).tolist() == [naive.direction(x[own], p + 1, p) for p in range(k - 1)]
+        steps = [naive.direction(x[own], p + 1, p) for p in range(len(own) - 1)]
+        assert np.sign(np.diff(ranks)).tolist() == steps
+
+
+@given(sparse_cohorts(), st.data())
+def test_naive_tie_groups_and_levels_of_some_columns(X, data):
+    places, scores, starts, _ = ranked(X)
+    chosen = np.array(data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=4)))
+    found = gather(places, scores, starts[chosen], starts[chosen + 1])
+    for j, x in enumerate(X[chosen]):
+        part = slice(found.starts[j], found.starts[j] + found.nonzeros[j])
+        values = x[found.places[part]]
+        assert sorted(found.places[part].tolist()) == np.flatnonzero(x).tolist()
+        assert values.tolist() == sorted(values.tolist())
+        groups = [((values < value).sum(), (values <= value).sum()) for value in values]
+        assert list(map(tuple, found.groups[part].tolist())) == groups
+        distinct = sorted({0.0, *x.tolist()})
+        assert found.levels[part].tolist() == [distinct.index(value) for value in values]
+        tied = sum(math.comb(group, 2) for group in naive.tie_groups(values.tolist()))
+        assert found.about[j].tolist() == [(x < 0).sum(), distinct.index(0.0), len(distinct), tied]
 
 
 @given(sparse_cohorts(), st.data())
@@ -118,13 +140,12 @@ def test_exact_integers_with_many_items_and_few_that_are_not_zero():
     n, k = 200_000, 300
     X = sparse.coo_array((np.arange(1.0, k + 1), (np.zeros(k, int), np.arange(k) * 600)), shape=(1, n)).tocsr()
     places, scores = np.empty((2, k), dtype=np.int32)
-    balance, sums = np.empty(1, dtype=np.int64), np.empty((3, 1))
-    starts = np.array([0, k])
-    rank_columns(X.data, X.indices.astype(np.int32), starts, np.array([n]), places, scores, balance, *sums)
-    block = places, scores, starts[:1], np.diff(starts), balance
+    sums, starts = np.empty((3, 1)), np.array([0, k])
+    rank_columns(X.data, X.indices.astype(np.int32), starts, np.array([n]), places, scores, *sums)
+    block = gather(places, scores, starts[:1], starts[1:])
     pair = np.array([0]), np.array([0])
     assert concordance(block, block, n, *pair) == k * (n - k) + math.comb(k, 2)
-    apart = places + 1, *block[1:]
+    apart = block._replace(places=places + np.int32(1))
     assert concordance(block, apart, n, *pair) == -k * k
     assert sums[0, 0] == math.comb(n - k, 2)
 
@@ -137,7 +158,7 @@ def test_equals_merging_where_one_column_is_filled_and_the_other_is_not(digits):
     dense = rank(X)
     expected, _ = merged(dense, dense, True)
     first, second = np.triu_indices(4)
-    block = ranked(X)[0]
+    block = gathered(X)
     assert concordance(block, block, n, first, second).tolist() == expected[first, second].tolist()
 
 

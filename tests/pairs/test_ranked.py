@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from strategies import sparse_cohorts
 
-from distkern import InputError
+from distkern import InputError, Threads
 from distkern.compiled.inversions import rank
 from distkern.compiled.pairwise import rank_observed
 from distkern.compiled.significance import tie_sums
-from distkern.compiled.sparse_columns import concordance
+from distkern.compiled.sparse_columns import Columns, concordance
 from distkern.pairs import ranked
 from distkern.pairs.cohorts import open_cohort, view
 from distkern.pairs.ranked import disk_bytes, rank_cohort
@@ -59,8 +59,9 @@ def test_sparse_columns_count_as_dense_ones(tmp_path_factory, values, budget, da
         strata[:] = 0
     thin = sparse.csr_array(np.hstack([values, np.zeros((m, p))]))  # at most half full
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "RANK_BYTES", 24 * budget)
-        rows, _ = columns_of(tmp_path_factory.mktemp("ranked"), thin, strata)
+        patch.setattr(ranked, "RANK_BYTES", 12 * budget)
+        patch.setattr(ranked, "PART_NONZEROS", max(1, budget // 3))
+        rows, _ = columns_of(tmp_path_factory.mktemp("ranked"), thin, strata, pool=Threads(2))
     assert rows.form == "sparse"
     positions = np.array(data.draw(st.lists(st.integers(0, p - 1), min_size=1, unique=True).map(sorted)))
     for k, block in enumerate(rows.blocks(positions)):
@@ -68,10 +69,10 @@ def test_sparse_columns_count_as_dense_ones(tmp_path_factory, values, budget, da
         dense = whole[positions]
         np.testing.assert_array_equal(block.arrays["sums"], np.stack(tie_sums(dense), axis=1))
         np.testing.assert_array_equal(block.arrays["untied"], rank(dense)[3])
-        ragged = tuple(block.arrays[name] for name in ("places", "scores", "starts", "nonzeros", "balance"))
+        columns = Columns(*(block.arrays[name] for name in Columns._fields))
         first, second = (part.ravel() for part in np.indices((len(dense), len(dense))))
         counted = [naive.pair_counts(dense[i], dense[j]) for i, j in zip(first, second, strict=True)]
-        S = concordance(ragged, ragged, block.n, first, second)
+        S = concordance(columns, columns, block.n, first, second)
         assert S.tolist() == [concordant - discordant for concordant, discordant, *_ in counted]
 
 
