@@ -49,7 +49,7 @@ class Incomplete:
     >>> new = np.array([[1.0, np.nan, 3.0, np.nan], [1.0, 2.0, 3.0, 4.0]])
     >>> values, squares = Incomplete(Kendall()).against(new, training)
     >>> values.round(3), squares
-    (array([[ 0.745, -0.745],
+    (array([[ 0.566, -0.566],
            [ 1.   , -1.   ]]), array([1., 1.]))
     """
 

@@ -97,7 +97,7 @@ TABLES = {
         Table(
             "transfer",
             "distkern.reproduce.transfer:rows",
-            "two breast cancer cohorts on two platforms",
+            "van de Vijver et al. (2002) and Wang et al. (2005)",
             "oestrogen receptor status called in one hospital by a model of the other, one tumour at a time",
         ),
     )

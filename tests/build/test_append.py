@@ -595,11 +595,12 @@ def test_names(tmp_path):
     gram = compute_gram(Kendall(), frame[:20], store=tmp_path / "k.zarr")
     with pytest.raises(InputError, match="holds a sample named 'p3' already"):
         append_gram(gram, frame[3:4])
-    with pytest.raises(InputError, match="feature"):
-        append_gram(gram, frame[20:].iloc[:, ::-1])
+    with pytest.raises(InputError, match="lacks 1 of the 30 features that are needed: 'g0'"):
+        append_gram(gram, frame[20:].iloc[:, 1:])
     with pytest.raises(InputError, match="29 features"):
         append_gram(gram, X[20:, 1:])
-    grown = append_gram(gram, frame[20:])
+    grown = append_gram(gram, frame[20:].iloc[:, ::-1].assign(another=1.0))
+    np.testing.assert_array_equal(grown.to_numpy(), Kendall()(X))
     assert grown.ids == tuple(frame.index)
     with pytest.warns(UserWarning, match=r"new samples does not have valid feature names, .* \('g0', 'g1', 'g2', …\)"):
         assert append_gram(grown, X[:2]).ids[-2:] == ("40", "41")
