@@ -13,10 +13,12 @@ _HOME_OF = {
     "plot_accuracy": "distkern.plot.accuracy",
     "plot_chosen_C": "distkern.plot.chosen_C",
     "plot_cluster_numbers": "distkern.plot.cluster_numbers",
+    "plot_estimates": "distkern.plot.estimates",
     "plot_gram": "distkern.plot.gram",
     "plot_kernel_pca": "distkern.plot.kernel_pca",
     "plot_markers": "distkern.plot.markers",
     "plot_silhouettes": "distkern.plot.silhouettes",
+    "plot_targets": "distkern.plot.targets",
     "plot_witness": "distkern.plot.witness",
 }
 

@@ -53,6 +53,18 @@ TABLES = {
             "silhouettes of kernel k-means, of k-means in the rankings and of Mallows mixtures",
         ),
         Table(
+            "suquan-simulation",
+            "distkern.reproduce.suquan_simulation:rows",
+            "Suquan slides (2017), simulations",
+            "accuracy and recovered target where the distribution of the values has been corrupted",
+        ),
+        Table(
+            "suquan-breast",
+            "distkern.reproduce.suquan_breast:rows",
+            "Suquan slides (2017), breast cancer prognosis; other cohorts stand in for those of the slides",
+            "AUC of a linear model with fixed and with learned targets",
+        ),
+        Table(
             "mlsrrank",
             "distkern.reproduce.mlsrrank:rows",
             "Zhou et al. (2016), tables I and II",

@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
-WITHOUT_WORK = [FOLDER / "10-table-2.ipynb"]  # draws what `distkern reproduce` wrote
+WITHOUT_WORK = [FOLDER / "10-table-2.ipynb", FOLDER / "11-does-supervision-help.ipynb"]  # no work on a Gram matrix
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
