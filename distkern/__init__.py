@@ -97,6 +97,7 @@ _HOMES = {
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
+    "distkern.learners.suquan_search": ("SUQUANClassifierCV",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.svr": ("KernelSVR",),
     "distkern.learners.top_pairs": ("KTopScoringPairs", "TopScoringPair"),

@@ -152,15 +152,18 @@ class SUQUANEstimator(SampleEstimator):
             )
         return store.with_ties(self.ties)
 
+    def _learns_target(self) -> bool:
+        """Whether the first target is learned from values."""
+        return isinstance(self.target, str) and self.target in LEARNED
+
     def _first_target(self, p: int, source: Source | None) -> Floats:
         """The target as it is given, by formula, or learned; never from labels."""
-        by_name = isinstance(self.target, str)
-        if not (by_name and self.target in (*LEARNED, *BY_FORMULA)):
+        if isinstance(self.target, str) and self.target in BY_FORMULA:
+            return target_by_formula(self.target, p)
+        if not self._learns_target():
             given = checked_target(self.target)
             refuse_other_length(given, p)
             return given
-        if self.target in BY_FORMULA:
-            return target_by_formula(self.target, p)
         if source is None:
             raise InputError(
                 f"the {self.target} target is made of values, and a store of ranks has none: give numbers, or one of "
@@ -322,7 +325,8 @@ class Labels:
         return class_weights(class_weight, self.classes, self.classes[self.codes[kept]])
 
 
-def _gives_probabilities(model: Any) -> bool:
+def gives_probabilities(model: Any) -> bool:
+    """Whether the loss is that of probabilities."""
     return bool(model.loss == "logistic")
 
 
@@ -364,7 +368,7 @@ class SUQUANLabelled(KernelClassifier, SUQUANEstimator):
         """Label of each sample, (k,)."""
         return predicted(self._outputs(X), self.classes_)
 
-    @available_if(_gives_probabilities)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, (k, classes); with the logistic loss."""
         return probabilities(self._outputs(X))
