@@ -125,8 +125,8 @@ TIED = [
     "check_sample_weights_not_overwritten",
 ]
 DEGENERATE = {
-    dk.SUQUANClassifier: ["check_classifier_data_not_an_array"],
-    dk.SUQUANClassifierCV: ["check_classifier_data_not_an_array"],
+    dk.SUQUANClassifier: ["check_classifier_data_not_an_array", "check_class_weight_classifiers"],
+    dk.SUQUANClassifierCV: ["check_classifier_data_not_an_array", "check_class_weight_classifiers"],
     dk.SUQUANRegressor: [
         "check_estimators_overwrite_params",
         "check_estimators_fit_returns_self",

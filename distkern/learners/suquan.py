@@ -45,7 +45,8 @@ from distkern.learners.validation import (
     whole,
 )
 from distkern.solvers.rank_requests import Algorithm, serve
-from distkern.solvers.target_learning import Fitted, Task, alternate, fit_weights
+from distkern.solvers.target_gram import weight_step
+from distkern.solvers.target_learning import Fitted, Task, WeightStep, alternate
 from distkern.solvers.target_losses import Logistic, Loss, Softmax, Squared, SquaredHinge
 from distkern.solvers.target_sets import Bounded, Ridge, Smooth, TargetSet, at_radius
 from distkern.solvers.target_svd import class_differences, leading_pair
@@ -188,22 +189,29 @@ class SUQUANEstimator(SampleEstimator):
         if self.constraint == "trace":
             return self._relax(store, task)
         first = None if self.constraint == "svd" else self._first_target(p, source)
-        (fitted,), passes = serve(store, [self._algorithm(task, first, self._within(gamma))], task.Y.shape[1])
+        step = weight_step(store, task.Y.shape[1], self._memory(store))
+        (fitted,), passes = serve(store, [self._algorithm(task, first, self._within(gamma), step)], task.Y.shape[1])
         self._set_model(fitted)
         return passes
 
     def _task(self, loss: Loss, Y: Floats, shares: Floats, lam: float) -> Task:
         return Task(loss, Y, shares, float(lam), float(self.tol), int(self.max_iter))
 
-    def _algorithm(self, task: Task, first: Floats | None, within: TargetSet | None) -> Algorithm[Fitted]:
+    def _memory(self, store: RankStore) -> int:
+        """Bytes that are left beside the ranks."""
+        return memory_allowed(self.memory_limit) - (store.ranks.nbytes if store.path is None else 0)
+
+    def _algorithm(
+        self, task: Task, first: Floats | None, within: TargetSet | None, step: WeightStep
+    ) -> Algorithm[Fitted]:
         if first is None:
             pair = yield from leading_pair(class_differences(task.Y[:, 0], task.shares), self.n_features_in_)
             self.singular_values_ = np.array([pair.first, pair.second])
-            return (yield from fit_weights(task, pair.v * math.sqrt(self.n_features_in_)))
+            return (yield from step(task, pair.v * math.sqrt(self.n_features_in_), None))
         if within is None:
-            return (yield from fit_weights(task, first))
-        start = yield from fit_weights(task, at_radius(first))
-        return (yield from alternate(task, within, start, self.n_iter))
+            return (yield from step(task, first, None))
+        start = yield from step(task, at_radius(first), None)
+        return (yield from alternate(task, within, start, self.n_iter, refit=step))
 
     def _set_model(self, fitted: Fitted) -> None:
         several = fitted.W.shape[1] > 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.warning import warn
+from distkern.engine.executors import usable_cores
 from distkern.io.source import Source
 from distkern.learners.folds import Split
 from distkern.learners.memory import memory_allowed
@@ -27,6 +28,7 @@ from distkern.learners.registry import saveable
 from distkern.learners.suquan import COPIES, Labels, SUQUANLabelled, gives_probabilities, predicted, probabilities
 from distkern.learners.validation import cohort_names, not_negative, positive, samples_of, with_own_errors
 from distkern.solvers.rank_requests import MOST_COLUMNS, Algorithm, serve
+from distkern.solvers.target_gram import fit_on_gram, gram_is_cheaper, weight_step
 from distkern.solvers.target_learning import (
     Fitted,
     Spread,
@@ -285,11 +287,16 @@ class _Search:
         tasks = [task for of_fold in self._tasks() for task in of_fold]
         tests = [test for _, test in self.folds for _ in self.lams]
         targets = [firsts[fold] for fold in range(len(self.folds)) for _ in self.lams]
-        starts, first_passes = self._serve(map(partial(_start, learned=sets[0] is not None), tasks, targets))
+        fitted = self._on_gram(tasks, targets)
+        starts, first_passes = self._serve(map(partial(_start, learned=sets[0] is not None), tasks, targets, fitted))
         jobs = [(k, within) for k in range(len(tasks)) for within in sets]
-        paths = (_path(tasks[k], within, starts[k], self.model.n_iter, tests[k]) for k, within in jobs)
+        memory = self.model._memory(self.store) // usable_cores()  # a model in each thread
+        alternating = partial(
+            alternate, n_iter=self.model.n_iter, refit=weight_step(self.store, self.Y.shape[1], memory)
+        )
+        paths = (_path(tasks[k], within, starts[k], alternating, tests[k]) for k, within in jobs)
         found, passes = self._serve(paths)
-        failed = sum(not fitted for _, fitted in found)
+        failed = sum(not converged for _, converged in found)
         if failed:
             warn(
                 f"{failed:,} of {len(found):,} models of the search have not converged after {self.model.max_iter:,} "
@@ -299,6 +306,19 @@ class _Search:
         values = [self._score(Z, tests[k], weights) for (k, _), (Z, _) in zip(jobs, found, strict=True)]
         shape = len(self.folds), len(self.lams), len(self.gammas)
         return np.array(values).reshape(shape), begun + first_passes + passes
+
+    def _on_gram(self, tasks: list[Task], targets: list[Floats]) -> list[Fitted | None]:
+        """Models at the first targets on the Gram matrix, for tasks with a common target where that is cheaper."""
+        fitted: list[Fitted | None] = [None] * len(tasks)
+        learned, memory = self.model._within(None) is not None, self.model._memory(self.store)
+        for target in {id(one): one for one in targets}.values():
+            same = [k for k, one in enumerate(targets) if one is target]
+            if gram_is_cheaper(*self.store.shape, len(same) * self.Y.shape[1], memory):
+                first = at_radius(target) if learned else target
+                found = fit_on_gram(self.store, [tasks[k] for k in same], first, memory)
+                for k, one in zip(same, found, strict=True):
+                    fitted[k] = one
+        return fitted
 
     def _serve(self, algorithms: Iterator[Algorithm[Any]]) -> tuple[list[Any], int]:
         columns, p = self.Y.shape[1], self.store.shape[1]
@@ -339,18 +359,23 @@ class _Search:
             ) from error
 
 
-def _start(task: Task, first: Floats, learned: bool) -> Algorithm[tuple[Fitted, Spread | None]]:
-    """The model at the first target, and what all steps in f from there need."""
-    fitted = yield from fit_weights(task, at_radius(first) if learned else first)
+def _start(task: Task, first: Floats, fitted: Fitted | None, learned: bool) -> Algorithm[tuple[Fitted, Spread | None]]:
+    """The model at the first target, unless it is known, and what all steps in f from there need."""
+    if fitted is None:
+        fitted = yield from fit_weights(task, at_radius(first) if learned else first)
     return fitted, ((yield from spread_of(task, fitted.W)) if learned and explains(fitted) else None)
 
 
 def _path(
-    task: Task, within: TargetSet | None, begun: tuple[Fitted, Spread | None], n_iter: int, test: Indices
+    task: Task,
+    within: TargetSet | None,
+    begun: tuple[Fitted, Spread | None],
+    alternating: Callable[..., Algorithm[Fitted]],
+    test: Indices,
 ) -> Algorithm[tuple[Floats, bool]]:
     """Outputs of a model for held-out samples, and whether it has converged."""
     start, spread = begun
-    fitted = start if within is None else (yield from alternate(task, within, start, n_iter, spread))
+    fitted = start if within is None else (yield from alternating(task, within, start, spread=spread))
     outputs = yield from outputs_of(fitted, len(task.Y))
     return outputs[test], fitted.converged
 

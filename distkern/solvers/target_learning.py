@@ -158,6 +158,10 @@ def fit_weights(task: Task, f: Floats, start: tuple[Floats, Floats] | None = Non
     return Fitted(W, b - shift * W.sum(axis=0), f, (found.value,), found.converged)
 
 
+WeightStep = Callable[[Task, Floats, tuple[Floats, Floats] | None], Algorithm[Fitted]]
+"""What `fit_weights` does, or another algorithm for the same minimum."""
+
+
 # The step in f --------------------------------------------------------------------------------------------------------
 
 
@@ -243,11 +247,17 @@ def _weighted(shares: Floats, moved: Floats) -> Callable[[slice, Floats], Floats
 
 
 def alternate(
-    task: Task, within: TargetSet, first: Fitted, n_iter: int, spread: Spread | None = None
+    task: Task,
+    within: TargetSet,
+    first: Fitted,
+    n_iter: int,
+    spread: Spread | None = None,
+    refit: WeightStep = fit_weights,
 ) -> Algorithm[Fitted]:
     """Alternate steps in f and in W, from a model whose W is fitted and whose f lies in the set.
 
-    ``spread`` is that of its W, if it is known. The objective after each pair of steps is appended; it never increases.
+    ``spread`` is that of its W, if it is known, and ``refit`` the step in W. The objective after each pair of steps is
+    appended; it never increases.
     """
     model = replace(first, objective=(first.objective[-1] + within.penalty(first.f),))
     p = len(first.f)
@@ -259,7 +269,7 @@ def alternate(
         if not np.linalg.norm(f) > NEGLIGIBLE * math.sqrt(p):
             return replace(first, objective=model.objective[:1], degenerate=True)
         scale = _scale(task, within, model.W, f)
-        new = yield from fit_weights(task, scale * f, (model.W / scale, b))
+        new = yield from refit(task, scale * f, (model.W / scale, b))
         value = new.objective[-1] + within.penalty(new.f)
         if value > model.objective[-1]:  # only by rounding, at a minimum
             return replace(model, objective=(*model.objective, model.objective[-1]))
