@@ -51,7 +51,7 @@ from distkern.solvers.target_losses import Logistic, Loss, Softmax, Squared, Squ
 from distkern.solvers.target_sets import Bounded, Ridge, Smooth, TargetSet, at_radius
 from distkern.solvers.target_svd import class_differences, leading_pair
 from distkern.solvers.target_trace import relax
-from distkern.store.ranks import MISSING, RankStore
+from distkern.store.ranks import BLOCK_BYTES, MISSING, RankStore
 
 CONSTRAINTS = ("spav", "bnd", "ridge", "svd", "trace", "fixed")
 """Sets that the target may lie in."""
@@ -64,6 +64,12 @@ LEAST_GAP = 1e-3
 
 COPIES = 48
 """Numbers that an output takes for each feature: the steps that L-BFGS remembers, and the tables and sums of a pass."""
+
+COPIES_OF_OUTPUTS = 8
+"""Numbers that an output takes for each sample."""
+
+BLOCKS = 4
+"""Blocks of ranks that are read at a time, about."""
 
 
 class SUQUANEstimator(SampleEstimator):
@@ -182,15 +188,15 @@ class SUQUANEstimator(SampleEstimator):
 
     def _train(self, store: RankStore, source: Source | None, task: Task, gamma: float | None) -> int:
         """Fit, and set the attributes; return the number of passes."""
-        p = store.shape[1]
-        require_memory(COPIES * 8 * p * task.Y.shape[1], self.memory_limit, f"a model of {p:,} features")
+        p, outputs = store.shape[1], task.Y.shape[1]
+        require_memory(outputs * bytes_of_output(*store.shape), self.memory_limit, f"a model of {p:,} features")
         for name in ("singular_values_", "gap_"):
             delete_attribute(self, name)
         if self.constraint == "trace":
             return self._relax(store, task)
         first = None if self.constraint == "svd" else self._first_target(p, source)
-        step = weight_step(store, task.Y.shape[1], self._memory(store))
-        (fitted,), passes = serve(store, [self._algorithm(task, first, self._within(gamma), step)], task.Y.shape[1])
+        step = weight_step(store, outputs, self._memory(store))
+        (fitted,), passes = serve(store, [self._algorithm(task, first, self._within(gamma), step)], outputs)
         self._set_model(fitted)
         return passes
 
@@ -199,7 +205,8 @@ class SUQUANEstimator(SampleEstimator):
 
     def _memory(self, store: RankStore) -> int:
         """Bytes that are left beside the ranks."""
-        return memory_allowed(self.memory_limit) - (store.ranks.nbytes if store.path is None else 0)
+        held = store.ranks.nbytes if store.path is None else BLOCKS * BLOCK_BYTES
+        return memory_allowed(self.memory_limit) - held
 
     def _algorithm(
         self, task: Task, first: Floats | None, within: TargetSet | None, step: WeightStep
@@ -281,6 +288,11 @@ class SUQUANEstimator(SampleEstimator):
             source = source.with_features(places)
         for rows in row_blocks(*source.shape):
             yield RankStore.of_rows(source, rows, self.missing).with_ties(self.ties)
+
+
+def bytes_of_output(m: int, p: int) -> int:
+    """Memory of a model with one output while it is fitted."""
+    return 8 * (COPIES * p + COPIES_OF_OUTPUTS * m)
 
 
 def _kept(Z: Floats) -> Any:

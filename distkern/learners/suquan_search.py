@@ -23,9 +23,15 @@ from distkern.core.warning import warn
 from distkern.engine.executors import usable_cores
 from distkern.io.source import Source
 from distkern.learners.folds import Split
-from distkern.learners.memory import memory_allowed
 from distkern.learners.registry import saveable
-from distkern.learners.suquan import COPIES, Labels, SUQUANLabelled, gives_probabilities, predicted, probabilities
+from distkern.learners.suquan import (
+    Labels,
+    SUQUANLabelled,
+    bytes_of_output,
+    gives_probabilities,
+    predicted,
+    probabilities,
+)
 from distkern.learners.validation import cohort_names, not_negative, positive, samples_of, with_own_errors
 from distkern.solvers.rank_requests import MOST_COLUMNS, Algorithm, serve
 from distkern.solvers.target_gram import fit_on_gram, gram_is_cheaper, weight_step
@@ -52,6 +58,9 @@ GAMMAS = (0.01, 0.1, 1.0)
 
 FOLDS = 5
 """Number of folds where none is given."""
+
+KEPT = 3
+"""Numbers that a model at the first target keeps for each feature: W, f, and means for the step in f."""
 
 TIE = 1e-12
 """Mean scores that differ by less are equal up to rounding."""
@@ -322,7 +331,8 @@ class _Search:
 
     def _serve(self, algorithms: Iterator[Algorithm[Any]]) -> tuple[list[Any], int]:
         columns, p = self.Y.shape[1], self.store.shape[1]
-        most = memory_allowed(self.model.memory_limit) // (COPIES * 8 * p)
+        kept = KEPT * 8 * p * columns * len(self.folds) * len(self.lams)
+        most = (self.model._memory(self.store) - kept) // bytes_of_output(*self.store.shape)
         return serve(self.store, algorithms, columns, max(1, min(MOST_COLUMNS, most)))
 
     def _tasks(self) -> Iterator[list[Task]]:

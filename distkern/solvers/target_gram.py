@@ -52,7 +52,7 @@ def gram_is_cheaper(m: int, p: int, outputs: int, memory: int) -> bool:
     >>> gram_is_cheaper(150, 20_000, 1, 2**30), gram_is_cheaper(11_000, 20_000, 1, 2**30)
     (True, False)
     """
-    needed = 2 * 8 * m * m + vector_bytes(m, outputs) + 2 * (usable_cores() + 1) * max(BLOCK_BYTES, 8 * SIDE * p)
+    needed = 10 * m * m + vector_bytes(m, outputs) + 2 * (usable_cores() + 1) * max(BLOCK_BYTES, 8 * SIDE * p)
     return m <= p and m <= WORTH * outputs and needed <= memory
 
 

@@ -305,7 +305,7 @@ class RankStore:
         mid = self.ties == "mid"
 
         def work(rows: slice) -> list[list[Floats]]:
-            ranks, groups = np.ascontiguousarray(self.ranks[rows]), self.groups[rows]
+            ranks, groups = self._read(rows), self.groups[rows]
             Z = np.zeros((len(ranks), columns))
             if left is not None and right is not None:
                 found = in_lanes(Z)
@@ -326,11 +326,23 @@ class RankStore:
 
     def normalised_rows(self, f: Floats, rows: slice) -> Floats:
         """Φ_f(x) of some samples, (k, p)."""
-        ranks, groups = np.ascontiguousarray(self.ranks[rows]), self.groups[rows]
+        ranks, groups = self._read(rows), self.groups[rows]
         out, f, one = np.zeros(ranks.shape), np.array(f, dtype=np.float64), np.ones(1)
         for i, own in enumerate(out):
             add_to_features(ranks[i : i + 1], groups[i : i + 1], self.ties == "mid", one, f, own)
         return out
+
+    def _read(self, rows: slice) -> Array:
+        """Ranks of some samples, C-contiguous; from a file without mapping it, so that its pages take no memory."""
+        if self.path is None:
+            return np.ascontiguousarray(self.ranks[rows])
+        start, stop, _ = rows.indices(len(self))
+        p, dtype = self.shape[1], self.ranks.dtype
+        place = self.ranks.offset + start * p * dtype.itemsize  # type: ignore[attr-defined]
+        found = np.fromfile(self.path / "ranks.npy", dtype, (stop - start) * p, offset=place)
+        if len(found) < (stop - start) * p:
+            raise StoreError(f"the ranks in {str(self.path)!r} are damaged (the file is too short): write them anew")
+        return found.reshape(stop - start, p)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -117,6 +117,12 @@ def test_damage_is_found(tmp_path):
     written.flush()
     with pytest.raises(StoreError, match="samples 8 to 11"):
         store.verify()
+    file = tmp_path / "ranks" / "ranks.npy"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-2])
+    with pytest.raises(StoreError, match="too short"):
+        store.normalised(np.arange(7.0))
+    file.write_bytes(whole)
     (tmp_path / "ranks" / "groups.npy").write_bytes(b"no array")
     with pytest.raises(StoreError, match="damaged"):
         RankStore.open(tmp_path / "ranks")
