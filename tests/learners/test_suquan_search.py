@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedGrou
 import distkern as dk
 from distkern.core.errors import InputError, InputTypeError
 from distkern.learners import suquan_search as module
+from distkern.solvers import target_gram
 
 RNG = np.random.default_rng(0)
 M, P = 60, 8
@@ -138,6 +139,25 @@ def test_missing_values_and_stores_of_ranks(tmp_path, monkeypatch):
     assert two.n_passes_ > one.n_passes_
     with pytest.raises(InputError, match="store of ranks has none"):
         search(missing="interpolate").fit(store, Y)
+
+
+@pytest.mark.parametrize("constraint", ["spav", "svd", "fixed"])
+def test_few_samples_give_the_same_on_the_gram_matrix(constraint, monkeypatch):
+    wide = RNG.normal(size=(40, 90))
+    y = np.where(wide[:, :9].sum(axis=1) > 0, "ill", "well")
+    found = []
+    for worth in (1000, 0):
+        monkeypatch.setattr(target_gram, "WORTH", worth)
+        given = {"constraint": constraint, "target": "mean", "cv": 3, "scoring": "neg_log_loss"}
+        model = search(**given, tol=1e-7).fit(wide, y)
+        regressor = dk.SUQUANRegressor("fixed", lam=0.1, tol=1e-8).fit(wide, wide[:, 0])
+        found.append((model, regressor))
+    (one, first), (other, second) = found
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=1e-4)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
+    np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-6)
+    assert one.n_passes_ < other.n_passes_
+    assert first.n_passes_ == 0 < second.n_passes_
 
 
 def test_passes_are_shared():
