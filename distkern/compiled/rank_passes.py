@@ -24,12 +24,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from distkern.compiled.lanes import add_products, add_scaled
+from distkern.compiled.lanes import (
+    TOGETHER,
+    add_looked_up_products,
+    add_looked_up_rows,
+    add_products,
+    add_scaled,
+    add_to_looked_up,
+)
 from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
-
-TOGETHER = 8
-"""Number of samples without ties that are taken together."""
 
 
 @compiled
@@ -86,9 +90,7 @@ def outputs(ranks, groups, mid, W, F, Z):  # type: ignore[no-untyped-def]
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            for j in range(p):
-                for k in range(i, i + TOGETHER):
-                    add_products(Z, k, W, j, F, np.intp(ranks[k, j]))
+            add_looked_up_products(ranks, i, W, F, Z)
             i += TOGETHER
         else:
             table = F
@@ -108,9 +110,7 @@ def add_to_features(ranks, groups, mid, R, F, G):  # type: ignore[no-untyped-def
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            for j in range(p):
-                for k in range(i, i + TOGETHER):
-                    add_products(G, j, R, k, F, np.intp(ranks[k, j]))
+            add_looked_up_rows(ranks, i, R, F, G)
             i += TOGETHER
         else:
             table = F
@@ -130,9 +130,7 @@ def add_to_ranks(ranks, groups, mid, R, W, G):  # type: ignore[no-untyped-def]
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            for j in range(p):
-                for k in range(i, i + TOGETHER):
-                    add_products(G, np.intp(ranks[k, j]), R, k, W, j)
+            add_to_looked_up(ranks, i, R, W, G)
             i += TOGETHER
         elif groups[i] < p:
             _add_tied(ranks, i, mid, R, W, sizes, sums, G)

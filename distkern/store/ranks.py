@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from distkern.compiled.lanes import from_lanes, in_lanes
-from distkern.compiled.rank_passes import TOGETHER, add_to_features, add_to_ranks, first_ranks, outputs
+from distkern.compiled.lanes import TOGETHER, from_lanes, in_lanes
+from distkern.compiled.rank_passes import add_to_features, add_to_ranks, first_ranks, outputs
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Progress
 from distkern.core.files import as_path, write_text
