@@ -195,6 +195,7 @@ class SUQUANClassifierCV(SUQUANLabelled):
             If the ranks do not fit in memory: a `RankStore` in a folder does not need to.
         """
         lams, gammas = self._candidates()
+        self._scorer(_HeldOut(np.arange(2), np.zeros((0, 1)), self.loss))  # a wrong one is refused before the search
         store, source = self._store(X)
         labelled, loss, Y = self._labelled(X, store, y, sample_weight)
         names = cohort_names(store.ids, len(store)) if isinstance(X, RankStore) else samples_of(X)
@@ -222,6 +223,15 @@ class SUQUANClassifierCV(SUQUANLabelled):
         if not lams or not gammas:
             raise InputError("there is no λ or no γ to choose from: give one or more")
         return lams, gammas
+
+    def _scorer(self, held_out: _HeldOut) -> Any:
+        try:
+            return check_scoring(held_out, self.scoring)
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                "scoring must be a name that scikit-learn knows, such as 'roc_auc', or a function of an estimator, X "
+                f"and y; got {self.scoring!r:.100}"
+            ) from error
 
     def _folds(self, labelled: Labels, groups: Indices | None) -> Iterator[Split]:
         """Training and test positions of each fold; samples of weight 0 are left out of the test."""
@@ -357,7 +367,7 @@ class _Search:
     def _score(self, Z: Floats, test: Indices, weights: Floats | None) -> float:
         classes = self.labelled.classes
         held_out = _HeldOut(classes, Z, self.model.loss)
-        scorer = with_own_errors(check_scoring, held_out, self.model.scoring)
+        scorer = self.model._scorer(held_out)
         given = {} if weights is None else {"sample_weight": weights[test]}
         labels = classes[self.labelled.codes[test]]
         try:

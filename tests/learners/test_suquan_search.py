@@ -219,6 +219,8 @@ def test_what_is_refused():
         search(cv=[]).fit(X, Y)
     with pytest.raises(InputError, match="groups"):
         search(cv=LeaveOneGroupOut()).fit(X, Y)
+    with pytest.raises(InputError, match=r"scikit-learn knows.*'nonsense'"):
+        search(scoring="nonsense").fit(X, Y)
     with pytest.raises(InputError, match="no score"):
         search(cv=2, scoring=lambda estimator, X, y: np.nan).fit(X, Y)
     with pytest.raises(InputError, match="predict_proba"):
