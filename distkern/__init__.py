@@ -107,6 +107,7 @@ _HOMES = {
     "distkern.learners.survival_selection": ("SurvivalEvaluation",),
     "distkern.learners.survival_svm": ("SurvivalSVM",),
     "distkern.learners.survival_times": ("survival_y",),
+    "distkern.learners.suquan_search": ("SUQUANClassifierCV",),
     "distkern.learners.svm": ("KernelSVC",),
     "distkern.learners.svr": ("KernelSVR",),
     "distkern.learners.top_pairs": ("KTopScoringPairs", "TopScoringPair"),

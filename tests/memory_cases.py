@@ -164,6 +164,17 @@ def normalising(how):
     return case
 
 
+def learning_targets(make, samples_of=None):
+    """Fit a model of ranks to many samples in a store, or in memory."""
+
+    def case(samples, limit, folder):
+        X, y = points(samples, 2000), rng.integers(0, 2, samples)
+        data = X if samples_of == "memory" else dk.RankStore.write(X, tempfile.mkdtemp(dir=folder))
+        return lambda: make(limit).fit(data, y)
+
+    return case
+
+
 def learning(make, targets="labels", of="store", tile=None):
     """Fit a learner to a stored matrix, an array of kernel values, or samples."""
 
@@ -230,6 +241,21 @@ CASES = {
     "scores of sets": (scoring, 20_000),
     "quantile median": (normalising("median"), 8000),
     "quantile mean": (normalising("mean"), 8000),
+    "SUQUAN": (learning_targets(lambda limit: dk.SUQUANClassifier("spav", "normal", memory_limit=limit)), 6000),
+    "SUQUAN in memory": (
+        learning_targets(lambda limit: dk.SUQUANRegressor("bnd", "mean", tol=1e-3, memory_limit=limit), "memory"),
+        3000,
+    ),
+    "SUQUAN search": (
+        learning_targets(
+            lambda limit: dk.SUQUANClassifierCV("spav", "normal", [0.1, 1.0, 10.0], cv=4, memory_limit=limit)
+        ),
+        4000,
+    ),
+    "SUQUAN search, few samples": (
+        learning_targets(lambda limit: dk.SUQUANClassifierCV("spav", "normal", [0.1, 10.0], memory_limit=limit)),
+        500,
+    ),
     "pair scores": (scored_pairs(), 5000),
     "pair scores disjoint": (scored_pairs(k=20, disjoint=True, gaps=True), 2000),
     "top pairs": (pair_rules(lambda X, y, limit: dk.KTopScoringPairs("cv", memory_limit=limit).fit(X, y)), 3000),

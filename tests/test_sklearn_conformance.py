@@ -35,6 +35,10 @@ VARIANTS = {
         {"constraint": "ridge", "loss": "squared_hinge"},
         {"constraint": "fixed", "target": "mean"},
     ],
+    dk.SUQUANClassifierCV: [
+        {"target": "normal", "lams": [0.1, 10.0], "gammas": [1.0], "cv": 2},
+        {"constraint": "fixed", "target": "uniform", "lams": [0.1], "cv": 2},
+    ],
     dk.SUQUANRegressor: [{"constraint": "fixed"}, {"constraint": "trace", "trace_norm": 1.0, "max_iter": 20}],
     dk.AllPairsMajorityVote: [
         {"weighted": True},
@@ -51,6 +55,7 @@ DEFAULTS = {
     dk.KernelKMeans: {"n_clusters": 3},
     dk.KernelPCA: {"n_components": 2},
     dk.MallowsMixture: {"n_components": 2, "n_init": 2},
+    dk.SUQUANClassifierCV: {"lams": [0.1, 10.0], "gammas": [0.1], "cv": 2},
     dk.TopPairGenes: {"k": 1},
     dk.TopPairs: {"k": 1},
 }
@@ -149,7 +154,8 @@ TIED = [
     "check_sample_weights_not_overwritten",
 ]
 DEGENERATE = {
-    dk.SUQUANClassifier: ["check_classifier_data_not_an_array"],
+    dk.SUQUANClassifier: ["check_classifier_data_not_an_array", "check_class_weight_classifiers"],
+    dk.SUQUANClassifierCV: ["check_classifier_data_not_an_array", "check_class_weight_classifiers"],
     dk.SUQUANRegressor: [
         "check_estimators_overwrite_params",
         "check_estimators_fit_returns_self",
@@ -184,9 +190,11 @@ def expected_failures(estimator):
         classifies = isinstance(estimator, dk.KTopScoringPairs)
         infinite = {} if estimator.missing == "skip" else {"check_estimators_nan_inf": INFINITE}
         return infinite | ({"check_classifier_data_not_an_array": NO_ORDER} if classifies else {})
-    if isinstance(estimator, (dk.SUQUANClassifier, dk.SUQUANRegressor)):
+    if isinstance(estimator, (dk.SUQUANClassifier, dk.SUQUANClassifierCV, dk.SUQUANRegressor)):
         learned = estimator.target in ("median", "mean") and estimator.constraint != "trace"
         alike = [] if estimator.constraint in ("fixed", "trace") else DEGENERATE[type(estimator)]
+        if getattr(estimator, "loss", "logistic") != "logistic":
+            alike = [check for check in alike if check != "check_class_weight_classifiers"]
         return dict.fromkeys(alike, ONE_ORDER) | (dict.fromkeys(WEIGHTS, UNWEIGHTED) if learned else {})
     if isinstance(estimator, dk.QuantileNormalizer):
         return {"check_transformer_general": OTHER_SIZES}

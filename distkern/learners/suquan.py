@@ -12,15 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from distkern.core.errors import InputError
+from distkern.core.errors import InputError, SampleError
 from distkern.core.parameters import one_of
-from distkern.core.sentences import Parameter
-from distkern.core.typing import Array, Floats
+from distkern.core.sentences import Argument, Parameter
+from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import name_of
 from distkern.core.warning import warn
 from distkern.io.source import Source
 from distkern.kernels.quantile_targets import (
     BY_FORMULA,
     LEARNED,
+    TIES,
     Learner,
     checked_target,
     refuse_other_length,
@@ -33,6 +35,7 @@ from distkern.learners.quantile import QuantileNormalizer
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier, KernelRegressor
 from distkern.learners.validation import (
+    class_weights,
     cohort_names,
     labels_and_weights,
     not_negative,
@@ -42,12 +45,13 @@ from distkern.learners.validation import (
     whole,
 )
 from distkern.solvers.rank_requests import Algorithm, serve
-from distkern.solvers.target_learning import Fitted, Task, alternate, fit_weights
+from distkern.solvers.target_gram import weight_step
+from distkern.solvers.target_learning import Fitted, Task, WeightStep, alternate
 from distkern.solvers.target_losses import Logistic, Loss, Softmax, Squared, SquaredHinge
 from distkern.solvers.target_sets import Bounded, Ridge, Smooth, TargetSet, at_radius
 from distkern.solvers.target_svd import class_differences, leading_pair
 from distkern.solvers.target_trace import relax
-from distkern.store.ranks import RankStore
+from distkern.store.ranks import BLOCK_BYTES, MISSING, RankStore
 
 CONSTRAINTS = ("spav", "bnd", "ridge", "svd", "trace", "fixed")
 """Sets that the target may lie in."""
@@ -58,8 +62,14 @@ GAMMA = 0.1
 LEAST_GAP = 1e-3
 """Least relative gap at which the relaxation ends: each digit more takes ten times the passes."""
 
-COPIES = 12
-"""Memory of a pass over that of its numbers (p, outputs), the memory of L-BFGS included twice."""
+COPIES = 48
+"""Numbers that an output takes for each feature: the steps that L-BFGS remembers, and the tables and sums of a pass."""
+
+COPIES_OF_OUTPUTS = 8
+"""Numbers that an output takes for each sample."""
+
+BLOCKS = 4
+"""Blocks of ranks that are read at a time, about."""
 
 
 class SUQUANEstimator(SampleEstimator):
@@ -70,6 +80,8 @@ class SUQUANEstimator(SampleEstimator):
     lam: float
     gamma: float | None
     trace_norm: float | None
+    ties: str
+    missing: str
     n_iter: int
     tol: float
     max_iter: int
@@ -90,7 +102,7 @@ class SUQUANEstimator(SampleEstimator):
         check_is_fitted(self)
         if self.target_.ndim != 1 or (np.diff(self.target_) < 0).any():
             raise AttributeError("the target does not ascend, so that no QuantileNormalizer has it")
-        normalizer = QuantileNormalizer(self.target_.copy())
+        normalizer = QuantileNormalizer(self.target_.copy(), self.ties, self.missing)
         normalizer.target_, normalizer.n_features_in_ = self.target_.copy(), self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             normalizer.feature_names_in_ = self.feature_names_in_.copy()
@@ -99,11 +111,8 @@ class SUQUANEstimator(SampleEstimator):
     # Training --------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        one_of(self.constraint, "constraint", CONSTRAINTS)
         positive(self.lam, "lam")
-        positive(self.tol, "tol")
-        whole(self.max_iter, "max_iter")
-        whole(self.n_iter, "n_iter")
+        self._check_steps()
         if self.gamma is not None:
             not_negative(self.gamma, "gamma")
             if self.constraint != "spav":
@@ -116,63 +125,100 @@ class SUQUANEstimator(SampleEstimator):
         if self.trace_norm is not None:
             positive(self.trace_norm, "trace_norm")
 
+    def _check_steps(self) -> None:
+        """Validate what a search has as well."""
+        one_of(self.constraint, "constraint", CONSTRAINTS)
+        one_of(self.ties, "ties", TIES)
+        one_of(self.missing, "missing", MISSING)
+        positive(self.tol, "tol")
+        whole(self.max_iter, "max_iter")
+        whole(self.n_iter, "n_iter")
+
     def _store(self, X: Any) -> tuple[RankStore, Source | None]:
         """Rank the training samples, unless they are ranked; set the attributes that describe the features."""
         if isinstance(X, RankStore):
             self.n_features_in_ = X.shape[1]
             self._set_feature_names(X.features)
-            return X, None
+            return self._as_asked(X), None
         source = self._samples(X, reset=True)
         refuse_unranked(source)
         m, p = source.shape
         require_memory(4 * m * p, self.memory_limit, f"the ranks of {m:,} samples of {p:,} features")
-        return RankStore.of(source), source
+        return self._as_asked(RankStore.of(source, self.missing)), source
+
+    def _as_asked(self, store: RankStore) -> RankStore:
+        """A store with the treatment of equal and of missing values that was asked for."""
+        gap = store.gap() if self.missing == "error" else None
+        if gap is not None:
+            raise SampleError(
+                "sample {sample} has no value (NaN) for feature {feature}: leave it out, or give {missing}",
+                gap[0],
+                sample=name_of(gap[0], store.ids),
+                feature=name_of(gap[1], store.features),
+                missing=Argument("missing", "interpolate"),
+            )
+        return store.with_ties(self.ties)
+
+    def _learns_target(self) -> bool:
+        """Whether the first target is learned from values."""
+        return isinstance(self.target, str) and self.target in LEARNED
 
     def _first_target(self, p: int, source: Source | None) -> Floats:
         """The target as it is given, by formula, or learned; never from labels."""
-        by_name = isinstance(self.target, str)
-        if not (by_name and self.target in (*LEARNED, *BY_FORMULA)):
+        if isinstance(self.target, str) and self.target in BY_FORMULA:
+            return target_by_formula(self.target, p)
+        if not self._learns_target():
             given = checked_target(self.target)
             refuse_other_length(given, p)
             return given
-        if self.target in BY_FORMULA:
-            return target_by_formula(self.target, p)
         if source is None:
             raise InputError(
                 f"the {self.target} target is made of values, and a store of ranks has none: give numbers, or one of "
                 f"{', '.join(BY_FORMULA)}"
             )
-        return Learner(self.target, limit=memory_allowed(self.memory_limit)).learn(source)
+        return Learner(self.target, self.missing, limit=memory_allowed(self.memory_limit)).learn(source)
 
-    def _within(self) -> TargetSet | None:
-        gamma = GAMMA if self.gamma is None else float(self.gamma)
-        sets: dict[str, TargetSet] = {"ridge": Ridge(), "bnd": Bounded(), "spav": Smooth(gamma)}
+    def _within(self, gamma: float | None) -> TargetSet | None:
+        sets: dict[str, TargetSet] = {
+            "ridge": Ridge(),
+            "bnd": Bounded(),
+            "spav": Smooth(GAMMA if gamma is None else float(gamma)),
+        }
         return sets.get(self.constraint)
 
-    def _train(self, store: RankStore, source: Source | None, loss: Loss, Y: Floats, shares: Floats) -> None:
-        """Fit to responses (m, K), and set the attributes."""
-        p = store.shape[1]
-        require_memory(COPIES * 8 * p * Y.shape[1], self.memory_limit, f"a model of {p:,} features")
-        task = Task(loss, Y, shares, float(self.lam), float(self.tol), int(self.max_iter))
+    def _train(self, store: RankStore, source: Source | None, task: Task, gamma: float | None) -> int:
+        """Fit, and set the attributes; return the number of passes."""
+        p, outputs = store.shape[1], task.Y.shape[1]
+        require_memory(outputs * bytes_of_output(*store.shape), self.memory_limit, f"a model of {p:,} features")
         for name in ("singular_values_", "gap_"):
             delete_attribute(self, name)
         if self.constraint == "trace":
-            self._relax(store, task)
-            return
+            return self._relax(store, task)
         first = None if self.constraint == "svd" else self._first_target(p, source)
-        (fitted,), self.n_passes_ = serve(store, [self._algorithm(task, first)])
+        step = weight_step(store, outputs, self._memory(store))
+        (fitted,), passes = serve(store, [self._algorithm(task, first, self._within(gamma), step)], outputs)
         self._set_model(fitted)
+        return passes
 
-    def _algorithm(self, task: Task, first: Floats | None) -> Algorithm[Fitted]:
+    def _task(self, loss: Loss, Y: Floats, shares: Floats, lam: float) -> Task:
+        return Task(loss, Y, shares, float(lam), float(self.tol), int(self.max_iter))
+
+    def _memory(self, store: RankStore) -> int:
+        """Bytes that are left beside the ranks."""
+        held = store.ranks.nbytes if store.path is None else BLOCKS * BLOCK_BYTES
+        return memory_allowed(self.memory_limit) - held
+
+    def _algorithm(
+        self, task: Task, first: Floats | None, within: TargetSet | None, step: WeightStep
+    ) -> Algorithm[Fitted]:
         if first is None:
             pair = yield from leading_pair(class_differences(task.Y[:, 0], task.shares), self.n_features_in_)
             self.singular_values_ = np.array([pair.first, pair.second])
-            return (yield from fit_weights(task, pair.v * math.sqrt(self.n_features_in_)))
-        within = self._within()
+            return (yield from step(task, pair.v * math.sqrt(self.n_features_in_), None))
         if within is None:
-            return (yield from fit_weights(task, first))
-        start = yield from fit_weights(task, at_radius(first))
-        return (yield from alternate(task, within, start, self.n_iter))
+            return (yield from step(task, first, None))
+        start = yield from step(task, at_radius(first), None)
+        return (yield from alternate(task, within, start, self.n_iter, refit=step))
 
     def _set_model(self, fitted: Fitted) -> None:
         several = fitted.W.shape[1] > 1
@@ -189,15 +235,16 @@ class SUQUANEstimator(SampleEstimator):
         if not converged:
             warn(f"the model has not converged after {self.max_iter:,} iterations: raise max_iter", ConvergenceWarning)
 
-    def _relax(self, store: RankStore, task: Task) -> None:
+    def _relax(self, store: RankStore, task: Task) -> int:
         p, most = self.n_features_in_, int(self.max_iter)
         tol = max(float(self.tol), LEAST_GAP)
-        (found,), self.n_passes_ = serve(store, [relax(task, p, float(self.trace_norm or 0), tol, most)])
+        (found,), passes = serve(store, [relax(task, p, float(self.trace_norm or 0), tol, most)])
         self.coef_, self.target_, self.intercept_ = found.W, found.F, found.b
         self.objective_, self.gap_ = np.array(found.objective), found.gap
         self.n_iter_ = max(1, len(found.objective) - 1)
         self.degenerate_ = found.W.shape[1] == 0
         self._warn_unless(found.converged)
+        return passes
 
     # Prediction ------------------------------------------------------------------------------------------------------
 
@@ -227,7 +274,7 @@ class SUQUANEstimator(SampleEstimator):
                     f"X holds ranks among {X.shape[1]:,} features, which are not the {self.n_features_in_:,} of the "
                     "training samples in their order: rank the samples with these features"
                 )
-            yield X
+            yield self._as_asked(X)
             return
         source, places = self._found_by_name(X)
         lacking = np.flatnonzero(places < 0)
@@ -240,7 +287,12 @@ class SUQUANEstimator(SampleEstimator):
         if not np.array_equal(places, np.arange(source.shape[1])):
             source = source.with_features(places)
         for rows in row_blocks(*source.shape):
-            yield RankStore.of_rows(source, rows)
+            yield RankStore.of_rows(source, rows, self.missing).with_ties(self.ties)
+
+
+def bytes_of_output(m: int, p: int) -> int:
+    """Memory of a model with one output while it is fitted."""
+    return 8 * (COPIES * p + COPIES_OF_OUTPUTS * m)
 
 
 def _kept(Z: Floats) -> Any:
@@ -252,12 +304,21 @@ def _kept(Z: Floats) -> Any:
 
 
 @dataclass(frozen=True)
-class _Labels:
-    """Classes, the number of each sample's class, and shares of the samples; zero for those that do not count."""
+class Labels:
+    """Classes, the number of each sample's class, and weights of the samples; zero for those that do not count."""
 
     classes: Array
     codes: Array
-    shares: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, y: Any, sample_weight: Any, samples: Any, m: int) -> Labels:
+        """Validate labels and weights of m samples."""
+        labels, given, kept = labels_and_weights(y, sample_weight, samples)
+        classes, found = np.unique(labels, return_inverse=True)
+        codes, weights = np.zeros(m, dtype=np.intp), np.zeros(m)
+        codes[kept], weights[kept] = found, given
+        return cls(classes, codes, weights)
 
     def responses(self, loss: str) -> tuple[Loss, Floats]:
         """The loss, and responses (m, K): ±1, or indicators of classes for the logistic loss of several."""
@@ -268,21 +329,86 @@ class _Labels:
         members = np.eye(K)[self.codes]
         return (Softmax(), members) if loss == "logistic" else (SquaredHinge(), 2 * members - 1)
 
+    def shares(self, by_class: Floats, rows: Indices | None = None) -> Floats:
+        """Weights of the samples, or of some of them, times those of their classes, (m,), with a sum of 1."""
+        shares = self.weights * by_class[self.codes]
+        if rows is not None:
+            shares[np.setdiff1d(np.arange(len(shares)), rows)] = 0.0
+        total = float(shares.sum())
+        if not 0 < total < np.inf:
+            raise InputError("the weights of the samples, times those of the classes, are beyond what float64 holds")
+        return shares / total
 
-def _labelled(y: Any, sample_weight: Any, samples: Any, m: int) -> _Labels:
-    labels, weights, kept = labels_and_weights(y, sample_weight, samples)
-    classes, found = np.unique(labels, return_inverse=True)
-    codes, shares = np.zeros(m, dtype=np.intp), np.zeros(m)
-    codes[kept], shares[kept] = found, weights / weights.sum()
-    return _Labels(classes, codes, shares)
+    def by_class(self, class_weight: Any, rows: Indices | None = None) -> Floats:
+        """Weight of each class; ``"balanced"`` counts the samples of nonzero weight, or those among some of them."""
+        kept = np.flatnonzero(self.weights > 0) if rows is None else rows[self.weights[rows] > 0]
+        return class_weights(class_weight, self.classes, self.classes[self.codes[kept]])
 
 
-def _gives_probabilities(model: Any) -> bool:
+def gives_probabilities(model: Any) -> bool:
+    """Whether the loss is that of probabilities."""
     return bool(model.loss == "logistic")
 
 
+class SUQUANLabelled(KernelClassifier, SUQUANEstimator):
+    """What classifiers with a learned target share."""
+
+    loss: str
+    class_weight: Any
+    classes_: Array
+    class_weight_: Floats
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # scikit-learn's blobs of two features have two orders only
+        return tags
+
+    def _labelled(self, X: Any, store: RankStore, y: Any, sample_weight: Any) -> tuple[Labels, Loss, Floats]:
+        """Validate labels; return them, the loss and the responses."""
+        one_of(self.loss, "loss", ("logistic", "squared_hinge"))
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give a label for every sample")
+        names = cohort_names(store.ids, len(store)) if isinstance(X, RankStore) else samples_of(X)
+        labelled = Labels.of(y, sample_weight, names, len(store))
+        if len(labelled.classes) > 2 and self.constraint in ("svd", "trace"):
+            raise InputError(
+                f"{self.constraint} tells two classes apart, and there are {len(labelled.classes)}: use another "
+                "constraint, or OneVsRestClassifier of scikit-learn"
+            )
+        self.classes_ = labelled.classes
+        self.class_weight_ = labelled.by_class(self.class_weight)
+        return labelled, *labelled.responses(self.loss)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Output z of each sample, (k,), positive for ``classes_[1]``; or of each class, (k, classes)."""
+        Z = self._outputs(X)
+        return Z[:, 0] if len(self.classes_) == 2 else Z
+
+    def predict(self, X: Any) -> Array:
+        """Label of each sample, (k,)."""
+        return predicted(self._outputs(X), self.classes_)
+
+    @available_if(gives_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, (k, classes); with the logistic loss."""
+        return probabilities(self._outputs(X))
+
+
+def predicted(Z: Floats, classes: Array) -> Array:
+    """Labels of samples with outputs (k, K)."""
+    return classes[(Z[:, 0] > 0).astype(int) if len(classes) == 2 else Z.argmax(axis=1)]
+
+
+def probabilities(Z: Floats) -> Floats:
+    """Probabilities of classes of samples with outputs (k, K), of the logistic loss."""
+    from scipy.special import expit, softmax
+
+    found = softmax(Z, axis=1) if Z.shape[1] > 1 else np.column_stack([expit(-Z[:, 0]), expit(Z[:, 0])])
+    return np.asarray(found, dtype=np.float64)
+
+
 @saveable
-class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
+class SUQUANClassifier(SUQUANLabelled):
     r"""Supervised quantile normalisation (SUQUAN): a linear classifier and the target distribution that suits it.
 
     .. math::
@@ -317,6 +443,15 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
     loss
         ``"logistic"`` (of several classes: softmax with a common f) or ``"squared_hinge"`` (of several classes: each
         against the rest, with a common f).
+    class_weight
+        Factors of the sample weights: a dict from label to factor, ``"balanced"``: m / (classes · samples of the
+        class), or None: 1.
+    ties
+        What equal values have. ``"mean"``: the mean of f over their ranks. ``"mid"``: f at their middle rank, linear
+        between two.
+    missing
+        ``"error"``: NaN is refused. ``"interpolate"``: the q observed values of a sample take f interpolated to q
+        points, and a missing value has the mean of f. That is 0 for a learned f, so that it contributes nothing.
     tol
         Norm of the gradient by W at the end, relative to that of the constant model. ``"trace"``: the gap relative to
         the loss of the constant model, 0.001 at least.
@@ -333,8 +468,8 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
         w, (p,), or (classes, p). ``"trace"``: (p, models).
     intercept_
         b, a number, or (classes,).
-    classes_
-        The labels.
+    classes_, class_weight_
+        The labels, and the factor of each.
     objective_
         The objective at the first target and after each iteration; it never increases. ``"svd"`` and ``"fixed"``: one
         number.
@@ -354,7 +489,7 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
     Raises
     ------
     SampleError
-        If a value is missing or infinite; the sample and the feature are named.
+        If a value is infinite, or missing with ``missing="error"``, or a sample has none; it is named.
     InputError
         If there is one class, or fewer than two features, a parameter is wrong, or new samples lack features.
 
@@ -368,9 +503,8 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
     Notes
     -----
     Samples are rows, in any container or file that `compute_gram` takes, or a `RankStore`, which is sorted once and may
-    be larger than memory. Equal values share the mean of f over their ranks. Sample weights are scaled to a sum of 1;
-    a target that is learned from values does not count them.
-    O(m p) a pass.
+    be larger than memory. Sample weights are scaled to a sum of 1; a target that is learned from values does not count
+    them. O(m p) a pass.
 
     Examples
     --------
@@ -394,6 +528,9 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
         trace_norm: float | None = None,
         n_iter: int = 1,
         loss: str = "logistic",
+        class_weight: dict[Any, float] | str | None = None,
+        ties: str = "mean",
+        missing: str = "error",
         tol: float = 1e-6,
         max_iter: int = 500,
         memory_limit: int | str | None = None,
@@ -405,6 +542,9 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
         self.trace_norm = trace_norm
         self.n_iter = n_iter
         self.loss = loss
+        self.class_weight = class_weight
+        self.ties = ties
+        self.missing = missing
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
@@ -420,45 +560,11 @@ class SUQUANClassifier(KernelClassifier, SUQUANEstimator):
             If the ranks do not fit in memory: a `RankStore` in a folder does not need to.
         """
         self._check()
-        one_of(self.loss, "loss", ("logistic", "squared_hinge"))
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None: give a label for every sample")
         store, source = self._store(X)
-        names = cohort_names(store.ids, len(store)) if isinstance(X, RankStore) else samples_of(X)
-        labelled = _labelled(y, sample_weight, names, len(store))
-        if len(labelled.classes) > 2 and self.constraint in ("svd", "trace"):
-            raise InputError(
-                f"{self.constraint} tells two classes apart, and there are {len(labelled.classes)}: use another "
-                "constraint, or OneVsRestClassifier of scikit-learn"
-            )
-        self.classes_ = labelled.classes
-        loss, Y = labelled.responses(self.loss)
-        self._train(store, source, loss, Y, labelled.shares)
+        labelled, loss, Y = self._labelled(X, store, y, sample_weight)
+        task = self._task(loss, Y, labelled.shares(self.class_weight_), self.lam)
+        self.n_passes_ = self._train(store, source, task, self.gamma)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # scikit-learn's blobs of two features have two orders only
-        return tags
-
-    def decision_function(self, X: Any) -> Floats:
-        """Output z of each sample, (k,), positive for ``classes_[1]``; or of each class, (k, classes)."""
-        Z = self._outputs(X)
-        return Z[:, 0] if len(self.classes_) == 2 else Z
-
-    def predict(self, X: Any) -> Array:
-        """Label of each sample, (k,)."""
-        Z = self._outputs(X)
-        return self.classes_[(Z[:, 0] > 0).astype(int) if len(self.classes_) == 2 else Z.argmax(axis=1)]
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class, (k, classes); with the logistic loss."""
-        from scipy.special import expit, softmax
-
-        Z = self._outputs(X)
-        found = softmax(Z, axis=1) if len(self.classes_) > 2 else np.column_stack([expit(-Z[:, 0]), expit(Z[:, 0])])
-        return np.asarray(found, dtype=np.float64)
 
 
 @saveable
@@ -474,7 +580,7 @@ class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
 
     Parameters
     ----------
-    constraint, target, lam, gamma, trace_norm, n_iter, tol, max_iter, memory_limit
+    constraint, target, lam, gamma, trace_norm, n_iter, ties, missing, tol, max_iter, memory_limit
         As for `SUQUANClassifier`; ``"svd"`` needs classes. With ``"fixed"``, this is scikit-learn's ``Ridge`` with
         alpha = m λ on the output of `QuantileNormalizer`.
 
@@ -507,6 +613,8 @@ class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
         *,
         trace_norm: float | None = None,
         n_iter: int = 1,
+        ties: str = "mean",
+        missing: str = "error",
         tol: float = 1e-6,
         max_iter: int = 500,
         memory_limit: int | str | None = None,
@@ -517,6 +625,8 @@ class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
         self.gamma = gamma
         self.trace_norm = trace_norm
         self.n_iter = n_iter
+        self.ties = ties
+        self.missing = missing
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
@@ -541,7 +651,7 @@ class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
             raise InputError(f"y has {numbers.shape[1]} columns: fit a model for each")
         Y, shares = np.zeros((len(store), 1)), np.zeros(len(store))
         Y[kept, 0], shares[kept] = numbers, weights / weights.sum()
-        self._train(store, source, Squared(), Y, shares)
+        self.n_passes_ = self._train(store, source, self._task(Squared(), Y, shares, self.lam), self.gamma)
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -23,6 +23,9 @@ PAIRS = 12
 DECREASE = 1e-4
 """Part of the decrease that the slope promises, which a step must give."""
 
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Relative change of the value that may be rounding; the slope then decides about a step."""
+
 HALVINGS = 40
 """Most times that a step is shortened."""
 
@@ -64,7 +67,8 @@ def minimise(
         for _ in range(HALVINGS):
             trial = point + length * direction
             found, slopes = yield from function(trial)
-            if found <= value + DECREASE * length * slope:
+            falls = found <= value + DECREASE * length * slope
+            if falls or (found <= value + ROUNDING * abs(value) and abs(float(slopes @ direction)) <= -0.5 * slope):
                 break
             curved = found - value - length * slope
             length *= min(0.5, max(0.1, -slope * length / (2 * curved))) if np.isfinite(curved) else 0.1
@@ -74,7 +78,7 @@ def minimise(
         inner = float(step @ change)
         if inner > 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
             pairs.append((step, change, inner))
-        point, value, gradient = trial, found, slopes
+        point, value, gradient = trial, min(found, value), slopes
     return Minimum(point, first, value, gradient, False)
 
 

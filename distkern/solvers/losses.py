@@ -131,6 +131,52 @@ class SquaredHinge(_Binary):
         return lambda V: diagonal * V
 
 
+class Squared:
+    """Squared loss: L(f) = Σ_i w_i (f_i − y_i)².
+
+    Parameters
+    ----------
+    targets
+        y, (m,).
+    weights
+        w ≥ 0, (m,), by which the terms are multiplied; 1/m by default. A sample of weight 0 takes no part.
+
+    Raises
+    ------
+    InputError
+        If a weight is negative or not finite, or all are 0.
+
+    Examples
+    --------
+    >>> loss = Squared(np.array([1.0, 4.0]))
+    >>> loss.intercept(), loss.value(np.zeros((2, 1)))
+    (array([2.5]), 8.5)
+    """
+
+    columns = 1
+
+    def __init__(self, targets: Array, weights: Array | None = None) -> None:
+        self.targets = np.asarray(targets, dtype=np.float64)[:, None]
+        checked, self.total, _ = _weights(np.zeros(len(self.targets), dtype=np.intp), 1, weights)
+        self.weights = checked[:, None]
+
+    def intercept(self) -> Floats:
+        """Weighted mean of the targets."""
+        return (self.weights * self.targets).sum(axis=0) / self.total
+
+    def value(self, f: Floats) -> float:
+        """L(f)."""
+        return float((self.weights * (f - self.targets) ** 2).sum())
+
+    def gradient(self, f: Floats) -> Floats:
+        """Gradient of L at f, (m, 1)."""
+        return 2.0 * self.weights * (f - self.targets)
+
+    def curvature(self, f: Floats) -> Product:
+        """Product with the second derivative of L at f."""
+        return lambda V: 2.0 * self.weights * V
+
+
 class Multinomial:
     """Logistic loss of several classes: L(f) = Σ_i w_i (log Σ_c exp(f_ic) − f_{i,y_i}).
 

@@ -1,25 +1,27 @@
 """Many algorithms over one store of ranks, which share its passes.
 
 An algorithm is a generator: it yields a `Request`, what it wants of the next pass, and is sent the sums of that pass.
-`serve` runs any number of them. Each pass answers one request of each, so that a path over λ and γ, and all folds, take
-about as many passes as the longest of them.
+`serve` runs any number of them. Each pass answers one request of each, so that a path over λ and γ, and all folds,
+share the reading of the ranks, and the columns of a pass share vector instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from distkern.core.typing import Floats
+from distkern.engine.executors import usable_cores
 from distkern.store.ranks import RankStore
 
 Result = TypeVar("Result")
 
 MOST_COLUMNS = 64
-"""Most columns of a pass: more of them take memory, and gain no speed."""
+"""Columns of a pass: more of them take memory, and gain no speed."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,24 @@ Sums = tuple[Floats | None, Floats | None]
 Algorithm = Generator[Request, Sums, Result]
 
 
-def serve(store: RankStore, algorithms: Sequence[Algorithm[Any]]) -> tuple[list[Any], int]:
+def serve(
+    store: RankStore, algorithms: Iterable[Algorithm[Any]], columns: int = 1, most: int | None = None
+) -> tuple[list[Any], int]:
     """Run algorithms to their ends; return what they return, and the number of passes.
+
+    As many run at a time as fill the columns of a pass, and the next one begins where another ends. So memory does not
+    grow with their number.
+
+    Parameters
+    ----------
+    store
+        The ranks.
+    algorithms
+        Begun when their turn comes.
+    columns
+        Most columns of a request.
+    most
+        Most columns of a pass, `MOST_COLUMNS` if None.
 
     Examples
     --------
@@ -53,41 +71,32 @@ def serve(store: RankStore, algorithms: Sequence[Algorithm[Any]]) -> tuple[list[
     >>> serve(store, [total(ones, ones), total(2 * ones, ones)])
     ([4.0, 8.0], 1)
     """
-    results: list[Any] = [None] * len(algorithms)
-    waiting: dict[int, Request] = {}
-    for number, algorithm in enumerate(algorithms):
-        _advance(number, algorithm, None, waiting, results)
-    passes = 0
-    while waiting:
-        for group in _groups(waiting):
-            answers = _one_pass(store, [waiting.pop(number) for number in group])
+    together = max(1, (MOST_COLUMNS if most is None else most) // columns)
+    coming, passes = enumerate(algorithms), 0
+    results: dict[int, Any] = {}
+    waiting: dict[int, tuple[Algorithm[Any], Request]] = {}
+
+    def advance(number: int, algorithm: Algorithm[Any], sums: Sums | None) -> None:
+        try:
+            waiting[number] = algorithm, algorithm.send(sums)  # type: ignore[arg-type]
+        except StopIteration as end:
+            results[number] = end.value
+
+    def begin() -> None:
+        while len(waiting) < together and (new := next(coming, None)) is not None:
+            advance(*new, None)
+
+    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="distkern") as pool:
+        begin()
+        while waiting:
+            group = sorted(waiting.items(), key=lambda one: one[0])
+            answers = _one_pass(store, [request for _, (_, request) in group])
             passes += 1
-            for number, sums in zip(group, answers, strict=True):
-                _advance(number, algorithms[number], sums, waiting, results)
-    return results, passes
-
-
-def _advance(
-    number: int, algorithm: Algorithm[Any], sums: Sums | None, waiting: dict[int, Request], results: list[Any]
-) -> None:
-    try:
-        waiting[number] = algorithm.send(sums)  # type: ignore[arg-type]
-    except StopIteration as end:
-        results[number] = end.value
-
-
-def _groups(waiting: dict[int, Request]) -> list[list[int]]:
-    """Algorithms whose requests go into one pass."""
-    groups: list[list[int]] = []
-    room = 0
-    for number, request in waiting.items():
-        columns = request.W.shape[1]
-        if columns > room:
-            groups.append([])
-            room = MOST_COLUMNS
-        groups[-1].append(number)
-        room -= columns
-    return groups
+            waiting.clear()
+            jobs = [(number, algorithm, sums) for (number, (algorithm, _)), sums in zip(group, answers, strict=True)]
+            list((map if len(jobs) == 1 else pool.map)(lambda job: advance(*job), jobs))
+            begin()
+    return [results[number] for number in range(len(results))], passes
 
 
 def _one_pass(store: RankStore, requests: list[Request]) -> list[Sums]:

@@ -111,6 +111,18 @@ def _mean_features(task: Task, f: Floats) -> Algorithm[Floats]:
     return sums[0][:, 0]
 
 
+def outputs_of(fitted: Fitted, m: int) -> Algorithm[Floats]:
+    """Outputs of a model for all m samples of the store, (m, K)."""
+    outputs = np.empty((m, fitted.W.shape[1]))
+
+    def respond(rows: slice, Z: Floats) -> Floats:
+        outputs[rows] = Z + fitted.b
+        return Z
+
+    _: Sums = yield Request(fitted.W, _columns(fitted.f, fitted.W.shape[1]), respond)
+    return outputs
+
+
 # The step in W --------------------------------------------------------------------------------------------------------
 
 
@@ -146,18 +158,39 @@ def fit_weights(task: Task, f: Floats, start: tuple[Floats, Floats] | None = Non
     return Fitted(W, b - shift * W.sum(axis=0), f, (found.value,), found.converged)
 
 
+WeightStep = Callable[[Task, Floats, tuple[Floats, Floats] | None], Algorithm[Fitted]]
+"""What `fit_weights` does, or another algorithm for the same minimum."""
+
+
 # The step in f --------------------------------------------------------------------------------------------------------
 
 
-def fit_target(task: Task, within: TargetSet, model: Fitted) -> Algorithm[tuple[Floats, Floats]]:
-    """Minimise the objective in (f, b) at the W of a model, from its f and b; return both."""
-    p, K = len(model.f), task.Y.shape[1]
-    W = model.W
-    shares = np.repeat(task.shares[:, None], K, axis=1)
-    sums: Sums = yield Request(W, np.zeros((p, K)), lambda rows, Z: shares[rows], by_rank=True)
+@dataclass(frozen=True)
+class Spread:
+    """How the features of the step in f, v_i = Π_{x_i}ᵀ w, spread: their means v̄, (p, K), and ‖V − v̄‖²."""
+
+    means: Floats
+    largest: float
+
+
+def spread_of(task: Task, W: Floats) -> Algorithm[Spread]:
+    """Find the spread at W; it does not depend on the set of f."""
+    shares = np.repeat(task.shares[:, None], W.shape[1], axis=1)
+    sums: Sums = yield Request(W, np.zeros(W.shape), lambda rows, Z: shares[rows], by_rank=True)
     assert sums[1] is not None
-    means = sums[1]
-    curvature = task.loss.curvature * (yield from _largest(task, W, means))
+    return Spread(sums[1], (yield from _largest(task, W, sums[1])))
+
+
+def fit_target(
+    task: Task, within: TargetSet, model: Fitted, spread: Spread | None = None
+) -> Algorithm[tuple[Floats, Floats]]:
+    """Minimise the objective in (f, b) at the W of a model, from its f and b; return both.
+
+    ``spread`` is that of its W, if it is known.
+    """
+    W, p = model.W, len(model.f)
+    spread = (yield from spread_of(task, W)) if spread is None else spread
+    means, curvature = spread.means, task.loss.curvature * spread.largest
     if curvature <= 0:
         return model.f, model.b
     step, f, b = 1 / curvature, model.f, model.b + means.T @ model.f
@@ -213,21 +246,30 @@ def _weighted(shares: Floats, moved: Floats) -> Callable[[slice, Floats], Floats
 # Algorithm 2 ----------------------------------------------------------------------------------------------------------
 
 
-def alternate(task: Task, within: TargetSet, first: Fitted, n_iter: int) -> Algorithm[Fitted]:
+def alternate(
+    task: Task,
+    within: TargetSet,
+    first: Fitted,
+    n_iter: int,
+    spread: Spread | None = None,
+    refit: WeightStep = fit_weights,
+) -> Algorithm[Fitted]:
     """Alternate steps in f and in W, from a model whose W is fitted and whose f lies in the set.
 
-    The objective after each pair of steps is appended; it never increases.
+    ``spread`` is that of its W, if it is known, and ``refit`` the step in W. The objective after each pair of steps is
+    appended; it never increases.
     """
     model = replace(first, objective=(first.objective[-1] + within.penalty(first.f),))
     p = len(first.f)
     for _ in range(n_iter):
-        if not _explains(task, model):
+        if not explains(model):
             return replace(first, objective=model.objective, degenerate=True)
-        f, b = yield from fit_target(task, within, model)
+        f, b = yield from fit_target(task, within, model, spread)
+        spread = None
         if not np.linalg.norm(f) > NEGLIGIBLE * math.sqrt(p):
             return replace(first, objective=model.objective[:1], degenerate=True)
         scale = _scale(task, within, model.W, f)
-        new = yield from fit_weights(task, scale * f, (model.W / scale, b))
+        new = yield from refit(task, scale * f, (model.W / scale, b))
         value = new.objective[-1] + within.penalty(new.f)
         if value > model.objective[-1]:  # only by rounding, at a minimum
             return replace(model, objective=(*model.objective, model.objective[-1]))
@@ -235,7 +277,7 @@ def alternate(task: Task, within: TargetSet, first: Fitted, n_iter: int) -> Algo
     return model
 
 
-def _explains(task: Task, model: Fitted) -> bool:
+def explains(model: Fitted) -> bool:
     """Whether W differs from zero."""
     return bool(np.linalg.norm(model.W) * np.linalg.norm(model.f) > NEGLIGIBLE)
 

@@ -2,8 +2,8 @@
 
 With ρ_i = 1/n₊ for samples of one class and −1/n₋ for the other, M is the difference of the mean matrices of ranks, the
 classifier of linear discriminant analysis with identity covariance. Its nearest matrix of rank one is σ₁ u vᵀ. The
-target is the right singular vector v, because [Π_x]_jr = 1 where feature j has rank r. M 1 = 0 and Mᵀ 1 = 0, so v is
-centred by itself. Its sign is such that Σ r v_r ≥ 0. It need not ascend.
+target is the right singular vector v, because [Π_x]_jr = 1 where feature j has rank r. M 1 = 0, so v is centred by
+itself. Its sign is such that Σ r v_r ≥ 0. It need not ascend.
 
 Golub-Kahan-Lanczos bidiagonalisation with full reorthogonalisation takes two passes a step. If σ₁/σ₂ is close to 1, v
 is arbitrary.
@@ -71,13 +71,13 @@ def _leading(
 
 
 def _times(rho: Floats, vector: Floats, transposed: bool) -> Algorithm[Floats]:
-    """M v, or Mᵀ u, centred as it would be without rounding."""
+    """M v, or Mᵀ u; the latter centred, as it would be without rounding."""
     column = vector[:, None]
     W, F = (column, np.zeros_like(column)) if transposed else (np.zeros_like(column), column)
     sums: Sums = yield Request(W, F, lambda rows, Z: rho[rows, None], by_feature=not transposed, by_rank=transposed)
     found = sums[1] if transposed else sums[0]
     assert found is not None
-    return np.asarray(found[:, 0] - found.mean(), dtype=np.float64)
+    return np.asarray(found[:, 0] - (found.mean() if transposed else 0.0), dtype=np.float64)
 
 
 def _orthogonal(vector: Floats, basis: list[Floats]) -> tuple[Floats, float]:

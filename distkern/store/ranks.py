@@ -1,51 +1,61 @@
 """Ranks of a cohort, sorted once: what models of quantile-normalised samples read in every pass.
 
 Only the order of the values of a sample enters such models. A store of ranks keeps, for each value, the first rank of
-its tie group as uint16 (uint32 above 65,535 features): 2 bytes a value. It is in memory, or in a folder:
+its tie group as uint16 (uint32 above 65,535 features): 2 bytes a value. The number of features, p, stands for a missing
+value. It is in memory, or in a folder:
 
 * ``ranks.npy``: (m, p), the ranks.
 * ``groups.npy``: (m,), int64, the number of distinct values of each sample.
 * ``blocks.txt``: a line for each finished block of samples: a digest of its values, and one of its ranks.
-* ``ranks.json``: shape, names of samples and features, and the number of samples in a block.
+* ``ranks.json``: shape, names of samples and features, and whether values may be missing.
 
 A block is finished when its line is written. A store that was interrupted goes on after the last of them, and compares
 the samples of finished blocks with their digests.
 
-`RankStore.pass_over` multiplies by the matrices Π_x in one pass over the ranks, for several vectors at a time. Sums are
-taken by blocks, and those of blocks in their order, so that the number of threads does not change a bit.
+`RankStore.pass_over` multiplies by the matrices Π_x in one pass over the ranks, for several vectors at a time: see
+`distkern.compiled.rank_passes`. Sums are taken by blocks, and those of blocks in their order, so that the number of
+threads does not change a bit.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from distkern.compiled.lanes import TOGETHER, from_lanes, in_lanes
 from distkern.compiled.rank_passes import add_to_features, add_to_ranks, first_ranks, outputs
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Progress
 from distkern.core.files import as_path, write_text
+from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.engine.executors import usable_cores
 from distkern.engine.progress import progress_listener
 from distkern.io.digests import fingerprint, sample_digests
 from distkern.io.source import Source, as_source
-from distkern.kernels.quantile_targets import read_block, refuse_unranked
+from distkern.kernels.quantile_targets import TIES, read_block, refuse_unranked
 
 FORMAT = 1
 """Version of the files."""
 
-BLOCK_BYTES = 2**21
-"""Bytes of the ranks of a block, about: what a core keeps near while it works on them."""
+BLOCK_BYTES = 2**22
+"""Bytes of the ranks of a block, about: so many that the sums of a block are little beside the work on it."""
 
 MOST_ROWS = 512
 """Most samples of a block."""
+
+MISSING = ("error", "interpolate")
+"""Treatments of missing values."""
 
 MOST_SHORT = 2**16 - 1
 """Most features whose ranks are stored in two bytes."""
@@ -65,18 +75,22 @@ class RankStore:
     Attributes
     ----------
     ranks
-        First rank, from 0, of the tie group of each value, (m, p), uint16 or uint32.
+        First rank, from 0, of the tie group of each value, (m, p), uint16 or uint32; p where it is missing.
     groups
         Number of distinct values of each sample, (m,).
     ids, features
         Names of samples and features, or None.
     shape
         (m, p).
+    missing
+        ``"error"``: no value is missing. ``"interpolate"``: some may be; see `SUQUANClassifier`.
+    ties
+        What equal values have: ``"mean"``, the same part of each of their ranks, or ``"mid"``; see `with_ties`.
 
     Raises
     ------
     SampleError
-        If a value is missing or infinite; the sample and the feature are named.
+        If a value is infinite, or missing with ``"error"``, or a sample has no value; it is named.
     InputError
         If there are fewer than two features.
     StoreError
@@ -102,31 +116,34 @@ class RankStore:
         ids: tuple[str, ...] | None = None,
         features: tuple[str, ...] | None = None,
         path: Path | None = None,
+        missing: str = "error",
     ) -> None:
         self.ranks, self.groups, self.ids, self.features, self.path = ranks, groups, ids, features, path
         self.shape: tuple[int, int] = ranks.shape
+        self.missing, self.ties = missing, "mean"
 
     @classmethod
-    def of(cls, X: Any) -> RankStore:
+    def of(cls, X: Any, missing: str = "error") -> RankStore:
         """Rank samples in memory; X is anything that `compute_gram` takes, or a store, which is returned."""
         if isinstance(X, RankStore):
             return X
-        source = _checked(X)
+        source = _checked(X, missing)
         ranks, groups = np.empty(source.shape, _dtype(source.shape[1])), np.empty(len(source), np.int64)
         for rows in _blocks(*source.shape):
-            first_ranks(_values(source, rows), ranks[rows], groups[rows])
-        return cls(ranks, groups, source.ids, source.features)
+            first_ranks(_values(source, rows, missing), ranks[rows], groups[rows])
+        return cls(ranks, groups, source.ids, source.features, missing=missing)
 
     @classmethod
-    def of_rows(cls, source: Source, rows: slice) -> RankStore:
+    def of_rows(cls, source: Source, rows: slice, missing: str = "error") -> RankStore:
         """Rank some samples of a source in memory; errors name them."""
-        values = _values(source, rows)
+        values = _values(source, rows, missing)
         ranks, groups = np.empty(values.shape, _dtype(values.shape[1])), np.empty(len(values), np.int64)
         first_ranks(values, ranks, groups)
-        return cls(ranks, groups, None if source.ids is None else source.ids[rows], source.features)
+        ids = None if source.ids is None else source.ids[rows]
+        return cls(ranks, groups, ids, source.features, missing=missing)
 
     @classmethod
-    def write(cls, X: Any, path: str | os.PathLike[str], *, progress: Any = False) -> RankStore:
+    def write(cls, X: Any, path: str | os.PathLike[str], missing: str = "error", *, progress: Any = False) -> RankStore:
         """Rank samples block by block into a folder; go on where an earlier call was interrupted.
 
         Parameters
@@ -135,6 +152,8 @@ class RankStore:
             Samples.
         path
             Folder, which is made; or that of an earlier call for the same samples.
+        missing
+            ``"error"``: missing values are refused. ``"interpolate"``: they are kept as such.
         progress
             As for `compute_gram`.
 
@@ -150,13 +169,13 @@ class RankStore:
         ...     RankStore.write([[7.0, 5.0, 9.0]], f"{folder}/ranks").shape
         (1, 3)
         """
-        source, folder = _checked(X), as_path(path)
-        _begin(source, folder)
+        source, folder = _checked(X, missing), as_path(path)
+        _begin(source, folder, missing)
         ranks, groups = (np.load(folder / name, mmap_mode="r+") for name in ("ranks.npy", "groups.npy"))
         known, listener = _finished(folder), progress_listener(progress)
         with (folder / "blocks.txt").open("a") as lines:
             for number, rows in enumerate(_blocks(*source.shape)):
-                values = _values(source, rows)
+                values = _values(source, rows, missing)
                 digest = fingerprint(sample_digests(values), source.shape[1])
                 if number < len(known):
                     _refuse_other_samples(known[number][0], digest, rows, folder)
@@ -195,7 +214,7 @@ class RankStore:
                 "with the same samples again, which goes on"
             )
         ids, names = (None if described[key] is None else tuple(described[key]) for key in ("ids", "names"))
-        return cls(ranks, np.array(groups), ids, names, folder)
+        return cls(ranks, np.array(groups), ids, names, folder, described["missing"])
 
     def verify(self) -> None:
         """Compare all ranks with their digests.
@@ -221,6 +240,23 @@ class RankStore:
         for rows in _blocks(*self.shape):
             found.update(_digest(self.ranks[rows], self.groups[rows]).encode())
         return found.hexdigest()
+
+    def with_ties(self, ties: str) -> RankStore:
+        """The same ranks, with another treatment of equal values: ``"mean"`` or ``"mid"``; see `SUQUANClassifier`."""
+        other = copy(self)
+        other.ties = one_of(ties, "ties", TIES)
+        return other
+
+    def gap(self) -> tuple[int, int] | None:
+        """Sample and feature of the first missing value, or None."""
+        if self.missing == "error":
+            return None
+        p = self.shape[1]
+        for i in np.flatnonzero(self.groups < p).tolist():
+            found = np.flatnonzero(self.ranks[i] == p)
+            if len(found):
+                return i, int(found[0])
+        return None
 
     # Passes ----------------------------------------------------------------------------------------------------------
 
@@ -260,40 +296,53 @@ class RankStore:
         >>> seen[0], found[0].ravel(), found[1].ravel()
         (array([[10.]]), array([200., 100., 400.]), array([  0., 100., 200.]))
         """
-        left, right = (None if V is None else np.ascontiguousarray(V, dtype=np.float64) for V in (W, F))
-        columns = (left if left is not None else right).shape[1]  # type: ignore[union-attr]
-        sides = ((by_feature, right, add_to_features), (by_rank, left, add_to_ranks))
-        jobs = [(_chosen(wanted, columns), V, add) for wanted, V, add in sides]
-        sums = [np.zeros((self.shape[1], len(chosen))) for chosen, _, _ in jobs]
-        taken = [V[:, chosen].copy() if V is not None and len(chosen) else None for chosen, V, _ in jobs]
+        columns = (W if W is not None else F).shape[1]  # type: ignore[union-attr]
+        left, right = (None if V is None else in_lanes(V) for V in (W, F))
+        jobs = [
+            _Sum(_chosen(wanted, columns) if V is not None else _chosen(False, columns), V, add)
+            for wanted, V, add in ((by_feature, F, add_to_features), (by_rank, W, add_to_ranks))
+        ]
+        mid = self.ties == "mid"
 
-        def work(rows: slice) -> list[Floats | None]:
-            ranks, groups = np.ascontiguousarray(self.ranks[rows]), self.groups[rows]
+        def work(rows: slice) -> list[list[Floats]]:
+            ranks, groups = self._read(rows), self.groups[rows]
             Z = np.zeros((len(ranks), columns))
             if left is not None and right is not None:
-                outputs(ranks, groups, left, right, Z)
+                found = in_lanes(Z)
+                for w, f, z in zip(left, right, found, strict=True):
+                    outputs(ranks, groups, mid, w, f, z)
+                Z = from_lanes(found, columns)
             R = np.asarray(respond(rows, Z), dtype=np.float64)
-            parts: list[Floats | None] = [None, None]
-            for side, (chosen, _, add) in enumerate(jobs):
-                if taken[side] is not None:
-                    parts[side] = np.zeros(sums[side].shape)
-                    add(ranks, groups, np.ascontiguousarray(R[:, chosen]), taken[side], parts[side])
-            return parts
+            return [job.part(ranks, groups, mid, R) for job in jobs]
 
         for parts in _in_order(work, _blocks(*self.shape)):
-            for total, part in zip(sums, parts, strict=True):
-                if part is not None:
-                    total += part
-        return (sums[0] if len(jobs[0][0]) else None), (sums[1] if len(jobs[1][0]) else None)
+            for job, part in zip(jobs, parts, strict=True):
+                job.add(part)
+        return jobs[0].total(), jobs[1].total()
 
     def normalised(self, f: Floats) -> Floats:
         """Φ_f(x) = Π_x f of each sample, (m, p), for f of any order, (p,)."""
-        out = np.zeros(self.shape)
-        column, one = np.ascontiguousarray(f, dtype=np.float64)[:, None].copy(), np.ones((1, 1))
-        for i in range(self.shape[0]):
-            rows = slice(i, i + 1)
-            add_to_features(np.ascontiguousarray(self.ranks[rows]), self.groups[rows], one, column, out[i][:, None])
+        return self.normalised_rows(f, slice(0, len(self)))
+
+    def normalised_rows(self, f: Floats, rows: slice) -> Floats:
+        """Φ_f(x) of some samples, (k, p)."""
+        ranks, groups = self._read(rows), self.groups[rows]
+        out, f, one = np.zeros(ranks.shape), np.array(f, dtype=np.float64), np.ones(1)
+        for i, own in enumerate(out):
+            add_to_features(ranks[i : i + 1], groups[i : i + 1], self.ties == "mid", one, f, own)
         return out
+
+    def _read(self, rows: slice) -> Array:
+        """Ranks of some samples, C-contiguous; from a file without mapping it, so that its pages take no memory."""
+        if self.path is None:
+            return np.ascontiguousarray(self.ranks[rows])
+        start, stop, _ = rows.indices(len(self))
+        p, dtype = self.shape[1], self.ranks.dtype
+        place = self.ranks.offset + start * p * dtype.itemsize  # type: ignore[attr-defined]
+        found = np.fromfile(self.path / "ranks.npy", dtype, (stop - start) * p, offset=place)
+        if len(found) < (stop - start) * p:
+            raise StoreError(f"the ranks in {str(self.path)!r} are damaged (the file is too short): write them anew")
+        return found.reshape(stop - start, p)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -301,6 +350,30 @@ class RankStore:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"at {str(self.path)!r}"
         return f"<RankStore {where}: {self.shape[0]:,} samples, {self.shape[1]:,} features>"
+
+
+class _Sum:
+    """A weighted sum of a pass, for some of its columns."""
+
+    def __init__(self, chosen: Indices, V: Floats | None, add: Callable[..., None]) -> None:
+        self.chosen, self._add = chosen, add
+        self._tables = [] if V is None or not len(chosen) else in_lanes(V[:, chosen])
+        self._totals = [np.zeros(table.shape) for table in self._tables]
+
+    def part(self, ranks: Array, groups: Array, mid: bool, R: Floats) -> list[Floats]:
+        """The sum over some samples."""
+        parts = [np.zeros(table.shape) for table in self._tables]
+        if parts:
+            for own, table, part in zip(in_lanes(R[:, self.chosen]), self._tables, parts, strict=True):
+                self._add(ranks, groups, mid, own, table, part)
+        return parts
+
+    def add(self, parts: list[Floats]) -> None:
+        for total, part in zip(self._totals, parts, strict=True):
+            total += part
+
+    def total(self) -> Floats | None:
+        return from_lanes(self._totals, len(self.chosen)) if self._totals else None
 
 
 # Blocks --------------------------------------------------------------------------------------------------------------
@@ -317,28 +390,34 @@ def _chosen(wanted: bool | Indices, columns: int) -> Indices:
 def _blocks(m: int, p: int) -> Iterator[slice]:
     """Positions of the samples of each block: a function of the shape alone."""
     height = max(1, min(MOST_ROWS, BLOCK_BYTES // (np.dtype(_dtype(p)).itemsize * p)))
+    height = max(height // TOGETHER * TOGETHER, min(height, TOGETHER))
     return (slice(start, min(start + height, m)) for start in range(0, m, height))
 
 
 def _in_order(work: Callable[[slice], Any], blocks: Iterator[slice]) -> Iterator[Any]:
-    """Work on the blocks in threads, as many at a time as there are cores; yield the results in order."""
+    """Work on the blocks in threads, a few more at a time than there are cores; yield the results in order."""
     cores, waiting = usable_cores(), list(blocks)
     if cores == 1 or len(waiting) == 1:
         yield from map(work, waiting)
         return
+    coming = iter(waiting)
     with ThreadPoolExecutor(cores, thread_name_prefix="distkern") as pool:
-        for start in range(0, len(waiting), 2 * cores):
-            yield from pool.map(work, waiting[start : start + 2 * cores])
+        begun: deque[Future[Any]] = deque(pool.submit(work, rows) for rows in islice(coming, cores + 1))
+        while begun:
+            done = begun.popleft().result()
+            begun.extend(pool.submit(work, rows) for rows in islice(coming, 1))
+            yield done
 
 
-def _checked(X: Any) -> Source:
+def _checked(X: Any, missing: str) -> Source:
+    one_of(missing, "missing", MISSING)
     source = as_source(X)
     refuse_unranked(source)
     return source
 
 
-def _values(source: Source, rows: slice) -> Floats:
-    block = read_block(source, rows)
+def _values(source: Source, rows: slice, missing: str) -> Floats:
+    block = read_block(source, rows, missing)
     return np.ascontiguousarray(block.toarray() if hasattr(block, "indptr") else block, dtype=np.float64)
 
 
@@ -351,7 +430,7 @@ def _digest(ranks: Array, groups: Array) -> str:
 # The folder ----------------------------------------------------------------------------------------------------------
 
 
-def _begin(source: Source, folder: Path) -> None:
+def _begin(source: Source, folder: Path, missing: str) -> None:
     """Lay out a new folder, or compare an earlier one with the samples."""
     wanted = {
         "format": FORMAT,
@@ -359,6 +438,7 @@ def _begin(source: Source, folder: Path) -> None:
         "features": source.shape[1],
         "ids": None if source.ids is None else list(source.ids),
         "names": None if source.features is None else list(source.features),
+        "missing": missing,
     }
     if (folder / "ranks.json").exists():
         found = _described(folder)
@@ -384,7 +464,7 @@ def _begin(source: Source, folder: Path) -> None:
 def _described(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / "ranks.json").read_text())
-        known = {"samples", "features", "ids", "names"} <= found.keys() and found["format"] == FORMAT
+        known = {"samples", "features", "ids", "names", "missing"} <= found.keys() and found["format"] == FORMAT
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise StoreError(f"{str(folder)!r} holds no ranks: write them with RankStore.write") from error
     if not known:

@@ -33,6 +33,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "smoothed.py",
             "sparse_cells.py",
             "storing.py",
+            "suquan.py",
             "survival.py",
             "svm.py",
             "tau.py",

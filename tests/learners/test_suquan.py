@@ -125,6 +125,83 @@ def test_weights_count_as_repetitions():
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-4)
 
 
+GAPS = np.where(RNG.random((M, P)) < 0.1, np.nan, X)
+GAPS[:, 0] = X[:, 0]
+
+
+def on_target(samples, target, ties="mean"):
+    """Samples on a target, where a missing value has the mean of the target."""
+    phi = dk.QuantileNormalizer(target, ties, "interpolate").fit(samples).transform(samples)
+    return np.where(np.isnan(phi), np.mean(target), phi)
+
+
+@pytest.mark.parametrize("samples", [X, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("ties", ["mean", "mid"])
+def test_ties_and_missing_values_are_those_of_the_normalizer(samples, ties):
+    target = np.arange(P) ** 2.0
+    given = {"ties": ties, "missing": "interpolate", "tol": 1e-9}
+    model = dk.SUQUANClassifier("fixed", target, lam=0.05, **given).fit(samples, Y)
+    phi = on_target(samples, target, ties)
+    linear = LogisticRegression(C=1 / (2 * M * 0.05), tol=1e-9, max_iter=100_000).fit(phi, Y)
+    np.testing.assert_allclose(model.predict_proba(samples), linear.predict_proba(phi), atol=1e-5)
+    regressor = dk.SUQUANRegressor("fixed", target, lam=0.05, **given).fit(samples, SCORE)
+    ridge = SklearnRidge(alpha=M * 0.05).fit(phi, SCORE)
+    np.testing.assert_allclose(regressor.predict(samples), ridge.predict(phi), atol=1e-5)
+    store = dk.RankStore.of(samples, "interpolate")
+    again = dk.SUQUANClassifier("fixed", target, lam=0.05, **given).fit(store, Y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert (model.normalizer_.ties, model.normalizer_.missing) == (ties, "interpolate")
+
+
+@pytest.mark.parametrize("ties", ["mean", "mid"])
+@pytest.mark.parametrize("constraint", ["spav", "bnd", "svd", "trace"])
+def test_learned_targets_with_ties_and_missing_values(constraint, ties):
+    given = options(constraint) | {"ties": ties, "missing": "interpolate"}
+    model = dk.SUQUANClassifier(**given).fit(GAPS, Y)
+    F, W = (V.reshape(P, -1) for V in (model.target_, model.coef_))
+    steps = np.triu(np.ones((P, P)))  # ascending targets that any target is made of
+    basis = np.stack([on_target(GAPS, step, ties) for step in steps], axis=2)  # Φ is linear in f
+    coefficients = np.linalg.solve(steps.T, F)
+    Z = np.einsum("ijk,kc,jc->i", basis, coefficients, W) + model.intercept_
+    np.testing.assert_allclose(model.decision_function(GAPS), Z, atol=1e-9)
+    assert model.score(GAPS, Y) > 0.75
+    if constraint in ("spav", "bnd"):
+        loss = np.logaddexp(0, -np.where(Y == "well", 1, -1) * Z).mean()
+        rough = 0.5 * 0.1 * (np.diff(model.target_) ** 2).sum() if constraint == "spav" else 0
+        assert np.isclose(model.objective_[-1], loss + 0.01 * (model.coef_**2).sum() + rough)
+        assert model.objective_[1] < model.objective_[0]
+
+
+def test_a_missing_value_contributes_nothing_to_a_learned_model():
+    model = dk.SUQUANClassifier("bnd", missing="interpolate").fit(X, Y)
+    one = np.full((1, P), np.nan)
+    one[0, [2, 7]] = [5.0, 1.0]
+    ends = model.target_[[-1, 0]]  # two observed values: the ends of the target
+    expected = model.coef_[[2, 7]] @ ends + model.intercept_
+    np.testing.assert_allclose(model.decision_function(one), expected, atol=1e-9)
+    with pytest.raises(SampleError, match="missing"):
+        dk.SUQUANClassifier("bnd").fit(X, Y).predict(one)
+    gaps = dk.RankStore.of(GAPS, "interpolate")
+    with pytest.raises(SampleError, match="missing='interpolate'"):
+        dk.SUQUANClassifier("bnd", "normal").fit(gaps, Y)
+
+
+def test_weights_of_classes_equal_scikit_learn():
+    weights = RNG.random(M)
+    for class_weight, sample_weight in (("balanced", None), ({"ill": 3, "well": 0.5}, None), ("balanced", weights)):
+        model = dk.SUQUANClassifier("fixed", "normal", lam=0.05, tol=1e-9, class_weight=class_weight)
+        model.fit(X, Y, sample_weight)
+        factors = dict(zip(model.classes_, model.class_weight_, strict=True))
+        total = (np.array([factors[label] for label in Y]) * (1 if sample_weight is None else weights)).sum()
+        linear = LogisticRegression(C=1 / (2 * total * 0.05), tol=1e-9, max_iter=100_000, class_weight=factors)
+        phi = dk.QuantileNormalizer("normal").fit_transform(X)
+        linear.fit(phi, Y, sample_weight)
+        np.testing.assert_allclose(model.predict_proba(X), linear.predict_proba(phi), atol=1e-5)
+    np.testing.assert_allclose(model.class_weight_, M / (2 * np.array([(Y == "ill").sum(), (Y == "well").sum()])))
+    with pytest.raises(InputError, match="class_weight"):
+        dk.SUQUANClassifier(class_weight="even").fit(X, Y)
+
+
 def test_a_degenerate_model_says_so():
     same = np.tile(np.arange(5.0), (6, 1))
     with pytest.warns(UserWarning, match="explain nothing"):

@@ -171,6 +171,22 @@ def test_algorithms_that_share_passes_end_as_they_do_alone():
         np.testing.assert_allclose(one.W, other.W, atol=1e-6)
 
 
+def test_an_algorithm_begins_when_its_turn_comes():
+    begun, seen = [], []
+
+    def some(number, requests):
+        begun.append(number)
+        for _ in range(requests):
+            yield Request(np.ones((p, 1)), np.ones((p, 1)), lambda rows, Z: Z)
+            seen.append(list(begun))
+        return number
+
+    found, passes = serve(store, (some(k, k) for k in range(5)), most=2)
+    assert found == [0, 1, 2, 3, 4]
+    assert passes == 6  # 1 and 2, 2 and 3, 3 and 4, 3 and 4, 4, 4
+    assert seen[0] == [0, 1, 2]
+
+
 def test_requests_of_many_columns_are_split(monkeypatch):
     from distkern.solvers import rank_requests
 
@@ -180,7 +196,7 @@ def test_requests_of_many_columns_are_split(monkeypatch):
         sums = yield Request(W, np.ones_like(W), lambda rows, Z: Z, by_rank=True)
         return sums[1]
 
-    found, passes = serve(store, [one(np.full((p, 2), number)) for number in (1.0, 2.0, 3.0)])
+    found, passes = serve(store, [one(np.full((p, 2), number)) for number in (1.0, 2.0, 3.0)], columns=2)
     assert passes == 3
     np.testing.assert_allclose(found[2], 9 * found[0])
 

@@ -117,6 +117,12 @@ def test_damage_is_found(tmp_path):
     written.flush()
     with pytest.raises(StoreError, match="samples 8 to 11"):
         store.verify()
+    file = tmp_path / "ranks" / "ranks.npy"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-2])
+    with pytest.raises(StoreError, match="too short"):
+        store.normalised(np.arange(7.0))
+    file.write_bytes(whole)
     (tmp_path / "ranks" / "groups.npy").write_bytes(b"no array")
     with pytest.raises(StoreError, match="damaged"):
         RankStore.open(tmp_path / "ranks")
@@ -146,3 +152,37 @@ def test_more_than_65535_features_take_four_bytes():
     store = RankStore.of(row[None])
     assert store.ranks.dtype == np.uint32
     assert store.ranks[0, :2].tolist() == [65_536, 65_535]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_missing_values_are_kept_if_asked_for(tmp_path):
+    gaps = X.copy()
+    gaps[3, [1, 4]] = gaps[20, 0] = np.nan
+    written, of = RankStore.write(gaps, tmp_path / "ranks", "interpolate"), RankStore.of(gaps, "interpolate")
+    for store in (written, RankStore.open(tmp_path / "ranks"), of):
+        assert store.missing == "interpolate"
+        assert store.gap() == (3, 1)
+        assert np.argwhere(store.ranks == 7).tolist() == [[3, 1], [3, 4], [20, 0]]
+        assert store.digest == of.digest
+    assert RankStore.of(X, "interpolate").gap() is None
+    assert RankStore.of(X).gap() is None
+    f = np.array([-3.0, -1, 0, 1, 5, 6, 9])
+    phi = put_on_target(gaps, f)[0]
+    np.testing.assert_allclose(of.normalised(f), np.where(np.isnan(phi), f.mean(), phi), atol=1e-12)
+    with pytest.raises(StoreMismatchError, match="missing differ"):
+        RankStore.write(X, tmp_path / "ranks")
+    with pytest.raises(InputError, match="missing must be"):
+        RankStore.of(X, "skip")
+    with pytest.raises(SampleError, match="no value at all"):
+        RankStore.of(np.full((1, 3), np.nan), "interpolate")
+
+
+def test_equal_values_may_have_their_middle_rank():
+    f = np.array([-3.0, -1, 0, 1, 5, 6, 9])
+    store = RankStore.of(X)
+    other = store.with_ties("mid")
+    np.testing.assert_allclose(other.normalised(f), put_on_target(X, f, "mid")[0], atol=1e-12)
+    np.testing.assert_allclose(store.normalised(f), put_on_target(X, f, "mean")[0], atol=1e-12)
+    assert not np.allclose(other.normalised(f), store.normalised(f))
+    with pytest.raises(InputError, match="ties must be"):
+        store.with_ties("first")
