@@ -152,7 +152,10 @@ def _between(target, rank, length):  # type: ignore[no-untyped-def]
     part = place - low
     if part == 0 or low >= p - 1:
         return target[low]
-    return (1 - part) * target[low] + part * target[low + 1]
+    step = target[low + 1] - target[low]
+    if step == np.inf:  # beyond float64
+        return (1 - part) * target[low] + part * target[low + 1]
+    return min(target[low] + part * step, target[low + 1])  # ascends with the rank, unlike a sum of two products
 
 
 @compiled
