@@ -30,6 +30,10 @@ from distkern.pairs.signs import SignPlanes, signs_of_pairs
 ZEROS = ("abstain", "paper")
 
 
+DIGITS = 12
+"""Digits of a weighted vote, which is at most 1: equal votes of two classes differ by rounding beyond them."""
+
+
 @saveable
 class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
     r"""Classifier by the majority vote of all pairs of features.
@@ -210,7 +214,8 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         check_is_fitted(self)
         if not self.weighted:
             return self._voted(self._placed(X))
-        return self._expansion(self._placed(X) if self._takes_samples() else X, self.coef_)
+        f = self._expansion(self._placed(X) if self._takes_samples() else X, self.coef_)
+        return np.round(f, DIGITS)
 
     # All votes alike -------------------------------------------------------------------------------------------------
 

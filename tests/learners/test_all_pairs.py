@@ -239,3 +239,15 @@ def test_signs_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10**9)
     with pytest.raises(MemoryLimitError, match="the signs of all pairs of 100 features take"):
         AllPairsMajorityVote().fit(X, y)
+
+
+def test_equal_weighted_votes_are_equal_whatever_the_number_of_samples():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(21, 3)), np.arange(21) % 3
+    model = AllPairsMajorityVote(weighted=True).fit(X, y)
+    new = rng.permuted(np.tile(np.arange(3.0), (60, 1)), axis=1)  # six orders, so that many votes are equal
+    together = model.decision_function(new)
+    np.testing.assert_array_equal(
+        together, np.concatenate([model.decision_function(new[k : k + 1]) for k in range(60)])
+    )
+    assert len(np.unique(together, axis=0)) == 6
