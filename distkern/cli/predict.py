@@ -54,9 +54,10 @@ that moved the decision most, and the class that each speaks for."""
 @sep_option
 @click.option(
     "--missing",
-    type=Choice(["error", "interleaving"]),
+    type=Choice(["error", "interleaving", "abstain"]),
     default="error",
-    help="Features that the samples lack: an error, or average over all places they may take (Kendall kernels).",
+    help="Features that the samples lack: an error; average over all places they may take (Kendall kernels); or let "
+    "the rules abstain that compare them (a model of distkern pairs).",
 )
 @click.option(
     "--error",
@@ -143,6 +144,9 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
         raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts no classes")
     if missing == "error":
         return loaded
+    if isinstance(loaded, KTopScoringPairs) != (missing == "abstain"):
+        kind, able = type(loaded).__name__, "a model of top-scoring pairs" if missing == "abstain" else "a kernel model"
+        raise InputError(f"--missing {missing} is for {able}, and {str(model)!r} is another one ({kind})")
     if isinstance(loaded, KTopScoringPairs):
         return loaded.set_params(absent="abstain", missing="skip")
     if not isinstance(loaded, CohortPredictor):

@@ -73,9 +73,9 @@ def places_by_name(known: Names, new: Names, whose: str, remedy: str | Sentence 
 
 
 def find_names(wanted: Sequence[str], names: Names, whose: str) -> Indices:
-    """Position of each of these names among those of the features, −1 for a name that no feature has.
+    """Position of each wanted name among the names of the features; −1 if it is absent.
 
-    An Ensembl number that is not found is looked for without its version, and the user is told.
+    Ensembl numbers that are not found are compared without their versions, with a warning.
 
     Raises
     ------

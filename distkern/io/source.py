@@ -137,6 +137,7 @@ class Source:
         other = copy.copy(self)
         other._reader = ArrayReader(self.read(rows))
         other.ids = None if self.ids is None else self.ids[rows]
+        other.kinds = None if self.kinds is None else self.kinds[rows]
         other.shape = other._reader.shape[0], self.shape[1]
         return other
 

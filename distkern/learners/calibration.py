@@ -50,7 +50,7 @@ class CalibratedClassifier(KernelClassifier, BaseEstimator):
       the rank of s_c(x) among the s_c of the n_c samples of that class. For new samples from the same population, the
       set of classes with p_c > ε misses the true class with probability ε at most, whatever its class.
 
-    The estimator is then fitted to all samples, and its decision values take the place of those of the folds.
+    The estimator is then fitted to all samples. Its decision values are converted in the same way.
 
     Source: Platt, *Probabilistic outputs for support vector machines* (1999); Zadrozny & Elkan, *Transforming
     classifier scores into accurate multiclass probability estimates* (2002); Vovk, Gammerman & Shafer, *Algorithmic
@@ -267,7 +267,7 @@ class CalibratedClassifier(KernelClassifier, BaseEstimator):
 
 
 def _sliceable(X: Any) -> Any:
-    """Samples of which rows can be taken: an array as it is, or a view of any other container."""
+    """View samples so that rows can be selected: an array unchanged, any other container as a `Source`."""
     if isinstance(X, np.ndarray):
         return X
     try:

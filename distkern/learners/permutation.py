@@ -133,9 +133,9 @@ def permutation_test(
         Of the held-out samples of all folds: ``"balanced_accuracy"``, ``"accuracy"``, or for two classes ``"auc"``, the
         fraction of pairs of one class each, within a fold, whose decision values are in their order.
     values
-        Values of C (`KernelSVC`), alpha (`KernelRidge`) or mu (`KernelFisherDiscriminant`), of which inner folds choose
-        that of the highest mean accuracy; of equal ones the first in ascending order. By default six powers of ten. One
-        value: no choice. For another classifier: of its C, by default none.
+        Candidates for C (`KernelSVC`), alpha (`KernelRidge`) or mu (`KernelFisherDiscriminant`); six powers of ten by
+        default. Inner folds choose the one with the highest mean accuracy; ties go to the smallest. Another classifier
+        is evaluated unchanged, unless there are candidates for its C.
     outer, inner
         Number of outer and of inner folds.
     groups
@@ -179,6 +179,8 @@ def permutation_test(
     model = make_pipeline(KernelStandardizer(), KernelFisherDiscriminant()) if estimator is None else estimator
     one_of(scoring, "scoring", SCORES)
     whole_number(permutations, "permutations", 1)
+    if stop_at is not None:
+        whole_number(stop_at, "stop_at", 1)
     matrix = training_matrix(gram, kernel, max_bytes)
     labels = labels_and_weights(y, None, matrix)[0]
     classes, codes = np.unique(labels, return_inverse=True)
@@ -197,23 +199,20 @@ def permutation_test(
     grid = _grid(model, values)
     scored = _procedure(model, matrix, codes, splits, grid, max_bytes)
     tests = [test for _, test, _ in splits]
-    observed = float(_score(scoring, *scored(codes[:, None]), codes[:, None], tests)[0])
+
+    def score(labelings: Indices) -> Floats:
+        return _score(scoring, *scored(labelings), labelings, tests)
+
+    observed = float(score(codes[:, None])[0])
     null: list[float] = []
     while len(null) < permutations:
         count = min(scored.together, permutations - len(null))
-        drawn = np.stack([_permuted(codes, block_of, rng) for _ in range(count)], axis=1)
-        null += _score(scoring, *scored(drawn), drawn, tests).tolist()
+        null += score(np.stack([_permuted(codes, block_of, rng) for _ in range(count)], axis=1)).tolist()
         on_event(Progress("permute", len(null), permutations))
-        if stop_at is not None and sum(value >= observed - TIE for value in null) >= stop_at:
+        late = time_limit is not None and time.perf_counter() - started >= time_limit
+        if late or (stop_at is not None and _reached(null, observed)[-1] >= stop_at):
             break
-        if time_limit is not None and time.perf_counter() - started >= time_limit:
-            break
-    reached = np.cumsum(np.array(null) >= observed - TIE)
-    if stop_at is not None and reached[-1] >= whole_number(stop_at, "stop_at", 1):
-        null = null[: int(np.argmax(reached >= stop_at)) + 1]
-        pvalue = stop_at / len(null)
-    else:
-        pvalue = (1 + int(reached[-1])) / (1 + len(null))
+    null, pvalue = _p_value(null, observed, stop_at)
     settings = {
         "estimator": repr(model),
         "samples": len(codes),
@@ -225,6 +224,20 @@ def permutation_test(
         "random_state": random_state,
     }
     return PermutationTest(observed, pvalue, np.array(null), scoring, settings, time.perf_counter() - started)
+
+
+def _reached(null: Sequence[float], observed: float) -> Indices:
+    """Number of permutations so far that score at least as high as the labels as they are."""
+    return np.cumsum(np.array(null) >= observed - TIE)
+
+
+def _p_value(null: list[float], observed: float, stop_at: int | None) -> tuple[list[float], float]:
+    """Scores of the permutations up to the one at which the test stopped, and the p-value."""
+    reached = _reached(null, observed)
+    if stop_at is not None and reached[-1] >= stop_at:
+        kept = null[: int(np.argmax(reached >= stop_at)) + 1]
+        return kept, stop_at / len(kept)
+    return null, (1 + int(reached[-1])) / (1 + len(null))
 
 
 # Folds and permutations --------------------------------------------------------------------------------------------

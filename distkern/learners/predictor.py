@@ -33,7 +33,7 @@ from distkern.operators.identity import Identity, of_kernel
 
 def fitted_part(model: Any) -> Any:
     """The fitted model inside a search, or inside a `CalibratedClassifier`; None if the model is none of them."""
-    return getattr(model, "best_estimator_", None) or getattr(model, "estimator_", None)
+    return getattr(model, "best_estimator_", getattr(model, "estimator_", None))
 
 
 def first_step(model: Any) -> Any:

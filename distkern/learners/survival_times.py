@@ -1,4 +1,4 @@
-"""Times of events, of which some are censored: the y of survival learners."""
+"""Event times with censoring, and the events: the y of survival learners."""
 
 from __future__ import annotations
 

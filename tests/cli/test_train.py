@@ -149,6 +149,13 @@ def test_rules_are_applied_by_the_same_command(breast, run_in_module):
     frame = load_breast("nki").to_df().dropna(axis=1)
     rules = dk.load_model(breast / "rules.json")
     assert [call["call"] for call in calls] == rules.predict(frame).tolist()
+    words = ("predict", breast / "rules.json", breast / "vdx.csv", "--samples", "columns", "--json", "--missing")
+    refused = run_in_module(*words, "interleaving")
+    assert refused.exit_code == 3
+    assert "--missing interleaving is for a kernel model" in refused.output
+    abstained = run_in_module(*words, "abstain")
+    assert abstained.exit_code == 0, abstained.output
+    assert len(json.loads(abstained.stdout)["calls"]) == 150
     first, order, second, _, side = calls[0]["reason_1"].split()
     assert [first, second] == rules.pair_names_[0].tolist()
     assert (order == "<") == bool(frame[first].iloc[0] < frame[second].iloc[0])

@@ -32,11 +32,15 @@ def held_out(model, y, folds):
     return np.array([values[k] for k in range(len(y))])
 
 
-@pytest.mark.parametrize("y", [TWO, THREE], ids=["two classes", "three classes"])
-def test_conformal_p_values_are_those_of_a_double_loop(y):
+@pytest.mark.parametrize(
+    ("y", "estimator"),
+    [(TWO, MODEL), (THREE, MODEL), (TWO, dk.KTopScoringPairs(2))],
+    ids=["two classes", "three classes", "votes, many of them equal"],
+)
+def test_conformal_p_values_are_those_of_a_double_loop(y, estimator):
     folds = [(train, test) for train, test, _ in Folds(y, None, None, 0).outer(5, 1)]
-    scores = held_out(MODEL, y, folds)
-    model = dk.CalibratedClassifier(MODEL).fit(X, y)
+    scores = held_out(estimator, y, folds)
+    model = dk.CalibratedClassifier(estimator).fit(X, y)
     new = model.decision_function(NEW)
     new = np.stack([-new, new], axis=1) if new.ndim == 1 else new
     expected = np.empty(new.shape)

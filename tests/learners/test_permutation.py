@@ -148,6 +148,7 @@ def test_several_classes_and_permutations_that_leave_a_class_out():
         ({"y": ["a"] * 48}, "got 1 class, 'a'"),
         ({"scoring": "brier"}, "scoring must be one of"),
         ({"permutations": 0}, "permutations"),
+        ({"stop_at": 0}, "stop_at"),
         ({"y": np.arange(48) % 3, "scoring": "auc"}, "auc is for two classes, and there are 3"),
         ({"outer": 60}, "48 samples are too few for 60 × 5 folds"),
         ({"values": []}, "there is none"),
