@@ -159,17 +159,23 @@ def _usable(source: Source, features: Path | None, missing: str, how: dict[str, 
 
 
 def _names_in(path: Path, how: dict[str, Any]) -> set[str]:
-    """Names of features in a cohort, or in the lines of a text file."""
-    from distkern.cli.cohort import read_cohort
+    """Names of features in a cohort, or in the lines of a text file; no value is read of a text table."""
     from distkern.cli.common import separator_of
     from distkern.io.registry import find_format
+    from distkern.io.source import as_source
+    from distkern.io.tables import open_text, read_names
 
-    if find_format(path).samples is None:  # a text file or table
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        sep = separator_of(how["sep"])
-        if not any(char in lines[0] for char in ("\t", ",", ";") if sep is None or char == sep):
-            return {line.strip() for line in lines if line.strip()}
-    source = read_cohort(path, **(how | {"sep": separator_of(how["sep"])}))
-    if source.features is None:
-        raise InputError(f"the features of {path.name!r} have no names")
-    return set(source.features)
+    sep = separator_of(how["sep"])
+    if find_format(path).samples is not None:
+        features = as_source(path).features
+        if features is None:
+            raise InputError(f"the features of {path.name!r} have no names")
+        return set(features)
+    with open_text(path) as file:
+        header = file.readline()
+        if not any(char in header for char in ("\t", ",", ";") if sep is None or char == sep):
+            return {line.strip() for line in (header, *file) if line.strip()}
+    if how["samples"] is None:
+        raise InputError(f"say with --samples whether the rows or the columns of {path.name!r} are the samples")
+    rows, columns = read_names(path, sep)
+    return set(columns if how["samples"] == "rows" else rows)

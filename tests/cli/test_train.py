@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import anndata
@@ -114,6 +115,10 @@ def test_training_on_the_features_of_the_other_cohort(breast, run_in_module):
     common = run_in_module("train", breast / "nki.csv", *words, "--features", breast / "vdx.csv", "--out", out)
     assert common.exit_code == 0, common.output
     assert "× 205 features" in common.output
+    with gzip.open(breast / "vdx.csv.gz", "wb") as file:  # a second line of a gene is no matter: names are read alone
+        file.write((breast / "vdx.csv").read_bytes() + (breast / "vdx.csv").read_bytes().splitlines()[-1] + b"\n")
+    more = ("--features", breast / "vdx.csv.gz", "--out", breast / "again.model")
+    assert "× 205 features" in run_in_module("train", breast / "nki.csv", *words, *more).output
     listed = breast / "genes.txt"
     listed.write_text("ESR1\nGATA3\nAGTR1\nTBC1D9\nnothing\n")
     few = run_in_module(
