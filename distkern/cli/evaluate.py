@@ -24,7 +24,9 @@ from distkern.cli.common import (
     print_table,
     progress_of,
     quiet_option,
+    refuse_same_file,
     refuse_unwritable_file,
+    refuse_unwritable_table,
     sep_option,
     separator_of,
 )
@@ -71,6 +73,12 @@ _LABELS_HELP = (
 @click.option("--labels", type=LocalPath(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
 @click.option("--groups", metavar="COLUMN", help="Column of groups, such as patients, that no split divides.")
+@click.option(
+    "--leave-out",
+    "cohorts",
+    metavar="COLUMN",
+    help="Column of cohorts, such as hospitals: each is predicted by a model of all others, instead of outer folds.",
+)
 @click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
 @click.option("--repeats", type=click.IntRange(1), default=10, help="Number of repetitions of the outer folds.")
 @click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C.")
@@ -84,7 +92,14 @@ _LABELS_HELP = (
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
 @learner_memory_option
 @view_options
+@click.option(
+    "--permutations",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also compute a p-value: permute the labels N times, and do the whole nested procedure again.",
+)
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the scores of every fold as JSON.")
+@click.option("--scores", type=LocalPath(), metavar="FILE", help="Write the scores with 95 % intervals as a CSV table.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
 @quiet_option
@@ -95,7 +110,10 @@ def evaluate(
     samples: str,
     sep: str | None,
     groups: str | None,
+    cohorts: str | None,
+    permutations: int | None,
     out: Path | None,
+    scores: Path | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
@@ -107,13 +125,19 @@ def evaluate(
     **protocol: Any,
 ) -> None:
     """Estimate the accuracy of a classifier on the Gram matrix in STORE by repeated nested cross-validation."""
+    refuse_same_file({"--out": out, "--scores": scores})
     if out is not None:
         refuse_unwritable_file(out, overwrite)
+    if scores is not None:
+        refuse_unwritable_table(scores, overwrite)
     separator = separator_of(sep)
     gram = open_store(store, **view_of(kernel, ties, params))
     _refuse_unusable(gram)
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
-    grouped = None if groups is None else read_column(labels, groups, gram.ids, samples=samples, sep=separator)[1]
+    grouped, cohort_of = (
+        None if column is None else read_column(labels, column, gram.ids, samples=samples, sep=separator)[1]
+        for column in (groups, cohorts)
+    )
     _refuse_one_class(y, name, labels)
     from distkern.learners import selection
 
@@ -124,23 +148,77 @@ def evaluate(
         y,
         C=C or selection.GRID,
         groups=grouped,
+        cohorts=cohort_of,
         max_bytes=None if memory_limit is None else memory_limit // 2,  # the folds need as much again
         on_event=progress_of(quiet),
         **protocol,
     )
-    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups}
+    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups, "cohorts": cohorts}
     found = dataclasses.replace(found, settings=found.settings | about)
+    tested = None
+    if permutations is not None:
+        tested = _tested(gram, y, grouped, permutations, C or selection.GRID, memory_limit, quiet, protocol)
     if out is not None:
         write_evaluation(out, found)
+    intervals = found.held_out.scores(seed=protocol["seed"])
+    if scores is not None:
+        write_text(scores, intervals.to_csv(index=False, lineterminator="\n"))
     if as_json:
-        print_json(
-            summary(found) | {"classes": dict(Counter(y).most_common()), "out": None if out is None else str(out)}
-        )
+        more = {"classes": dict(Counter(y).most_common()), "out": None if out is None else str(out)}
+        more["intervals"] = json.loads(intervals.to_json(orient="records"))
+        more["permutations"] = None if tested is None else {**tested.settings, **_p_value(tested)}
+        print_json(summary(found) | more)
         return
     click.echo(shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}"))
-    print_table([*scores_table(found), ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
-    if out is not None:
-        click.echo(f"written to {out}")
+    rows = scores_table(found)
+    if tested is not None:
+        p = _p_value(tested)
+        of = f"balanced accuracy {p['score']:.2%}".replace("%", " %")
+        rows.append(("p-value", f"{p['pvalue']:.2g}, of {of}; {p['permutations']:,} permutations"))
+    print_table([*rows, ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
+    for file in filter(None, (out, scores)):
+        click.echo(f"written to {file}")
+
+
+def _tested(
+    gram: Any,
+    y: list[str],
+    groups: list[str] | None,
+    permutations: int,
+    C: Any,
+    memory_limit: int | None,
+    quiet: bool,
+    protocol: dict[str, int],
+) -> Any:
+    """Permute the labels, and evaluate the same classifier for each permutation."""
+    from distkern.learners.permutation import permutation_test
+
+    return permutation_test(
+        _classifier(memory_limit) or _default_classifier(),
+        gram,
+        y,
+        permutations=permutations,
+        values=C,
+        outer=protocol["outer"],
+        inner=protocol["inner"],
+        groups=groups,
+        random_state=protocol["seed"],
+        max_bytes=None if memory_limit is None else memory_limit // 2,
+        on_event=progress_of(quiet),
+    )
+
+
+def _p_value(tested: Any) -> dict[str, Any]:
+    return {"score": tested.score, "pvalue": tested.pvalue, "permutations": tested.permutations}
+
+
+def _default_classifier() -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    from distkern.learners.standardizer import KernelStandardizer
+    from distkern.learners.svm import KernelSVC
+
+    return make_pipeline(KernelStandardizer(), KernelSVC())
 
 
 def _classifier(memory_limit: int | None) -> Any:
@@ -213,15 +291,32 @@ def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
     from distkern.learners.selection import METRICS
 
     rows = []
+    known: Any = None if evaluation.held_out is None else evaluation.held_out.scores(seed=0).set_index("score")
     for metric, name in METRICS.items():
         mean, sd = evaluation.mean(metric), evaluation.std(metric)
         spread = "" if math.isnan(sd) else f" ± {sd:.4f}" if metric == "auc" else f" ± {sd:.2%}".replace("%", " %")
         value = f"{mean:.4f}" if metric == "auc" else f"{mean:.2%}".replace("%", " %")
-        rows.append((name, value + spread))
+        interval = "" if known is None else _interval(known.loc[SCORE_OF.get(metric, name)], metric == "auc")
+        rows.append((name, value + spread + interval))
+    for name in () if known is None else known.index.difference([*SCORE_OF.values(), *METRICS.values()], sort=False):
+        own, plain = known.loc[name], name in ("Brier score", "log loss")
+        value = f"{own['value']:.4f}" if plain else f"{own['value']:.2%}".replace("%", " %")
+        rows.append((name, value + _interval(own, plain)))
     how = evaluation.settings
-    rows.append(("protocol", f"{how['repeats']} × {how['outer']} folds, C chosen by {how['inner']} inner folds"))
+    folds = f"{how['repeats']} × {how['outer']} folds" if isinstance(how["outer"], int) else how["outer"]
+    rows.append(("protocol", f"{folds}, C chosen by {how['inner']} inner folds; 95 % intervals of the samples"))
     rows.append(("time", f"{evaluation.seconds:.1f} s"))
     return rows
+
+
+SCORE_OF = {"auc": "auc"}
+"""Scores of held-out predictions that have another name than the metrics of an evaluation."""
+
+
+def _interval(row: Any, plain: bool) -> str:
+    """Write the interval of a score."""
+    low, high = (f"{row[end]:.4f}" if plain else f"{100 * row[end]:.1f}" for end in ("low", "high"))
+    return f" ({low} to {high}{'' if plain else ' %'})"
 
 
 def write_evaluation(path: Path, evaluation: Evaluation) -> None:

@@ -51,6 +51,28 @@ class Folds:
                 seed = self.seed + repeat * count + fold
                 yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner is not None else []
 
+    def leaving_out(self, units: Array) -> Iterator[tuple[Indices, Indices, list[Split]]]:
+        """Splits of which each leaves out the samples of one unit, such as a cohort or a group, and their inner splits.
+
+        Raises
+        ------
+        InputError
+            If there is one unit only, or a class is in no sample of a training part.
+        """
+        found = np.unique(units)
+        if len(found) < 2:
+            raise InputError(
+                f"all samples are of {found[0].item()!r}: two cohorts or groups are needed to leave one out"
+            )
+        for number, unit in enumerate(found):
+            train, test = np.flatnonzero(units != unit), np.flatnonzero(units == unit)
+            absent = np.setdiff1d(self.labels, self.labels[train])
+            if len(absent):
+                raise InputError(
+                    f"{np.asarray(unit).item()!r} has all samples of class {absent.item(0)!r}: it cannot be left out"
+                )
+            yield train, test, list(self._split(train, self.inner, self.seed + number, "inner")) if self.inner else []
+
     def _split(self, samples: Indices, count: int, seed: int, which: str) -> Iterator[Split]:
         labels = self.labels[samples]
         self._check(samples, count, which)

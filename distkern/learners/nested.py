@@ -216,8 +216,11 @@ def nested_scores(
     splits: Sequence[tuple[Indices, Indices, list[Split]]],
     grid: Sequence[float],
     choose: Callable[[Floats], int],
-) -> Iterator[tuple[Floats, float]]:
-    """Scores of the test samples of each outer split, and the C chosen by its inner splits.
+) -> Iterator[tuple[Floats, float, tuple[Indices, Floats] | None]]:
+    """Scores of the test samples of each outer split, the C chosen by its inner splits, and what these held out.
+
+    The latter are the positions and the scores, at the chosen C, of the test samples of the inner splits; None if there
+    are no inner splits.
 
     Parameters
     ----------
@@ -236,6 +239,7 @@ def nested_scores(
         part = splits[start : start + at_once]
         within = [(train[a], train[b]) for train, _, folds in part for a, b in folds]
         chosen = [grid[0]] * len(part)
+        inside: list[tuple[Indices, Floats] | None] = [None] * len(part)
         if within:
             found = joint.scores(within, [grid] * len(within))
             accuracies = [
@@ -243,7 +247,13 @@ def nested_scores(
                 for (_, test), of_fold in zip(within, found, strict=True)
             ]
             by_outer = np.reshape(accuracies, (len(part), inner, len(grid)))
-            chosen = [grid[choose(accuracy.T)] for accuracy in by_outer]
+            places = [choose(accuracy.T) for accuracy in by_outer]
+            chosen = [grid[place] for place in places]
+            for number, place in enumerate(places):
+                own = slice(number * inner, (number + 1) * inner)
+                samples = np.concatenate([test for _, test in within[own]])
+                inside[number] = samples, np.concatenate([of_fold[place] for of_fold in found[own]])
         outer = [(train, test) for train, test, _ in part]
-        for scores, value in zip(joint.scores(outer, [[value] for value in chosen]), chosen, strict=True):
-            yield scores[0], value
+        of_outer = joint.scores(outer, [[value] for value in chosen])
+        for scores, value, held_out in zip(of_outer, chosen, inside, strict=True):
+            yield scores[0], value, held_out

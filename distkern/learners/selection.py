@@ -16,10 +16,12 @@ from distkern.core.errors import InputError, InputTypeError
 from distkern.core.events import Listener, Progress, silent
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
-from distkern.core.typing import Array, Floats
+from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.folds import Folds, Split
+from distkern.learners.held_out import HeldOut
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
+from distkern.learners.multiclass import BinaryProblems, sigmoid
 from distkern.learners.nested import JointEvaluation, nested_scores, standardizer_and_classifier
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.survival_selection import LAMBDAS, SurvivalFolds, evaluate_survival
@@ -61,6 +63,9 @@ class Evaluation:
         Arguments of the evaluation.
     seconds
         Duration.
+    held_out
+        Predictions for the test samples of all folds: ``.scores()`` is a table of scores with intervals, and there are
+        the confusion matrix and curves. None in results of earlier versions.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class Evaluation:
     classes: tuple[Any, ...]
     settings: dict[str, Any]
     seconds: float
+    held_out: HeldOut | None = None
 
     def mean(self, metric: str = "accuracy") -> float:
         """Mean over the repeats of `repeat_means`."""
@@ -101,6 +107,7 @@ class Evaluation:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value = [None if item != item else item for item in value.tolist()]
+            value = value.to_dict() if isinstance(value, HeldOut) else value
             out[field.name] = list(value) if isinstance(value, tuple) else value
         return out
 
@@ -114,11 +121,13 @@ class Evaluation:
             If a field is missing or unknown.
         """
         names = {field.name for field in fields(cls)}
-        if set(values) != names:
+        if set(values) | {"held_out"} != names:
             raise InputError(f"an evaluation has the fields {sorted(names)}; got {sorted(values)}")
         whole = {name: np.array(values[name], dtype=np.intp) for name in ("repeat", "fold", "n_test")}
         real = {name: np.array(values[name], dtype=np.float64) for name in (*METRICS, "C")}  # None becomes NaN
-        return cls(**(values | whole | real | {"classes": tuple(values["classes"])}))
+        kept = values.get("held_out")
+        rest = {"classes": tuple(values["classes"]), "held_out": None if kept is None else HeldOut.from_dict(kept)}
+        return cls(**(values | whole | real | rest))
 
     def _column(self, metric: str) -> Floats:
         return getattr(self, one_of(metric, "metric", METRICS))
@@ -146,10 +155,11 @@ def cross_validate_gram(
     C: Sequence[float] | None = GRID,
     lam: Sequence[float] | None = LAMBDAS,
     strata: Any = None,
-    outer: int = 5,
+    outer: int | str = 5,
     inner: int = 5,
     repeats: int = 10,
     groups: Any = None,
+    cohorts: Any = None,
     seed: int = 0,
     max_bytes: int | str | None = None,
     on_event: Listener = silent,
@@ -191,9 +201,14 @@ def cross_validate_gram(
     C
         Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
-        Number of outer folds, of inner folds, and of repetitions of the outer ones.
+        Number of outer folds, of inner folds, and of repetitions of the outer ones. ``outer="leave-one-group-out"``:
+        each group is a test part once.
     groups
-        Group of each sample, such as the patient, (m,). Training and test part of a split have no group in common.
+        Group of each sample, such as the patient, (m,). Training and test part of a split, outer or inner, have no
+        group in common.
+    cohorts
+        Cohort of each sample, such as the hospital or the platform, (m,): each cohort is the test part once, and a
+        model of all others predicts it. The outer folds and ``repeats`` are then not used.
     seed
         Seed of the shuffled folds.
     max_bytes
@@ -225,6 +240,8 @@ def cross_validate_gram(
     if one_of(scoring, "scoring", ("accuracy", "concordance")) == "concordance":
         if C is not GRID:
             raise InputError("C= is for classifiers: give lam= for survival models")
+        if cohorts is not None or isinstance(outer, str):
+            raise InputError("survival models are evaluated in folds: give a number of outer folds, and no cohorts")
         survival = SurvivalFolds(outer, inner, repeats, groups, strata, seed)
         matrix = training_matrix(gram, kernel, max_bytes)
         return evaluate_survival(estimator, matrix, y, lam, survival, max_bytes, on_event)
@@ -239,7 +256,14 @@ def cross_validate_gram(
         raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
     grid = _grid(model, C)
     plan = Folds(labels, group_of, inner if len(grid) > 1 else None, seed)
-    splits = list(plan.outer(outer, repeats))
+    by_unit = cohorts is not None or isinstance(outer, str)
+    if by_unit:
+        units = _units(outer, cohorts, group_of, matrix)
+        outer, repeats = "leave-one-group-out" if cohorts is None else "leave-one-cohort-out", 1
+        splits = list(plan.leaving_out(units))
+    else:
+        splits = list(plan.outer(outer, repeats))  # type: ignore[arg-type]
+    kept = _Kept(labels, repeats, group_of)
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
@@ -248,6 +272,8 @@ def cross_validate_gram(
     for done, (outcome, chosen) in enumerate(evaluated, start=1):
         test = splits[done - 1][1]
         rows.append((len(test), *outcome.metrics(labels[test]), chosen))
+        folds = len(splits) // repeats
+        kept.add((done - 1) // folds, (done - 1) % folds, test, outcome)
         on_event(Progress("evaluate", done, len(splits)))
     n_test, accuracy, balanced, auc, chosen_C = (np.array(column) for column in zip(*rows, strict=True))
     number = np.arange(len(rows))
@@ -263,9 +289,49 @@ def cross_validate_gram(
     }
     classes = tuple(np.unique(labels).tolist())
     spent = time.perf_counter() - started
-    return Evaluation(
-        number // outer, number % outer, n_test, accuracy, balanced, auc, chosen_C, classes, settings, spent
-    )
+    folds = len(splits) // repeats
+    columns = (number // folds, number % folds, n_test, accuracy, balanced, auc, chosen_C)
+    return Evaluation(*columns, classes, settings, spent, kept.found(classes))
+
+
+def _units(outer: int | str, cohorts: Any, groups: Array | None, matrix: BaseGram) -> Array:
+    """What each split leaves out: the cohorts, or the groups."""
+    if cohorts is not None:
+        names, codes = encoded_labels(cohorts, matrix, "cohorts")
+        return np.asarray(names)[codes]
+    one_of(outer, "outer", ("leave-one-group-out",))
+    if groups is None:
+        raise InputError("leave-one-group-out needs groups: name the group of each sample")
+    return groups
+
+
+class _Kept:
+    """Collects the predictions of all folds."""
+
+    def __init__(self, labels: Array, repeats: int, groups: Array | None) -> None:
+        self.classes, self.truth = np.unique(labels, return_inverse=True)
+        self.groups, shape = groups, (repeats, len(labels))
+        self.predicted, self.folds = np.full(shape, -1, dtype=np.intp), np.zeros(shape, dtype=np.intp)
+        columns = 1 if len(self.classes) == 2 else len(self.classes)
+        self.decisions = np.full((*shape, columns), np.nan)
+        self.probabilities = np.full((*shape, len(self.classes)), np.nan)
+
+    def add(self, repeat: int, fold: int, test: Indices, outcome: Outcome) -> None:
+        """Keep the predictions for the test samples of a fold."""
+        places = np.searchsorted(self.classes, outcome.classes)  # a training part may lack a class
+        self.predicted[repeat, test] = np.searchsorted(self.classes, outcome.predicted)
+        self.folds[repeat, test] = fold
+        if self.decisions.shape[2] == 1:
+            self.decisions[repeat, test, 0] = outcome.scores
+        elif outcome.scores.ndim == 2:
+            self.decisions[repeat][np.ix_(test, places)] = outcome.scores
+        if outcome.probabilities is not None:
+            self.probabilities[repeat][np.ix_(test, places)] = outcome.probabilities
+
+    def found(self, classes: tuple[Any, ...]) -> HeldOut:
+        """The predictions of all folds; without probabilities if some have none."""
+        chances = None if np.isnan(self.probabilities).any() else self.probabilities
+        return HeldOut(classes, self.truth, self.predicted, self.decisions, chances, self.folds, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +341,7 @@ class Outcome:
     classes: Array
     predicted: Array
     scores: Floats
+    probabilities: Floats | None = None
 
     def metrics(self, labels: Array) -> tuple[float, float, float]:
         """Accuracy, balanced accuracy and area under the curve."""
@@ -333,11 +400,27 @@ def _jointly(
     binary = joint.binary
     return (
         (
-            Outcome(classes, classes[binary.decide(scores)], binary.by_class(scores)),
+            Outcome(
+                classes,
+                classes[binary.decide(scores)],
+                binary.by_class(scores),
+                None if inside is None else _calibrated(binary, codes, inside, scores),
+            ),
             chosen if values is grid else np.nan,
         )
-        for scores, chosen in found
+        for scores, chosen, inside in found
     )
+
+
+def _calibrated(binary: BinaryProblems, codes: Indices, inside: tuple[Indices, Floats], scores: Floats) -> Floats:
+    """Probabilities of test samples, by sigmoids of the scores that inner folds held out."""
+    samples, known = inside
+    fits = []
+    for problem, (positive_class, _) in enumerate(binary.pairs):
+        own = binary.members(problem, codes[samples])
+        fits.append(sigmoid(known[own, problem], codes[samples][own] == positive_class, np.ones(len(own))))
+    slopes, offsets = (np.array(values) for values in zip(*fits, strict=True))
+    return binary.probabilities(scores, slopes, offsets)
 
 
 def _fold_by_fold(
@@ -348,7 +431,8 @@ def _fold_by_fold(
         part, known = gram[np.ix_(train, train)], labels[train]
         chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
         fitted, new = _with_C(model, chosen).fit(part, known), gram[np.ix_(test, train)]
-        yield Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new)), chosen
+        chances = fitted.predict_proba(new) if hasattr(fitted, "predict_proba") else None
+        yield Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new), chances), chosen
 
 
 def _best(accuracy: Floats) -> int:

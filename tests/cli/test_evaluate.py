@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
+import distkern as dk
 from distkern import cross_validate_gram, open_gram
 from distkern.cli.cohort import read_column
 from distkern.cli.evaluate import read_evaluation
@@ -21,7 +24,7 @@ def test_scores_equal_those_of_the_library(cohort, run, store):
     assert result.exit_code == 0
     assert result.stderr == ""
     expected = cross_validate_gram(None, open_gram(store), cohort.relapse, repeats=1, C=(0.1, 1), seed=3)
-    assert f"accuracy           {100 * expected.mean():.2f} %" in result.stdout
+    assert re.search(rf"^accuracy +{100 * expected.mean():.2f} % \(\d.* to .* %\)$", result.stdout, re.MULTILINE)
     assert "24 samples" in result.stdout
     found = read_evaluation(out)
     assert np.array_equal(found.accuracy, expected.accuracy)
@@ -133,3 +136,39 @@ def test_limit_of_memory_reaches_the_solver(cohort, run, store):
     refused = run(*words, "--memory-limit", "1kB")
     assert refused.exit_code == 3
     assert "bytes of memory" in refused.stderr
+
+
+def test_a_cohort_is_left_out_and_scores_have_intervals(cohort, run, store):
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--inner", 2, *FAST)
+    table = cohort / "scores.csv"
+    result = run(*words, "--leave-out", "centre", "--scores", table, "--json")
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    assert printed["settings"]["outer"] == "leave-one-cohort-out"
+    assert printed["settings"]["cohorts"] == "centre"
+    lines = table.read_text().splitlines()
+    assert lines[0] == "score,value,low,high"
+    assert [line.split(",")[0] for line in lines[1:]] == [row["score"] for row in printed["intervals"]]
+    for row in printed["intervals"]:
+        assert row["low"] <= row["value"] + 1e-9, row
+        assert row["value"] <= row["high"] + 1e-9, row
+    shown = run(*words, "--leave-out", "centre")
+    for name in ("sensitivity", "specificity", "Brier score", "leave-one-cohort-out"):
+        assert name in shown.stdout
+
+
+def test_labels_are_permuted_on_request(cohort, run, store):
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--inner", 2, *FAST)
+    printed = json.loads(run(*words, "--outer", 3, "--permutations", 19, "--json").stdout)
+    found = printed["permutations"]
+    direct = dk.permutation_test(
+        make_pipeline(dk.KernelStandardizer(), dk.KernelSVC()),
+        open_gram(store),
+        cohort.relapse,
+        permutations=19,
+        values=[0.1, 1],
+        outer=3,
+        inner=2,
+    )
+    assert (found["pvalue"], found["score"], found["permutations"]) == (direct.pvalue, direct.score, 19)
+    assert "p-value" in run(*words, "--outer", 3, "--permutations", 3).stdout

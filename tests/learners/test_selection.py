@@ -22,6 +22,10 @@ from sklearn.preprocessing import FunctionTransformer
 from distkern.build.compute import compute_gram
 from distkern.core.errors import InputError, InputTypeError
 from distkern.kernels.kendall import Kendall
+from distkern.kernels.vectors import Gaussian
+from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.folds import Folds
+from distkern.learners.multiclass import sigmoid
 from distkern.learners.selection import Evaluation, best_C, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
@@ -362,3 +366,92 @@ def test_the_defaults_are_the_protocol_of_the_paper():
     defaults = {name: value.default for name, value in inspect.signature(cross_validate_gram).parameters.items()}
     assert defaults["C"] == tuple(10.0**power for power in range(-2, 4))
     assert (defaults["outer"], defaults["inner"], defaults["repeats"], defaults["seed"]) == (5, 5, 10, 0)
+
+
+# Held-out predictions ------------------------------------------------------------------------------------------------
+
+
+def held_out_cohort(classes=2, m=60):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(m, 6)), np.array(["a", "b", "c"])[rng.permutation(np.arange(m) % classes)]
+    X[y == "b", :2] += 1.0
+    X[y == "c", 2:4] += 1.5
+    return Gaussian(3.0)(X), y
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "model", [KernelSVC(), make_pipeline(KernelStandardizer(), KernelFisherDiscriminant())], ids=["jointly", "by fold"]
+)
+def test_held_out_predictions_give_the_scores_of_the_folds(model, classes):
+    K, y = held_out_cohort(classes)
+    grid = [0.1, 10.0] if isinstance(model, KernelSVC) else None
+    found = cross_validate_gram(model, K, y, C=grid, outer=3, inner=2, repeats=2)
+    table = found.held_out
+    for repeat in range(2):
+        for fold in range(3):
+            row = repeat * 3 + fold
+            test = table.folds[repeat] == fold
+            assert test.sum() == found.n_test[row]
+            assert (table.predicted[repeat, test] == table.truth[test]).mean() == pytest.approx(found.accuracy[row])
+    assert table.classes == tuple(np.unique(y).tolist())
+    again = Evaluation.from_dict(json.loads(json.dumps(found.to_dict())))
+    np.testing.assert_array_equal(again.held_out.predicted, table.predicted)
+    old = found.to_dict()
+    del old["held_out"]
+    assert Evaluation.from_dict(old).held_out is None
+
+
+def test_probabilities_come_from_the_values_that_inner_folds_held_out():
+    K, y = held_out_cohort()
+    found = cross_validate_gram(KernelSVC(), K, y, C=[0.1, 10.0], outer=3, inner=3, repeats=1, seed=4)
+    codes, table = (y == "b").astype(int), found.held_out
+    for fold, (train, test, inner) in enumerate(Folds(y, None, 3, 4).outer(3, 1)):
+        model = KernelSVC(C=found.C[fold])
+        values, truth = [], []
+        for part, other in inner:
+            a, b = train[part], train[other]
+            values.append(model.fit(K[np.ix_(a, a)], y[a]).decision_function(K[np.ix_(b, a)]))
+            truth.append(codes[b])
+        A, B = sigmoid(np.concatenate(values), np.concatenate(truth) == 1, np.ones(len(train)))
+        f = model.fit(K[np.ix_(train, train)], y[train]).decision_function(K[np.ix_(test, train)])
+        np.testing.assert_allclose(table.probabilities[0, test, 1], 1 / (1 + np.exp(A * f + B)), atol=1e-3)
+    assert {"Brier score", "log loss", "sensitivity"} <= set(table.scores(draws=10)["score"])
+
+
+def test_a_cohort_or_a_group_is_left_out_and_inner_folds_keep_groups():
+    K, y = held_out_cohort()
+    hospital = np.repeat(["north", "south", "west"], 20)
+    patient = np.arange(60) // 2
+    found = cross_validate_gram(KernelSVC(), K, y, C=[0.1, 10.0], inner=3, cohorts=hospital, groups=patient)
+    assert found.settings["outer"] == "leave-one-cohort-out"
+    assert found.n_test.tolist() == [20, 20, 20]
+    for fold, name in enumerate(["north", "south", "west"]):
+        train, test = np.flatnonzero(hospital != name), np.flatnonzero(hospital == name)
+        assert (found.held_out.folds[0, test] == fold).all()
+        model = KernelSVC(C=found.C[fold]).fit(K[np.ix_(train, train)], y[train])
+        assert found.accuracy[fold] == pytest.approx(model.score(K[np.ix_(test, train)], y[test]))
+    plan = Folds(y, patient, 3, 0)
+    for train, _, inner in plan.leaving_out(hospital):
+        for part, other in inner:
+            assert not set(patient[train[part]]) & set(patient[train[other]])
+    each = cross_validate_gram(
+        KernelSVC(), K, y, C=None, outer="leave-one-group-out", groups=hospital, repeats=7, inner=2
+    )
+    assert each.settings["outer"] == "leave-one-group-out"
+    assert each.n_test.tolist() == [20, 20, 20]
+    assert each.settings["repeats"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"outer": "leave-one-group-out"}, "leave-one-group-out needs groups"),
+        ({"outer": "leave-one-out", "groups": np.arange(60)}, "outer must be one of leave-one-group-out"),
+        ({"cohorts": ["x"] * 60}, "all samples are of 'x'"),
+        ({"cohorts": held_out_cohort()[1]}, "'a' has all samples of class 'a': it cannot be left out"),
+    ],
+)
+def test_cohorts_that_cannot_be_left_out_are_refused(given, said):
+    with pytest.raises(InputError, match=said):
+        cross_validate_gram(KernelSVC(), *held_out_cohort(), **given)
