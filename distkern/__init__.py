@@ -98,7 +98,8 @@ _HOMES = {
     "distkern.learners.pair_table": ("PairSummary", "pair_scores", "pair_summary"),
     "distkern.learners.pair_transformers": ("TopPairGenes", "TopPairs"),
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
-    "distkern.learners.permutation": ("PermutationTest", "permutation_test"),
+    "distkern.learners.evaluation": ("Evaluation", "PermutationTest"),
+    "distkern.learners.permutation": ("permutation_test",),
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
@@ -113,7 +114,7 @@ _HOMES = {
     "distkern.learners.top_pairs": ("KTopScoringPairs", "TopScoringPair"),
     "distkern.learners.predictor": ("CohortPredictor",),
     "distkern.learners.persist": ("load_model", "save_model"),
-    "distkern.learners.selection": ("Evaluation", "cross_validate_gram"),
+    "distkern.learners.selection": ("cross_validate_gram",),
     "distkern.store.ranks": ("RankStore",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

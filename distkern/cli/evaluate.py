@@ -31,22 +31,26 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
+from distkern.cli.external import external_options, predict_other, read_external
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
 if TYPE_CHECKING:
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation, PermutationTest
 
 EPILOG = """\b
 Examples:
   distkern evaluate cohort.zarr --labels clinical.csv --label relapse --out result.json
   distkern evaluate cohort.zarr --labels cohort.h5ad --label relapse --groups patient
   distkern evaluate cohort.zarr --labels cohort.csv --samples columns --label relapse --C 0.1 --C 1 --repeats 3
+  distkern evaluate cohort.zarr --labels clinical.csv --label er --external other.tsv --external-samples columns \
+    --external-labels other-clinical.csv --missing interleaving --permutations 999 --scores scores.csv
 
-The classifier is a support vector machine on the kernel values, which are centred and scaled to unit norm on the
-training samples of each fold. Inner folds choose its C. Labels are matched by the samples' ids."""
+The classifier works on the kernel values, which are centred and scaled to unit norm on the training samples of each
+fold. Inner folds choose C of a support vector machine, or lam of logistic regression. Labels are matched by the
+samples' ids. Intervals are those of a bootstrap of the test samples within each class."""
 
 label_options = options(
     click.option(
@@ -61,6 +65,27 @@ label_options = options(
         help="Whether the rows or the columns of the text table of labels are the samples.",
     ),
     sep_option,
+)
+learner_option = click.option(
+    "--learner",
+    type=Choice(["svm", "fisher", "logistic"]),
+    default="svm",
+    help="Support vector machine, Fisher's discriminant, or logistic regression.",
+)
+grid_options = options(
+    click.option(
+        "--C",
+        "C",
+        type=click.FloatRange(0, min_open=True),
+        multiple=True,
+        help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
+    ),
+    click.option(
+        "--lam",
+        type=click.FloatRange(0, min_open=True),
+        multiple=True,
+        help="A value of lam to choose from, for logistic regression; may be repeated. By default 0.001 to 10.",
+    ),
 )
 _LABELS_HELP = (
     "File of labels: a text table whose first column holds the samples' ids (see --samples), or an .h5ad, .npz or "
@@ -79,16 +104,11 @@ _LABELS_HELP = (
     metavar="COLUMN",
     help="Column of cohorts, such as hospitals: each is predicted by a model of all others, instead of outer folds.",
 )
+@learner_option
 @click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
 @click.option("--repeats", type=click.IntRange(1), default=10, help="Number of repetitions of the outer folds.")
-@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C.")
-@click.option(
-    "--C",
-    "C",
-    type=click.FloatRange(0, min_open=True),
-    multiple=True,
-    help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
-)
+@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C or lam.")
+@grid_options
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
 @learner_memory_option
 @view_options
@@ -98,6 +118,7 @@ _LABELS_HELP = (
     metavar="N",
     help="Also compute a p-value: permute the labels N times, and do the whole nested procedure again.",
 )
+@external_options
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the scores of every fold as JSON.")
 @click.option("--scores", type=LocalPath(), metavar="FILE", help="Write the scores with 95 % intervals as a CSV table.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
@@ -111,14 +132,20 @@ def evaluate(
     sep: str | None,
     groups: str | None,
     cohorts: str | None,
+    learner: str,
+    C: tuple[float, ...],
+    lam: tuple[float, ...],
     permutations: int | None,
+    external: Path | None,
+    external_labels: Path | None,
+    external_samples: str | None,
+    missing: str,
     out: Path | None,
     scores: Path | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
     memory_limit: int | None,
-    C: tuple[float, ...],
     kernel: str | None,
     ties: str | None,
     params: tuple[str, ...],
@@ -130,6 +157,7 @@ def evaluate(
         refuse_unwritable_file(out, overwrite)
     if scores is not None:
         refuse_unwritable_table(scores, overwrite)
+    grids = grids_of(learner, C, lam)
     separator = separator_of(sep)
     gram = open_store(store, **view_of(kernel, ties, params))
     _refuse_unusable(gram)
@@ -139,28 +167,30 @@ def evaluate(
         for column in (groups, cohorts)
     )
     _refuse_one_class(y, name, labels)
-    from distkern.learners import selection
+    other = read_external(external, external_labels, external_samples, missing, name, sep)
+    from distkern.learners.selection import cross_validate_gram
+    from distkern.learners.training import standardized, with_probabilities
 
     on_interruption("nothing was written: run the same command again")
-    found = selection.cross_validate_gram(
-        _classifier(memory_limit),
-        gram,
-        y,
-        C=C or selection.GRID,
-        groups=grouped,
-        cohorts=cohort_of,
-        max_bytes=None if memory_limit is None else memory_limit // 2,  # the folds need as much again
-        on_event=progress_of(quiet),
-        **protocol,
+    half = None if memory_limit is None else memory_limit // 2  # the folds need as much again
+    model = standardized(learner, half)
+    shared: dict[str, Any] = {"groups": grouped, "max_bytes": half, "on_event": progress_of(quiet)}
+    found = cross_validate_gram(
+        with_probabilities(model, seed=protocol["seed"]), gram, y, **grids, cohorts=cohort_of, **protocol, **shared
     )
-    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups, "cohorts": cohorts}
-    found = dataclasses.replace(found, settings=found.settings | about)
     tested = None
     if permutations is not None:
-        tested = _tested(gram, y, grouped, permutations, C or selection.GRID, memory_limit, quiet, protocol)
+        tested = _tested(model, gram, y, permutations, grids, protocol, shared)
+    predicted = None
+    if other is not None:
+        inner, seed = protocol["inner"], protocol["seed"]
+        predicted = predict_other(model, gram, y, grouped, grids, other, missing, inner, seed)
+    about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups, "cohorts": cohorts}
+    about |= {"learner": learner, "external": None if external is None else external.name, "missing": missing}
+    found = dataclasses.replace(found, settings=found.settings | about, permutation_test=tested, external=predicted)
     if out is not None:
         write_evaluation(out, found)
-    intervals = found.held_out.scores(seed=protocol["seed"])
+    intervals = interval_table(found)
     if scores is not None:
         write_text(scores, intervals.to_csv(index=False, lineterminator="\n"))
     if as_json:
@@ -170,68 +200,46 @@ def evaluate(
         print_json(summary(found) | more)
         return
     click.echo(shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}"))
-    rows = scores_table(found)
-    if tested is not None:
-        p = _p_value(tested)
-        of = f"balanced accuracy {p['score']:.2%}".replace("%", " %")
-        rows.append(("p-value", f"{p['pvalue']:.2g}, of {of}; {p['permutations']:,} permutations"))
-    print_table([*rows, ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
+    print_table([*scores_table(found), ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
+    if external is not None and other is not None:
+        click.echo(shown(f"{len(other[1])} samples of {external.name!r}, by a model of all: {count_classes(other[1])}"))
+        print_table(external_table(found))
     for file in filter(None, (out, scores)):
         click.echo(f"written to {file}")
 
 
+def grids_of(learner: str, C: tuple[float, ...], lam: tuple[float, ...]) -> dict[str, Any]:
+    """The values to choose from, by parameter: None for those that the learner lacks."""
+    for name, given, owner in (("--C", C, "svm"), ("--lam", lam, "logistic")):
+        if given and learner != owner:
+            raise click.UsageError(f"{name} is a parameter of --learner {owner}: leave it out with --learner {learner}")
+    from distkern.learners.selection import GRID
+    from distkern.learners.survival_selection import LAMBDAS
+
+    return {"C": (C or GRID) if learner == "svm" else None, "lam": (lam or LAMBDAS) if learner == "logistic" else None}
+
+
 def _tested(
+    model: Any,
     gram: Any,
     y: list[str],
-    groups: list[str] | None,
     permutations: int,
-    C: Any,
-    memory_limit: int | None,
-    quiet: bool,
+    grids: dict[str, Any],
     protocol: dict[str, int],
+    shared: dict[str, Any],
 ) -> Any:
     """Permute the labels, and evaluate the same classifier for each permutation."""
     from distkern.learners.permutation import permutation_test
 
+    values = grids["C"] or grids["lam"] or [model[-1].mu]  # Fisher's discriminant is evaluated as it is
+    folds: dict[str, Any] = {name: protocol[name] for name in ("outer", "inner")}
     return permutation_test(
-        _classifier(memory_limit) or _default_classifier(),
-        gram,
-        y,
-        permutations=permutations,
-        values=C,
-        outer=protocol["outer"],
-        inner=protocol["inner"],
-        groups=groups,
-        random_state=protocol["seed"],
-        max_bytes=None if memory_limit is None else memory_limit // 2,
-        on_event=progress_of(quiet),
+        model, gram, y, permutations=permutations, values=values, random_state=protocol["seed"], **folds, **shared
     )
 
 
-def _p_value(tested: Any) -> dict[str, Any]:
+def _p_value(tested: PermutationTest) -> dict[str, Any]:
     return {"score": tested.score, "pvalue": tested.pvalue, "permutations": tested.permutations}
-
-
-def _default_classifier() -> Any:
-    from sklearn.pipeline import make_pipeline
-
-    from distkern.learners.standardizer import KernelStandardizer
-    from distkern.learners.svm import KernelSVC
-
-    return make_pipeline(KernelStandardizer(), KernelSVC())
-
-
-def _classifier(memory_limit: int | None) -> Any:
-    """The classifier of `cross_validate_gram`, within a limit of memory if there is one."""
-    if memory_limit is None:
-        return None
-    from sklearn.pipeline import make_pipeline
-
-    from distkern.learners.standardizer import KernelStandardizer
-    from distkern.learners.svm import KernelSVC
-
-    half = memory_limit // 2
-    return make_pipeline(KernelStandardizer(memory_limit=half), KernelSVC(memory_limit=half))
 
 
 def about_matrix(gram: Any, store: Path | str) -> dict[str, Any]:
@@ -278,7 +286,7 @@ def _refuse_one_class(y: list[str], name: str, labels: Path) -> None:
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
     """Return the mean and standard deviation of each score, the settings and the time, ready for JSON."""
-    from distkern.learners.selection import METRICS
+    from distkern.learners.evaluation import METRICS
 
     scores = {
         metric: {"mean": _number(evaluation.mean(metric)), "sd": _number(evaluation.std(metric))} for metric in METRICS
@@ -287,8 +295,8 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return the mean ± standard deviation of each score over the repeats, as rows of a table."""
-    from distkern.learners.selection import METRICS
+    """Return the mean ± standard deviation of each score over the repeats, with intervals, as rows of a table."""
+    from distkern.learners.evaluation import METRICS
 
     rows = []
     known: Any = None if evaluation.held_out is None else evaluation.held_out.scores(seed=0).set_index("score")
@@ -298,15 +306,42 @@ def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
         value = f"{mean:.4f}" if metric == "auc" else f"{mean:.2%}".replace("%", " %")
         interval = "" if known is None else _interval(known.loc[SCORE_OF.get(metric, name)], metric == "auc")
         rows.append((name, value + spread + interval))
-    for name in () if known is None else known.index.difference([*SCORE_OF.values(), *METRICS.values()], sort=False):
-        own, plain = known.loc[name], name in ("Brier score", "log loss")
-        value = f"{own['value']:.4f}" if plain else f"{own['value']:.2%}".replace("%", " %")
-        rows.append((name, value + _interval(own, plain)))
+    more = [] if known is None else known.index.difference([*SCORE_OF.values(), *METRICS.values()], sort=False)
+    rows += [(name, _score(name, known.loc[name])) for name in more]
+    tested = evaluation.permutation_test
+    if tested is not None:
+        of = f"{tested.scoring.replace('_', ' ')} {tested.score:.2%}".replace("%", " %")
+        rows.append(("p-value", f"{tested.pvalue:.2g}, of {of}; {tested.permutations:,} permutations"))
     how = evaluation.settings
     folds = f"{how['repeats']} × {how['outer']} folds" if isinstance(how["outer"], int) else how["outer"]
-    rows.append(("protocol", f"{folds}, C chosen by {how['inner']} inner folds; 95 % intervals of the samples"))
+    chosen = f", {how['parameter']} chosen by {how['inner']} inner folds" if how.get("parameter", "C") else ""
+    rows.append(("protocol", f"{folds}{chosen}; 95 % intervals of the samples"))
     rows.append(("time", f"{evaluation.seconds:.1f} s"))
     return rows
+
+
+def external_table(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Return the scores of another cohort with intervals, as rows of a table."""
+    if evaluation.external is None:
+        return []
+    table = evaluation.external.scores(seed=0).set_index("score")
+    return [(name, _score(name, row)) for name, row in table.iterrows()]
+
+
+def interval_table(evaluation: Evaluation) -> Any:
+    """Scores with intervals: DataFrame with the columns samples (held out, or external), score, value, low, high."""
+    import pandas as pd
+
+    parts = {"held out": evaluation.held_out, "external": evaluation.external}
+    tables = {name: part.scores(seed=0) for name, part in parts.items() if part is not None}
+    return pd.concat(tables, names=["samples"]).reset_index(level=0).reset_index(drop=True)
+
+
+def _score(name: str, row: Any) -> str:
+    """Write a score with its interval."""
+    plain = name in ("auc", "Brier score", "log loss", "average precision")
+    value = f"{row['value']:.4f}" if plain else f"{row['value']:.2%}".replace("%", " %")
+    return value + _interval(row, plain)
 
 
 SCORE_OF = {"auc": "auc"}
@@ -332,7 +367,7 @@ def read_evaluation(path: Path) -> Evaluation:
     InputError
         If the file does not exist or holds something else.
     """
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
     if not path.is_file():
         raise InputError(f"there is no evaluation {str(path)!r}: make one with `distkern evaluate --out`")

@@ -23,7 +23,7 @@ from distkern.cli.kernels import view_of, view_options
 
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 EPILOG = """\b
 Examples:

@@ -22,7 +22,7 @@ from distkern.cli.common import (
     sep_option,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.evaluate import scores_table
+from distkern.cli.evaluate import grid_options, grids_of, learner_option, scores_table
 from distkern.cli.kernels import kernel_choice, kernel_of
 from distkern.core.errors import InputError
 from distkern.core.names import shown
@@ -67,18 +67,12 @@ whole procedure; then it is fitted to all samples. The file holds ranks and numb
     default="error",
     help="Missing values: an error, or leave a feature out where a sample has no value.",
 )
-@click.option("--learner", type=Choice(["svm", "fisher"]), default="svm", help="Support vector machine, or Fisher's.")
+@learner_option
 @kernel_choice(required=False, about="Kernel; default: kendall, which needs no normalisation. A name or a JSON spec.")
-@click.option(
-    "--C",
-    "C",
-    type=click.FloatRange(0, min_open=True),
-    multiple=True,
-    help="A value of C to choose from; may be repeated. By default 0.01, 0.1, 1, 10, 100 and 1000.",
-)
+@grid_options
 @click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
 @click.option("--repeats", type=click.IntRange(1), default=5, help="Number of repetitions of the outer folds.")
-@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C.")
+@click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C or lam.")
 @click.option(
     "--calibration",
     type=Choice(["sigmoid", "isotonic"]),
@@ -101,7 +95,9 @@ def train(
     kernel: str | None,
     ties: str | None,
     params: tuple[str, ...],
+    learner: str,
     C: tuple[float, ...],
+    lam: tuple[float, ...],
     overwrite: bool,
     as_json: bool,
     quiet: bool,
@@ -117,11 +113,11 @@ def train(
     source = _usable(source, features, missing, how)
     on_interruption("nothing was written: run the same command again")
     from distkern.learners.persist import save_model
-    from distkern.learners.selection import GRID
     from distkern.learners.training import train_classifier
 
+    grids = {name: values for name, values in grids_of(learner, C, lam).items() if values is not None}
     trained = train_classifier(
-        source, y, kernel=built, C=C or GRID, groups=grouped, on_event=progress_of(quiet), **given
+        source, y, kernel=built, learner=learner, **grids, groups=grouped, on_event=progress_of(quiet), **given
     )
     trained.predictor.card |= {"label": name}
     save_model(trained.predictor, out, overwrite=overwrite)
@@ -130,9 +126,8 @@ def train(
         return
     size = f"{len(source):,} samples × {source.shape[1]:,} features of {cohort.name!r}"
     click.echo(shown(f"{size} by {name!r}: {count_classes(y)}"))
-    chosen = trained.card["C"]
-    rows = [*scores_table(trained.evaluation), ("kernel", repr(built))]
-    print_table(rows if chosen is None else [*rows, ("C", f"{chosen:g}")])
+    chosen = {name: f"{trained.card[name]:g}" for name in ("C", "lam") if trained.card[name] is not None}
+    print_table([*scores_table(trained.evaluation), ("kernel", repr(built)), *chosen.items()])
     click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
 
 

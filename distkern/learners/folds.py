@@ -14,6 +14,9 @@ from distkern.core.typing import Array, Indices
 
 Split = tuple[Indices, Indices]
 
+Nested = tuple[Indices, Indices, list[Split]]
+"""Training and test positions of an outer fold, and its inner folds as positions within the training part."""
+
 MOST_SEED = 2**31 - 1
 """Largest seed: that of the last fold must be one of NumPy, less than 2³²."""
 
@@ -37,7 +40,7 @@ class Folds:
     inner: int | None
     seed: int
 
-    def outer(self, count: int, repeats: int) -> Iterator[tuple[Indices, Indices, list[Split]]]:
+    def outer(self, count: int, repeats: int) -> Iterator[Nested]:
         """Training and test positions of each outer split, and its inner splits as positions within the training part.
 
         ``count`` is the number of outer folds.
@@ -51,7 +54,7 @@ class Folds:
                 seed = self.seed + repeat * count + fold
                 yield train, test, list(self._split(train, self.inner, seed, "inner")) if self.inner is not None else []
 
-    def leaving_out(self, units: Array) -> Iterator[tuple[Indices, Indices, list[Split]]]:
+    def leaving_out(self, units: Array) -> Iterator[Nested]:
         """Splits of which each leaves out the samples of one unit, such as a cohort or a group, and their inner splits.
 
         Raises

@@ -102,7 +102,9 @@ class HeldOut:
         if draws:
             drawn = [list(self._scores(rows).values()) for rows in self._drawn(draws, seed)]
             tails = [(1 - level) / 2, (1 + level) / 2]
-            table["low"], table["high"] = np.nanquantile(np.array(drawn), tails, axis=0)
+            columns = [[value for value in column if value == value] for column in zip(*drawn, strict=True)]
+            ends = [np.quantile(column, tails) if column else (np.nan, np.nan) for column in columns]
+            table["low"], table["high"] = zip(*ends, strict=True)
         return table
 
     def confusion(self) -> Any:

@@ -19,12 +19,15 @@ from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.discriminant import KernelFisherDiscriminant
-from distkern.learners.folds import Split
+from distkern.learners.evaluation import PermutationTest
+from distkern.learners.folds import Nested, Split
+from distkern.learners.logistic import KernelLogistic
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
 from distkern.learners.ridge import KernelRidge
-from distkern.learners.selection import GRID, TIE, cross_fitted
+from distkern.learners.selection import GRID, TIE, Choice, cross_fitted, last_step
 from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.survival_selection import LAMBDAS
 from distkern.learners.svm import KernelSVC
 from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
@@ -37,52 +40,21 @@ SCORES = ("balanced_accuracy", "accuracy", "auc")
 LABELINGS = 1000
 """Permutations that are computed by one product."""
 
-PARAMETERS = {KernelSVC: "C", KernelRidge: "alpha", KernelFisherDiscriminant: "mu"}
-"""The parameter that inner folds choose, and that the smaller regularises the less or more."""
+PARAMETERS: dict[Any, str] = {
+    KernelSVC: "C",
+    KernelRidge: "alpha",
+    KernelFisherDiscriminant: "mu",
+    KernelLogistic: "lam",
+}
+"""The parameter that inner folds choose."""
 
-Nested = tuple[Indices, Indices, list[Split]]
-"""Training and test positions of an outer fold, and its inner folds as positions within the training part."""
-
-ASCENDING = {
+DEFAULTS: dict[str, Sequence[float]] = {
     "C": GRID,
     "alpha": (1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2),
     "mu": (1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2),
+    "lam": LAMBDAS[::-1],
 }
 """Values to choose from by default."""
-
-
-@dataclass(frozen=True, eq=False)
-class PermutationTest:
-    """A held-out score, and what the same procedure scores where labels do not belong to samples.
-
-    Parameters
-    ----------
-    score
-        Score of the labels as they are.
-    pvalue
-        (1 + number of permutations with a score at least as high) / (1 + number of permutations); or h divided by the
-        number of permutations, where the test stopped at the h-th of them.
-    null
-        Scores of the permuted labels, (permutations,).
-    scoring
-        Name of the score.
-    settings
-        Arguments of the test.
-    seconds
-        Duration.
-    """
-
-    score: float
-    pvalue: float
-    null: Floats
-    scoring: str
-    settings: dict[str, Any]
-    seconds: float
-
-    @property
-    def permutations(self) -> int:
-        """Number of permutations."""
-        return len(self.null)
 
 
 def permutation_test(
@@ -133,8 +105,9 @@ def permutation_test(
         Of the held-out samples of all folds: ``"balanced_accuracy"``, ``"accuracy"``, or for two classes ``"auc"``, the
         fraction of pairs of one class each, within a fold, whose decision values are in their order.
     values
-        Candidates for C (`KernelSVC`), alpha (`KernelRidge`) or mu (`KernelFisherDiscriminant`); six powers of ten by
-        default. Inner folds choose the one with the highest mean accuracy; ties go to the smallest. Another classifier
+        Candidates for C (`KernelSVC`), alpha (`KernelRidge`), mu (`KernelFisherDiscriminant`) or lam
+        (`KernelLogistic`); powers of ten by default. Inner folds choose the one with the highest mean accuracy; ties go
+        to the smallest, or the largest lam. Another classifier
         is evaluated unchanged, unless there are candidates for its C.
     outer, inner
         Number of outer and of inner folds.
@@ -196,8 +169,8 @@ def permutation_test(
         )
     rng = np.random.default_rng(random_state)
     splits = _splits(len(codes), group_of, outer, inner, int(rng.integers(2**31)))
-    grid = _grid(model, values)
-    scored = _procedure(model, matrix, codes, splits, grid, max_bytes)
+    choice = _choice(model, values)
+    scored = _procedure(model, matrix, codes, splits, choice, max_bytes)
     tests = [test for _, test, _ in splits]
 
     def score(labelings: Indices) -> Floats:
@@ -216,7 +189,8 @@ def permutation_test(
     settings = {
         "estimator": repr(model),
         "samples": len(codes),
-        "values": grid,
+        "parameter": choice.parameter,
+        "values": choice.values,
         "outer": outer,
         "inner": inner,
         "grouped": groups is not None,
@@ -327,7 +301,7 @@ class _Refitted:
     model: Any
     matrix: BaseGram
     splits: list[Nested]
-    grid: list[float]
+    choice: Choice
     in_memory: bool
     together: int = 1
 
@@ -344,7 +318,7 @@ class _Refitted:
                 usable.append((train, test, fit))
             jointly = len({len(inner) for _, _, inner in usable}) == 1
             found = cross_fitted(
-                self.model, self.matrix, labels, usable, self.grid, in_memory=self.in_memory, jointly=jointly
+                self.model, self.matrix, labels, usable, self.choice, in_memory=self.in_memory, jointly=jointly
             )
             for (_, test, _), (outcome, _) in zip(usable, found, strict=True):
                 predicted[test, column] = outcome.predicted
@@ -352,21 +326,18 @@ class _Refitted:
         return predicted, scores
 
 
-def _grid(model: Any, values: Sequence[float] | None) -> list[float]:
-    last = _last(model)
+def _choice(model: Any, values: Sequence[float] | None) -> Choice:
+    """The parameter that inner folds choose, and its values; none if it has no defaults and no values are given."""
+    last = last_step(model)
     name = PARAMETERS.get(type(last), "C" if "C" in last.get_params() else None)
     if values is None:
-        return [*ASCENDING[PARAMETERS[type(last)]]] if type(last) in PARAMETERS else [float("nan")]
+        return Choice(name, [*DEFAULTS[name]]) if type(last) in PARAMETERS and name else Choice(None, [])
     if name is None:
         raise InputError(f"{type(last).__name__} has no parameter to choose: leave out values")
-    grid = sorted({positive(value, "values") for value in entries(values, "values")})
+    grid = sorted({positive(value, "values") for value in entries(values, "values")}, reverse=name == "lam")
     if not grid:
         raise InputError("values must be positive numbers to choose from; there is none")
-    return grid
-
-
-def _last(model: Any) -> Any:
-    return model[-1] if isinstance(model, Pipeline) else model
+    return Choice(name, grid)
 
 
 def _procedure(
@@ -374,10 +345,10 @@ def _procedure(
     matrix: BaseGram,
     codes: Indices,
     splits: list[Nested],
-    grid: list[float],
+    choice: Choice,
     max_bytes: int | str | None,
 ) -> _Linear | _Refitted:
-    last, two = _last(model), len(np.unique(codes)) == 2
+    last, two = last_step(model), len(np.unique(codes)) == 2
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     plain = isinstance(last, KernelRidge) or (
         isinstance(last, KernelFisherDiscriminant) and last.threshold == "midpoint" and last.priors is None
@@ -385,7 +356,7 @@ def _procedure(
     if plain and two and all(isinstance(step, KernelStandardizer) for step in steps[:-1]):
         make: Callable[..., LabelSmoother] = RidgeSmoother.of if isinstance(last, KernelRidge) else FisherSmoother.of
         whole = matrix if isinstance(matrix, ArrayGram) else ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
-        return _Linear(list(_smoothers(model, whole, splits, grid, make)))
+        return _Linear(list(_smoothers(model, whole, splits, choice.values, make)))
     if not hasattr(model, "decision_function"):
         kind = type(last).__name__
         raise InputTypeError(
@@ -395,7 +366,7 @@ def _procedure(
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // 2
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
-    return _Refitted(model, matrix, splits, grid, in_memory)
+    return _Refitted(model, matrix, splits, choice, in_memory)
 
 
 def _smoothers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from distkern.core.events import Listener, Progress, silent
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
 from distkern.core.typing import Array, Floats, Indices
-from distkern.learners.folds import Folds, Split
+from distkern.learners.evaluation import METRICS, Evaluation, mean_of_known
+from distkern.learners.folds import Folds, Nested, Split
 from distkern.learners.held_out import HeldOut
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
@@ -30,119 +31,11 @@ from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
-METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
-"""Scores of an evaluation, and their short names for display."""
-
 GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
 """Default values of C."""
 
 TIE = 1e-12
 """Mean inner accuracies that differ by less than this are equal up to rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Scores of every outer fold of a repeated nested cross-validation.
-
-    Parameters
-    ----------
-    repeat, fold, n_test
-        Number of the repeat, number of the fold within it, and number of test samples, (folds,) each.
-    accuracy
-        Fraction of correctly predicted test samples.
-    balanced_accuracy
-        Mean over the classes of the accuracy within a class; only classes with test samples count.
-    auc
-        Area under the ROC curve of the decision scores; for more than two classes, the mean of the one-vs-rest areas.
-        NaN if all test samples of a fold have one class, which is possible with ``groups``.
-    C
-        Value chosen by the inner cross-validation; NaN if none was chosen.
-    classes
-        The labels, sorted.
-    settings
-        Arguments of the evaluation.
-    seconds
-        Duration.
-    held_out
-        Predictions for the test samples of all folds: ``.scores()`` is a table of scores with intervals, and there are
-        the confusion matrix and curves. None in results of earlier versions.
-
-    Examples
-    --------
-    >>> columns = ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 1.0])
-    >>> Evaluation(*map(np.array, columns), classes=("a", "b"), settings={}, seconds=0.1).mean("accuracy")
-    0.7
-    """
-
-    repeat: Array
-    fold: Array
-    n_test: Array
-    accuracy: Floats
-    balanced_accuracy: Floats
-    auc: Floats
-    C: Floats
-    classes: tuple[Any, ...]
-    settings: dict[str, Any]
-    seconds: float
-    held_out: HeldOut | None = None
-
-    def mean(self, metric: str = "accuracy") -> float:
-        """Mean over the repeats of `repeat_means`."""
-        return _mean(self.repeat_means(metric))
-
-    def std(self, metric: str = "accuracy", over: str = "repeats") -> float:
-        """Sample standard deviation (n − 1) of the means of the repeats, or of all folds if ``over="folds"``.
-
-        Neither is a standard error, because folds and repeats share samples. NaN if there is only one value.
-        """
-        one_of(over, "over", ("repeats", "folds"))
-        values = self.repeat_means(metric) if over == "repeats" else self._column(metric)
-        values = values[~np.isnan(values)]
-        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values; an undefined number becomes None."""
-        out: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value = [None if item != item else item for item in value.tolist()]
-            value = value.to_dict() if isinstance(value, HeldOut) else value
-            out[field.name] = list(value) if isinstance(value, tuple) else value
-        return out
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Evaluation:
-        """Restore an evaluation from the output of `to_dict`.
-
-        Raises
-        ------
-        InputError
-            If a field is missing or unknown.
-        """
-        names = {field.name for field in fields(cls)}
-        if set(values) | {"held_out"} != names:
-            raise InputError(f"an evaluation has the fields {sorted(names)}; got {sorted(values)}")
-        whole = {name: np.array(values[name], dtype=np.intp) for name in ("repeat", "fold", "n_test")}
-        real = {name: np.array(values[name], dtype=np.float64) for name in (*METRICS, "C")}  # None becomes NaN
-        kept = values.get("held_out")
-        rest = {"classes": tuple(values["classes"]), "held_out": None if kept is None else HeldOut.from_dict(kept)}
-        return cls(**(values | whole | real | rest))
-
-    def _column(self, metric: str) -> Floats:
-        return getattr(self, one_of(metric, "metric", METRICS))
-
-    def repeat_means(self, metric: str = "accuracy") -> Floats:
-        """Mean over the folds of each repeat, ignoring NaN; NaN if all folds of a repeat are NaN.
-
-        Examples
-        --------
-        >>> columns = ([0, 0, 1], [0, 1, 0], [5, 5, 5], [0.75, 0.25, 1.0], [1.0] * 3, [1.0] * 3, [1.0] * 3)
-        >>> Evaluation(*map(np.array, columns), classes=(), settings={}, seconds=0.1).repeat_means().tolist()
-        [0.5, 1.0]
-        """
-        values = self._column(metric)
-        return np.array([_mean(values[self.repeat == number]) for number in np.unique(self.repeat)])
 
 
 def cross_validate_gram(
@@ -168,7 +61,8 @@ def cross_validate_gram(
 
     The protocol of Jiao & Vert, *The Kendall and Mallows kernels for permutations*, section 6. The samples are split
     ``repeats`` times into ``outer`` stratified folds. On each training part, ``inner`` stratified folds choose the C of
-    highest mean accuracy; ties go to the smallest. All steps, including centring, are fitted on training samples only.
+    highest mean accuracy, or the λ of a `KernelLogistic`; ties go to the most regularised. All steps, including
+    centring, are fitted on training samples only.
 
     A `KernelSVC`, alone or after a `KernelStandardizer`, is fitted for all folds, values of C and pairs of classes
     jointly: on all cores if the matrix fits in memory, otherwise in shared passes over it. Any other estimator is
@@ -194,7 +88,7 @@ def cross_validate_gram(
     scoring
         ``"accuracy"`` or ``"concordance"``.
     lam
-        Candidate values for the parameter lam of a survival model; None to evaluate it unchanged.
+        Candidate values for the parameter lam of a survival model or a `KernelLogistic`; None to evaluate it unchanged.
     strata
         Stratum of each sample, such as its cohort, (m,), for survival models: only samples of one stratum are compared,
         in training and in testing.
@@ -236,7 +130,6 @@ def cross_validate_gram(
     >>> cross_validate_gram(KernelSVC(), X @ X.T, ["a"] * 10 + ["b"] * 10, repeats=2).mean("accuracy")
     1.0
     """
-    started = time.perf_counter()
     if one_of(scoring, "scoring", ("accuracy", "concordance")) == "concordance":
         if C is not GRID:
             raise InputError("C= is for classifiers: give lam= for survival models")
@@ -245,53 +138,65 @@ def cross_validate_gram(
         survival = SurvivalFolds(outer, inner, repeats, groups, strata, seed)
         matrix = training_matrix(gram, kernel, max_bytes)
         return evaluate_survival(estimator, matrix, y, lam, survival, max_bytes, on_event)
-    if strata is not None or lam is not LAMBDAS:
-        wrong = "lam" if strata is None else "strata"
-        raise InputError(f"{wrong}= is for survival models: leave it out, or give scoring='concordance'")
-    matrix = training_matrix(gram, kernel, max_bytes)
-    labels = labels_and_weights(y, None, matrix)[0]
-    group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
+    if strata is not None:
+        raise InputError("strata= is for survival models: leave it out, or give scoring='concordance'")
+    started = time.perf_counter()
     model = make_pipeline(KernelStandardizer(), KernelSVC()) if estimator is None else estimator
     if not hasattr(model, "decision_function"):
         raise InputTypeError(f"{type(model).__name__} has no decision_function, which the area under the curve needs")
-    grid = _grid(model, C)
-    plan = Folds(labels, group_of, inner if len(grid) > 1 else None, seed)
-    by_unit = cohorts is not None or isinstance(outer, str)
-    if by_unit:
-        units = _units(outer, cohorts, group_of, matrix)
+    choice = choice_of(model, C, lam)
+    matrix = training_matrix(gram, kernel, max_bytes)
+    labels = labels_and_weights(y, None, matrix)[0]
+    group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
+    plan = Folds(labels, group_of, inner if len(choice.values) > 1 else None, seed)
+    if cohorts is not None or isinstance(outer, str):
+        splits = list(plan.leaving_out(_units(outer, cohorts, group_of, matrix)))
         outer, repeats = "leave-one-group-out" if cohorts is None else "leave-one-cohort-out", 1
-        splits = list(plan.leaving_out(units))
     else:
-        splits = list(plan.outer(outer, repeats))  # type: ignore[arg-type]
-    kept = _Kept(labels, repeats, group_of)
+        splits = list(plan.outer(outer, repeats))
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
-    evaluated = cross_fitted(model, matrix, labels, splits, grid, in_memory=in_memory)
-    rows = []
-    for done, (outcome, chosen) in enumerate(evaluated, start=1):
-        test = splits[done - 1][1]
-        rows.append((len(test), *outcome.metrics(labels[test]), chosen))
-        folds = len(splits) // repeats
-        kept.add((done - 1) // folds, (done - 1) % folds, test, outcome)
-        on_event(Progress("evaluate", done, len(splits)))
-    n_test, accuracy, balanced, auc, chosen_C = (np.array(column) for column in zip(*rows, strict=True))
-    number = np.arange(len(rows))
+    columns, held_out = _evaluated(model, matrix, labels, group_of, splits, repeats, choice, in_memory, on_event)
     settings = {
         "samples": len(labels),
         "estimator": repr(model),
-        "C": None if C is None else list(map(float, grid)),
+        "parameter": choice.parameter,
+        "C": list(map(float, choice.values)) if choice.parameter else None,
         "outer": outer,
         "repeats": repeats,
         "inner": inner,
         "grouped": groups is not None,
         "seed": seed,
     }
-    classes = tuple(np.unique(labels).tolist())
     spent = time.perf_counter() - started
+    return Evaluation(**columns, classes=held_out.classes, settings=settings, seconds=spent, held_out=held_out)
+
+
+def _evaluated(
+    model: Any,
+    matrix: BaseGram,
+    labels: Array,
+    groups: Array | None,
+    splits: Sequence[Nested],
+    repeats: int,
+    choice: Choice,
+    in_memory: bool,
+    on_event: Listener,
+) -> tuple[dict[str, Any], HeldOut]:
+    """The columns of an `Evaluation`, and the predictions for all test samples."""
+    kept, rows = _Kept(labels, repeats, groups), []
     folds = len(splits) // repeats
-    columns = (number // folds, number % folds, n_test, accuracy, balanced, auc, chosen_C)
-    return Evaluation(*columns, classes, settings, spent, kept.found(classes))
+    for done, (outcome, chosen) in enumerate(
+        cross_fitted(model, matrix, labels, splits, choice, in_memory=in_memory), start=1
+    ):
+        test, place = splits[done - 1][1], divmod(done - 1, folds)
+        rows.append((*place, len(test), *outcome.metrics(labels[test]), chosen))
+        kept.add(*place, test, outcome)
+        on_event(Progress("evaluate", done, len(splits)))
+    names = ("repeat", "fold", "n_test", *METRICS, "C")
+    columns = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns, kept.found()
 
 
 def _units(outer: int | str, cohorts: Any, groups: Array | None, matrix: BaseGram) -> Array:
@@ -328,10 +233,19 @@ class _Kept:
         if outcome.probabilities is not None:
             self.probabilities[repeat][np.ix_(test, places)] = outcome.probabilities
 
-    def found(self, classes: tuple[Any, ...]) -> HeldOut:
+    def found(self) -> HeldOut:
         """The predictions of all folds; without probabilities if some have none."""
         chances = None if np.isnan(self.probabilities).any() else self.probabilities
+        classes = tuple(self.classes.tolist())
         return HeldOut(classes, self.truth, self.predicted, self.decisions, chances, self.folds, self.groups)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A parameter of the last step that inner folds choose, and its values, most regularised first; or no parameter."""
+
+    parameter: str | None
+    values: list[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,38 +269,38 @@ class Outcome:
             for column, label in enumerate(classes)
             if 0 < (labels == label).sum() < len(labels)
         ]
-        return float(right.mean()), float(np.mean(recalls)), _mean(np.array(areas))
+        return float(right.mean()), float(np.mean(recalls)), mean_of_known(np.array(areas))
 
 
 def cross_fitted(
     model: Any,
     gram: BaseGram,
     labels: Array,
-    splits: Sequence[Any],
-    grid: list[float],
+    splits: Sequence[Nested],
+    choice: Choice,
     *,
     in_memory: bool,
     jointly: bool = True,
 ) -> Iterator[tuple[Outcome, float]]:
-    """Predictions for the test samples of each outer fold, and the value of C that its inner folds chose.
+    """Predictions for the test samples of each outer fold, and the value of a parameter that its inner folds chose.
 
     Parameters
     ----------
     splits
         Training and test positions of the outer folds, and their inner folds as positions within the training part.
-    grid
-        Values of C, ascending; one NaN to fit the model as it is.
+    choice
+        The parameter and its values; the chosen value is NaN if there is no parameter.
     in_memory
         Read the matrices of each fold into memory once.
     jointly
         Fit support vector machines of all folds together, which takes folds of one number.
     """
-    found = _jointly(model, gram, labels, splits, grid) if jointly else None
-    return found or _fold_by_fold(model, gram, labels, splits, grid, in_memory)
+    found = _jointly(model, gram, labels, splits, choice) if jointly else None
+    return found or _fold_by_fold(model, gram, labels, splits, choice, in_memory)
 
 
 def _jointly(
-    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float]
+    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Nested], choice: Choice
 ) -> Iterator[tuple[Outcome, float]] | None:
     """Evaluate all outer folds by a `JointEvaluation`; None if it does not support the model."""
     parts = standardizer_and_classifier(model)
@@ -395,7 +309,7 @@ def _jointly(
     head, classifier = parts
     classes, codes = np.unique(labels, return_inverse=True)
     joint = JointEvaluation(head, classifier, gram, codes, classes)
-    values = [float(classifier.C)] if np.isnan(grid[0]) else grid
+    values = choice.values or [float(classifier.C)]
     found = nested_scores(joint, codes, splits, values, _best)
     binary = joint.binary
     return (
@@ -406,7 +320,7 @@ def _jointly(
                 binary.by_class(scores),
                 None if inside is None else _calibrated(binary, codes, inside, scores),
             ),
-            chosen if values is grid else np.nan,
+            chosen if choice.values else np.nan,
         )
         for scores, chosen, inside in found
     )
@@ -424,13 +338,17 @@ def _calibrated(binary: BinaryProblems, codes: Indices, inside: tuple[Indices, F
 
 
 def _fold_by_fold(
-    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Any], grid: list[float], in_memory: bool
+    model: Any, gram: BaseGram, labels: Array, splits: Sequence[Nested], choice: Choice, in_memory: bool
 ) -> Iterator[tuple[Outcome, float]]:
     """Evaluate the outer folds one after the other, each on a slice of the matrix."""
     for train, test, inner_splits in splits:
-        part, known = gram[np.ix_(train, train)], labels[train]
-        chosen = grid[0] if len(grid) == 1 else best_C(model, part, known, grid, inner_splits, in_memory=in_memory)
-        fitted, new = _with_C(model, chosen).fit(part, known), gram[np.ix_(test, train)]
+        part, known, fitted = gram[np.ix_(train, train)], labels[train], clone(model)
+        chosen = np.nan
+        if choice.parameter is not None:
+            chosen = best_value(model, part, known, choice, inner_splits, in_memory=in_memory)
+            last_step(fitted).set_params(**{choice.parameter: chosen})
+        fitted.fit(part, known)
+        new = gram[np.ix_(test, train)]
         chances = fitted.predict_proba(new) if hasattr(fitted, "predict_proba") else None
         yield Outcome(fitted.classes_, fitted.predict(new), fitted.decision_function(new), chances), chosen
 
@@ -441,23 +359,23 @@ def _best(accuracy: Floats) -> int:
     return int(np.argmax(means >= means.max() - TIE))
 
 
-def best_C(
-    estimator: Any, gram: BaseGram, y: Array, grid: Sequence[float], splits: Sequence[Split], *, in_memory: bool = True
+def best_value(
+    estimator: Any, gram: BaseGram, y: Array, choice: Choice, splits: Sequence[Split], *, in_memory: bool = True
 ) -> float:
-    """Choose the C of highest mean accuracy over the splits; ties go to the smallest, as in `GridSearchCV`.
+    """Choose the value of highest mean accuracy over the splits; ties go to the first, as in `GridSearchCV`.
 
-    The steps of a pipeline before the classifier do not depend on C, so they are fitted once for each split.
+    The steps of a pipeline before the classifier do not depend on the value, so they are fitted once for each split.
 
     Parameters
     ----------
     estimator
-        Classifier with a parameter C, or a pipeline that ends in one.
+        Classifier with the parameter, or a pipeline that ends in one.
     gram
         Symmetric Gram matrix (m, m).
     y
         Labels (m,).
-    grid
-        Values of C, ascending.
+    choice
+        The parameter, and the values to choose from.
     splits
         Training and test positions.
     in_memory
@@ -467,9 +385,13 @@ def best_C(
     --------
     >>> splits = [(np.array([0, 1, 2, 3]), np.array([4, 5]))]
     >>> samples = np.array([-1.0, 1.0, -2.0, 2.0, -3.0, 3.0])
-    >>> best_C(KernelSVC(), ArrayGram(np.outer(samples, samples)), np.array([0, 1] * 3), [0.1, 1.0], splits)
+    >>> gram = ArrayGram(np.outer(samples, samples))
+    >>> best_value(KernelSVC(), gram, np.array([0, 1] * 3), Choice("C", [0.1, 1.0]), splits)
     0.1
     """
+    grid, name = choice.values, choice.parameter or "C"
+    if len(grid) == 1:
+        return float(grid[0])
     accuracy = np.empty((len(grid), len(splits)))
     for column, (train, test) in enumerate(splits):
         head, tail = (clone(estimator[:-1]), estimator[-1]) if isinstance(estimator, Pipeline) else (None, estimator)
@@ -480,7 +402,7 @@ def best_C(
         if in_memory:
             train_part, test_part = _values(train_part), _values(test_part)
         for row, value in enumerate(grid):
-            fitted = clone(tail).set_params(C=value).fit(train_part, y[train])
+            fitted = clone(tail).set_params(**{name: value}).fit(train_part, y[train])
             accuracy[row, column] = np.mean(fitted.predict(test_part) == y[test])
     return float(grid[_best(accuracy)])
 
@@ -488,29 +410,30 @@ def best_C(
 # Helpers -------------------------------------------------------------------------------------------------------------
 
 
-def _grid(estimator: Any, C: Sequence[float] | None) -> list[float]:
-    if C is None:
-        return [float("nan")]
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if "C" not in last.get_params():
-        raise InputError(f"{type(last).__name__} has no parameter C to choose: pass C=None to evaluate it as it is")
-    grid = sorted({positive(value, "C") for value in entries(C, "C")})
-    if not grid or not grid[0] > 0:
-        raise InputError(f"C must be positive numbers to choose from, not {C!r}")
-    return grid
+def last_step(model: Any) -> Any:
+    """The estimator that predicts: the last step of a pipeline."""
+    return model[-1] if isinstance(model, Pipeline) else model
 
 
-def _with_C(estimator: Any, value: float) -> Any:
-    model = clone(estimator)
-    if not np.isnan(value):
-        (model[-1] if isinstance(model, Pipeline) else model).set_params(C=value)
-    return model
+def choice_of(model: Any, C: Sequence[float] | None, lam: Sequence[float] | None) -> Choice:
+    """The parameter to choose, and its values, most regularised first; none if the argument of its name is None."""
+    known = last_step(model).get_params()
+    name = "lam" if "lam" in known and "C" not in known else "C"
+    other, given = ("C", C is not GRID) if name == "lam" else ("lam", lam is not LAMBDAS)
+    if given and (C, lam)[other == "lam"] is not None:
+        raise InputError(f"{type(last_step(model)).__name__} has no parameter {other} to choose: leave {other}= out")
+    values = lam if name == "lam" else C
+    if values is None:
+        return Choice(None, [])
+    if name not in known:
+        raise InputError(
+            f"{type(last_step(model)).__name__} has no parameter C to choose: pass C=None to evaluate it as it is"
+        )
+    grid = sorted({positive(value, name) for value in entries(values, name)}, reverse=name == "lam")
+    if not grid:
+        raise InputError(f"{name} must be positive numbers to choose from, not {values!r}")
+    return Choice(name, grid)
 
 
 def _values(part: Any) -> Any:
     return read_matrix(part) if isinstance(part, BaseGram) else part
-
-
-def _mean(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from distkern._version import __version__
@@ -21,16 +22,20 @@ from distkern.kernels.kendall import Kendall
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.calibration import CalibratedClassifier
 from distkern.learners.discriminant import KernelFisherDiscriminant
+from distkern.learners.evaluation import METRICS, Evaluation
 from distkern.learners.folds import Folds
+from distkern.learners.logistic import KernelLogistic
 from distkern.learners.memory import memory_allowed, require_memory
 from distkern.learners.predictor import CohortPredictor, PreparedColumns, as_samples
-from distkern.learners.selection import GRID, METRICS, Evaluation, best_C, cross_validate_gram
+from distkern.learners.selection import GRID, Choice, best_value, choice_of, cross_validate_gram, last_step
 from distkern.learners.standardizer import KernelStandardizer
+from distkern.learners.survival_selection import LAMBDAS
 from distkern.learners.svm import KernelSVC
 from distkern.learners.validation import labels_and_weights
 from distkern.operators.array import ArrayGram
+from distkern.operators.base import BaseGram
 
-LEARNERS = ("svm", "fisher")
+LEARNERS: dict[str, Any] = {"svm": KernelSVC, "fisher": KernelFisherDiscriminant, "logistic": KernelLogistic}
 """Classifiers that can be trained."""
 
 
@@ -62,6 +67,7 @@ def train_classifier(
     kernel: Kernel | None = None,
     learner: str = "svm",
     C: Sequence[float] = GRID,
+    lam: Sequence[float] = LAMBDAS,
     groups: Any = None,
     outer: int = 5,
     repeats: int = 5,
@@ -86,7 +92,8 @@ def train_classifier(
         Kernel of the samples; ``Kendall()`` by default, which needs no normalisation of new samples.
     learner
         ``"svm"``: support vector machine, whose C is chosen. ``"fisher"``: Fisher's discriminant with μ = 10⁻³.
-    C
+        ``"logistic"``: logistic regression, whose λ is chosen.
+    C, lam
         Values to choose from.
     groups
         Group of each sample, such as the patient, (m,), that no fold divides.
@@ -134,17 +141,22 @@ def train_classifier(
     prepared = resolved.prepare(check_source(resolved, source))
     gram = ArrayGram(finite_tile(resolved, prepared, prepared, source.ids, source.ids))
     half = None if memory_limit is None else memory_allowed(memory_limit) // 2
-    model = _model(learner, half)
+    model = standardized(learner, half)
     protocol: dict[str, Any] = {"outer": outer, "repeats": repeats, "inner": inner, "seed": seed}
-    grid = [*C] if learner == "svm" else None
-    protocol |= {"groups": group_of, "max_bytes": half, "on_event": on_event}
-    evaluation = cross_validate_gram(model, gram, labels, C=grid, **protocol)
-    chosen: float | None = None
-    if grid is not None:
-        splits = [(train, test) for train, test, _ in Folds(labels, group_of, None, seed).outer(inner, 1)]
-        chosen = best_C(model, gram, labels, sorted(grid), splits)
-        model.set_params(kernelsvc__C=chosen)
-    calibrated = CalibratedClassifier(model, calibration, random_state=seed).fit(gram, labels, group_of)
+    grids: dict[str, Any] = {"C": [*C] if learner == "svm" else None, "lam": [*lam] if learner == "logistic" else None}
+    evaluation = cross_validate_gram(
+        with_probabilities(model, calibration, seed),
+        gram,
+        labels,
+        **grids,
+        **protocol,
+        groups=group_of,
+        max_bytes=half,
+        on_event=on_event,
+    )
+    calibrated, chosen = fit_calibrated(
+        model, gram, labels, group_of, choice_of(model, **grids), inner=inner, method=calibration, seed=seed
+    )
     columns = PreparedColumns(resolved, prepared, features=source.features, n_features=source.shape[1])
     card = _card(source, labels, resolved, evaluation, learner, chosen, calibration)
     return TrainedClassifier(CohortPredictor(calibrated, columns, card=card), evaluation)
@@ -156,9 +168,37 @@ def _names_of(source: Source) -> Any:
     return SampleNames(len(source), source.ids, whose="the cohort", listed="the names of the samples")
 
 
-def _model(learner: str, memory_limit: int | None) -> Pipeline:
-    kinds: dict[str, Any] = {"svm": KernelSVC, "fisher": KernelFisherDiscriminant}
-    return make_pipeline(KernelStandardizer(memory_limit=memory_limit), kinds[learner](memory_limit=memory_limit))
+def standardized(learner: str, memory_limit: int | None = None) -> Pipeline:
+    """A classifier of kernel values that are centred and scaled to unit norm on the training samples."""
+    kind = LEARNERS[one_of(learner, "learner", LEARNERS)]
+    return make_pipeline(KernelStandardizer(memory_limit=memory_limit), kind(memory_limit=memory_limit))
+
+
+def with_probabilities(model: Pipeline, method: str = "sigmoid", seed: int = 0) -> Any:
+    """The model, calibrated if it has no probabilities of its own and no parameter whose choice yields some."""
+    own = hasattr(model, "predict_proba") or isinstance(last_step(model), KernelSVC)
+    return model if own else CalibratedClassifier(model, method, random_state=seed)
+
+
+def fit_calibrated(
+    model: Pipeline,
+    gram: BaseGram,
+    labels: Array,
+    groups: Array | None,
+    choice: Choice,
+    *,
+    inner: int,
+    method: str,
+    seed: int,
+) -> tuple[CalibratedClassifier, float | None]:
+    """Choose a parameter by folds of all samples, and fit and calibrate the model: the model, and the chosen value."""
+    chosen = None
+    if choice.parameter is not None:
+        splits = [(train, test) for train, test, _ in Folds(labels, groups, None, seed).outer(inner, 1)]
+        chosen = best_value(model, gram, labels, choice, splits)
+        model = clone(model)
+        last_step(model).set_params(**{choice.parameter: chosen})
+    return CalibratedClassifier(model, method, random_state=seed).fit(gram, labels, groups), chosen
 
 
 def _card(
@@ -167,14 +207,15 @@ def _card(
     kernel: Kernel,
     evaluation: Evaluation,
     learner: str,
-    C: float | None,
+    chosen: float | None,
     calibration: str,
 ) -> dict[str, Any]:
     """All that a user of the model should know; no name of a sample."""
     scores = {metric: evaluation.mean(metric) for metric in METRICS}
     return {
         "learner": learner,
-        "C": C,
+        "C": chosen if learner == "svm" else None,
+        "lam": chosen if learner == "logistic" else None,
         "calibration": calibration,
         "kernel": kernel.spec(),
         "classes": {str(label): count for label, count in sorted(Counter(labels.tolist()).items())},

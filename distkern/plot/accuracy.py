@@ -14,7 +14,7 @@ from distkern.plot.evaluation import METRIC_NAMES, as_percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 
 def plot_accuracy(
@@ -47,7 +47,7 @@ def plot_accuracy(
 
     Examples
     --------
-    >>> from distkern.learners.selection import Evaluation
+    >>> from distkern.learners.evaluation import Evaluation
     >>> columns = ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 1.0])
     >>> evaluation = Evaluation(*map(np.array, columns), classes=("a", "b"), settings={}, seconds=0.1)
     >>> plot_accuracy(evaluation, reference=85.78, reference_label="published").get_ylabel()

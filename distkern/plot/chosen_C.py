@@ -14,7 +14,7 @@ from distkern.plot.evaluation import chosen_C
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 
 def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
@@ -34,7 +34,7 @@ def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from distkern.learners.selection import Evaluation
+    >>> from distkern.learners.evaluation import Evaluation
     >>> columns = ([0, 0], [0, 1], [5, 5], [0.8, 0.6], [0.8, 0.6], [0.9, 0.7], [1.0, 10.0])
     >>> axes = plot_chosen_C(Evaluation(*map(np.array, columns), classes=("a", "b"), settings={}, seconds=0.1))
     >>> [label.get_text() for label in axes.get_xticklabels()]

@@ -9,7 +9,7 @@ import numpy as np
 from distkern.core.errors import InputError
 
 if TYPE_CHECKING:
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 METRIC_NAMES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "auc": "Area under the ROC curve"}
 """Names of the metrics of an `Evaluation`, for readers."""

@@ -25,7 +25,7 @@ from distkern.plot.sample_order import Classes, Drawn
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "dask", "zarr", "matplotlib")
 """Packages whose versions are on the page."""
@@ -131,7 +131,7 @@ def protocol(evaluation: Evaluation) -> str:
 
     Examples
     --------
-    >>> from distkern.learners.selection import Evaluation
+    >>> from distkern.learners.evaluation import Evaluation
     >>> columns = ([0, 0, 1, 1], [0, 1, 0, 1], [5] * 4, [0.5] * 4, [0.5] * 4, [0.5] * 4, [1.0] * 4)
     >>> protocol(Evaluation(*map(np.array, columns), classes=(), settings={}, seconds=0.1))
     '2 repeats of 2-fold cross-validation'

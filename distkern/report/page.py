@@ -18,7 +18,7 @@ from distkern.report import content
 from distkern.report.layout import order_note, render, require_extras, write_page
 
 if TYPE_CHECKING:
-    from distkern.learners.selection import Evaluation
+    from distkern.learners.evaluation import Evaluation
 
 
 def write_report(
@@ -103,7 +103,7 @@ def _check(
                 evaluation=Argument("evaluation"),
             )
         return
-    from distkern.learners.selection import Evaluation  # imports scikit-learn, which only pages of an evaluation need
+    from distkern.learners.evaluation import Evaluation  # imports scikit-learn, which only pages of an evaluation need
 
     if not isinstance(evaluation, Evaluation):
         raise InputTypeError(

@@ -29,7 +29,7 @@ from distkern.core.parameters import whole_number
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.kernels.vectors import Gaussian
-from distkern.learners.selection import GRID, best_C
+from distkern.learners.selection import GRID, Choice, best_value
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.operators.array import ArrayGram
 from distkern.reproduce import cancer_cohorts
@@ -220,7 +220,7 @@ def _score(model: Any, gram: ArrayGram, y: Array, outer: Outer) -> float:
     train, test = outer.train, outer.test
     part, fitted = gram[np.ix_(train, train)], clone(model)
     if "C" in fitted[-1].get_params():
-        fitted[-1].set_params(C=best_C(model, part, y[train], GRID, outer.inner))
+        fitted[-1].set_params(C=best_value(model, part, y[train], Choice("C", [*GRID]), outer.inner))
     return 100 * float(fitted.fit(part, y[train]).score(gram[np.ix_(test, train)], y[test]))
 
 

@@ -37,7 +37,7 @@ from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.vectors import Gaussian, Linear, Polynomial
 from distkern.learners.discriminant import KernelFisherDiscriminant
-from distkern.learners.selection import GRID, best_C, cross_validate_gram
+from distkern.learners.selection import GRID, Choice, best_value, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators.base import BaseGram
@@ -342,7 +342,7 @@ def _tested(model: Any, gram: BaseGram, samples: Samples, grid: Sequence[float] 
     fitted = clone(model)
     if grid is not None:
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-        C = grid[0] if len(grid) == 1 else best_C(model, part, y[train], grid, list(folds.split(train, y[train])))
+        C = best_value(model, part, y[train], Choice("C", [*grid]), list(folds.split(train, y[train])))
         fitted[-1].set_params(C=C)
     return 100 * float(fitted.fit(part, y[train]).score(gram[np.ix_(test, train)], y[test]))
 

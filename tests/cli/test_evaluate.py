@@ -4,7 +4,10 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import distkern as dk
@@ -13,6 +16,8 @@ from distkern.cli.cohort import read_column
 from distkern.cli.evaluate import read_evaluation
 from distkern.core.errors import InputError
 from distkern.learners.selection import GRID
+from distkern.learners.survival_selection import LAMBDAS
+from distkern.learners.training import LEARNERS
 
 FAST = ("--repeats", 1, "--C", 0.1, "--C", 1, "--quiet")
 
@@ -147,8 +152,8 @@ def test_a_cohort_is_left_out_and_scores_have_intervals(cohort, run, store):
     assert printed["settings"]["outer"] == "leave-one-cohort-out"
     assert printed["settings"]["cohorts"] == "centre"
     lines = table.read_text().splitlines()
-    assert lines[0] == "score,value,low,high"
-    assert [line.split(",")[0] for line in lines[1:]] == [row["score"] for row in printed["intervals"]]
+    assert lines[0] == "samples,score,value,low,high"
+    assert [line.split(",")[1] for line in lines[1:]] == [row["score"] for row in printed["intervals"]]
     for row in printed["intervals"]:
         assert row["low"] <= row["value"] + 1e-9, row
         assert row["value"] <= row["high"] + 1e-9, row
@@ -172,3 +177,78 @@ def test_labels_are_permuted_on_request(cohort, run, store):
     )
     assert (found["pvalue"], found["score"], found["permutations"]) == (direct.pvalue, direct.score, 19)
     assert "p-value" in run(*words, "--outer", 3, "--permutations", 3).stdout
+
+
+def split_in_two(cohort):
+    """A cohort for the store, and another one with its features in another order, and one feature less."""
+    table = pd.read_csv(cohort / "rows.csv", index_col=0)
+    new = table.iloc[:12].iloc[:, ::-1].drop(columns=table.columns[3])
+    new.to_csv(cohort / "new.csv")
+    return cohort / "new.csv", table.columns[3]
+
+
+@pytest.mark.parametrize("learner", ["svm", "fisher", "logistic"])
+def test_other_cohort_is_predicted_by_a_model_of_all_samples(cohort, run, store, learner):
+    new, lacking = split_in_two(cohort)
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--inner", 2, "--learner")
+    protocol = ("--outer", 2, "--repeats", 1, "--quiet")
+    other = ("--external", new, "--external-labels", cohort / "clinical.csv", "--external-samples", "rows")
+    refused = run(*words, learner, *other, *protocol)
+    assert refused.exit_code == 3
+    assert lacking in refused.stderr
+    out, table = cohort / "result.json", cohort / "scores.csv"
+    done = run(*words, learner, *other, *protocol, "--missing", "interleaving", "--out", out, "--scores", table)
+    assert done.exit_code == 0, done.output
+    assert f"12 samples of {new.name!r}, by a model of all" in done.stdout
+    found = read_evaluation(out)
+    y = np.array(cohort.relapse)[:12]
+    assert np.array(found.classes)[found.external.truth].tolist() == y.tolist()
+    model = make_pipeline(dk.KernelStandardizer(), LEARNERS[learner]())
+    gram = open_gram(store)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    if learner != "fisher":
+        name, values = {"svm": ("kernelsvc__C", GRID), "logistic": ("kernellogistic__lam", LAMBDAS[::-1])}[learner]
+        plain = clone(model).set_params(kernelstandardizer__diagonal=1.0)  # tau-b
+        search = GridSearchCV(plain, {name: values}, cv=folds).fit(gram.to_numpy(), cohort.relapse)
+        model.set_params(**search.best_params_)
+    fitted = dk.CalibratedClassifier(model).fit(gram, cohort.relapse)
+    predictor = dk.CohortPredictor(fitted, gram, missing="interleaving")
+    expected = predictor.predict_proba(pd.read_csv(new, index_col=0))
+    assert np.allclose(found.external.probabilities[0], expected, atol=1e-6)
+    assert found.held_out.probabilities is not None
+    rows = pd.read_csv(table)
+    assert set(rows["samples"]) == {"held out", "external"}
+
+
+def test_options_of_another_cohort_and_learner_are_not_ignored(cohort, run, store):
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", "--quiet")
+    for more, named in (
+        (("--missing", "interleaving"), "--external"),
+        (("--external-samples", "rows"), "--external"),
+        (("--lam", 1), "--learner logistic"),
+        (("--learner", "fisher", "--C", 1), "--learner svm"),
+    ):
+        refused = run(*words, *more)
+        assert refused.exit_code == 2, more
+        assert named in refused.stderr
+
+
+def test_external_labels_of_another_kind_are_refused(cohort, run, store):
+    new, _ = split_in_two(cohort)
+    clinical = pd.read_csv(cohort / "clinical.csv", index_col=0)
+    clinical["relapse"] = clinical["relapse"].map({"yes": "1", "no": "0"})
+    clinical.to_csv(cohort / "other.csv")
+    words = ("evaluate", store, "--labels", cohort / "clinical.csv", "--label", "relapse", *FAST, "--inner", 2)
+    refused = run(
+        *words,
+        "--external",
+        new,
+        "--external-labels",
+        cohort / "other.csv",
+        "--external-samples",
+        "rows",
+        "--missing",
+        "interleaving",
+    )
+    assert refused.exit_code == 3
+    assert "no class of the model" in refused.stderr

@@ -146,3 +146,10 @@ def test_samples_without_a_call_are_wrong_and_in_no_column():
     assert value(found, "sensitivity") == 0
     assert np.isnan(value(found, "positive predictive value"))
     assert found.confusion().to_numpy().sum() == 1
+
+
+def test_cohort_of_one_class_has_no_area_and_no_interval_of_it():
+    found = HeldOut(("a", "b"), np.array([1, 1, 1]), np.array([[1, 0, 1]]), np.array([[[1.0], [-1.0], [2.0]]]))
+    table = found.scores(draws=20).set_index("score")
+    assert table.loc["accuracy", "value"] == pytest.approx(2 / 3)
+    assert table.loc[["auc", "specificity"]].isna().all(axis=None)

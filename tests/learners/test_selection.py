@@ -26,7 +26,7 @@ from distkern.kernels.vectors import Gaussian
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.folds import Folds
 from distkern.learners.multiclass import sigmoid
-from distkern.learners.selection import Evaluation, best_C, cross_validate_gram
+from distkern.learners.selection import Choice, Evaluation, best_value, cross_validate_gram
 from distkern.learners.standardizer import KernelStandardizer
 from distkern.learners.svm import KernelSVC
 from distkern.operators.array import ArrayGram
@@ -70,7 +70,7 @@ def test_the_inner_search_equals_grid_search(seed, in_memory):
     search = GridSearchCV(model(), {"kernelsvc__C": GRID}, cv=folds).fit(gram, y)
     means = search.cv_results_["mean_test_score"]
     expected = GRID[int(np.argmax(means >= means.max() - 1e-12))]
-    found = best_C(model(), gram, y, GRID, list(folds.split(y, y)), in_memory=in_memory)
+    found = best_value(model(), gram, y, Choice("C", [*GRID]), list(folds.split(y, y)), in_memory=in_memory)
     assert found == expected
     if np.sum(np.abs(means - means.max()) < 1e-12) == 1:
         assert found == search.best_params_["kernelsvc__C"]

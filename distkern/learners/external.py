@@ -1,0 +1,67 @@
+"""Predictions of a fitted classifier for a cohort that it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distkern.core.errors import InputError
+from distkern.core.labels import encoded_labels
+from distkern.learners.held_out import HeldOut
+
+
+def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldOut:
+    """Predictions, decision values and probabilities of a classifier for another cohort, beside its true labels.
+
+    Parameters
+    ----------
+    model
+        Fitted classifier of samples, such as a `CohortPredictor`, with a ``decision_function``.
+    X
+        The samples of the other cohort, (m, n), in any container that ``model`` takes.
+    y
+        Their labels, (m,).
+    groups
+        Group of each sample, (m,), whose samples are drawn together for intervals.
+
+    Returns
+    -------
+    HeldOut
+        ``.scores()`` is a table of scores with intervals.
+
+    Raises
+    ------
+    InputError
+        If a label is none of the model's classes, or a sample cannot be predicted.
+
+    Examples
+    --------
+    >>> from distkern.kernels.vectors import Linear
+    >>> from distkern.learners.svm import KernelSVC
+    >>> model = KernelSVC(kernel=Linear()).fit(np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"])
+    >>> found = predict_external(model, np.array([[0.5], [4.5], [2.0]]), ["low", "high", "high"])
+    >>> found.scores(draws=0).set_index("score").loc["sensitivity", "value"]
+    1.0
+    """
+    from distkern.learners.predictor import as_samples
+    from distkern.learners.validation import samples_of
+
+    source = as_samples(X)
+    samples = samples_of(source)
+    given, codes = encoded_labels(y, samples, "y")
+    classes = list(model.classes_.tolist())
+    unknown = [label for label in np.asarray(given).tolist() if label not in classes]
+    if unknown:
+        raise InputError(
+            f"the label {unknown[0]!r} of the other cohort is no class of the model, which knows {classes}: give "
+            "labels of the same kind"
+        )
+    truth = np.array([classes.index(label) for label in np.asarray(given).tolist()], dtype=np.intp)[codes]
+    decisions = np.asarray(model.decision_function(source), dtype=np.float64)
+    predicted = np.array([classes.index(label) for label in np.asarray(model.predict(source)).tolist()], dtype=np.intp)
+    chances = model.predict_proba(source)[None] if hasattr(model, "predict_proba") else None
+    group_of = None if groups is None else encoded_labels(groups, samples, "groups")[1]
+    return HeldOut(
+        tuple(classes), truth, predicted[None], decisions.reshape(1, len(truth), -1), chances, None, group_of
+    )
