@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
@@ -20,9 +21,11 @@ from distkern.learners.memory import row_blocks
 from distkern.learners.multiclass import BinaryProblems
 from distkern.learners.pair_estimator import compared_samples
 from distkern.learners.pair_votes import SHOWN, Decider, refuse_missing
+from distkern.learners.probabilities import HeldOutProbabilities
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import fraction, labels_and_weights, samples_of
+from distkern.operators.base import BaseGram
 from distkern.pairs.codes import sign_codes
 from distkern.pairs.contrasts import Cells
 from distkern.pairs.signs import SignPlanes, signs_of_pairs
@@ -35,7 +38,7 @@ DIGITS = 12
 
 
 @saveable
-class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
+class AllPairsMajorityVote(HeldOutProbabilities, KernelClassifier, KernelEstimator):
     r"""Classifier by the majority vote of all pairs of features.
 
     .. math::
@@ -75,6 +78,8 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         and does not vote where one is missing.
     min_observed
         Least fraction of the training samples of either class that must observe a pair that votes.
+    probability
+        Calibrate probabilities for `predict_proba`, by Platt's sigmoid of the votes that five folds hold out.
     executor, progress
         As for `compute_gram`; the pairs are counted in tiles.
 
@@ -87,6 +92,8 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         below. Only without ``weighted``.
     coef_
         Coefficients of the training samples in the mean kernel values, (m, problems). Only with ``weighted``.
+    probA_, probB_
+        A and B of the probability 1 / (1 + exp(A f + B)) of each binary problem; only with ``probability``.
     n_features_in_, feature_names_in_
         Number of features of the training samples, and their names if they have names.
 
@@ -116,6 +123,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         kernel: Any = None,
         missing: str = "error",
         min_observed: float = 0.5,
+        probability: bool = False,
         executor: Any = None,
         progress: Any = False,
     ) -> None:
@@ -124,6 +132,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         self.kernel = kernel
         self.missing = missing
         self.min_observed = min_observed
+        self.probability = probability
         self.executor = executor
         self.progress = progress
 
@@ -154,7 +163,7 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
             If the signs do not fit in memory.
         """
         one_of(self.zero, "zero", ZEROS)
-        flag(self.weighted, "weighted")
+        flag(self.weighted, "weighted"), flag(self.probability, "probability")
         fraction(self.min_observed, "min_observed")
         if not self.weighted and self.kernel is not None:
             raise InputError("votes that are not weighted take no kernel: leave kernel= out, or set weighted=True")
@@ -162,10 +171,11 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
             raise InputError(
                 "zero='paper' is the published vote, without weights and for complete samples: give only one of them"
             )
-        for name in ("signs_", "coef_", "kernel_", "prepared_"):
+        for name in ("signs_", "coef_", "kernel_", "prepared_", "probA_", "probB_"):
             delete_attribute(self, name)
         source = compared_samples(self, X) if self._takes_samples() else None
-        labels, _, _ = labels_and_weights(y, None, samples_of(X) if source is not None else self._training_gram(X))
+        gram = None if source is not None else self._training_gram(X)
+        labels, _, _ = labels_and_weights(y, None, samples_of(X) if gram is None else gram)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self.class_count_ = np.bincount(codes)
         if self.weighted:
@@ -174,6 +184,9 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
         else:
             assert source is not None
             self._find_signs(source, codes)
+        if self.probability:
+            model = clone(self).set_params(probability=False)
+            self._calibrate(model, lambda rows, columns: _part(source, gram, rows, columns), codes)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -276,3 +289,11 @@ class AllPairsMajorityVote(KernelClassifier, KernelEstimator):
             raise InputError(f"X lacks {counted(len(lacking), 'feature')}, which all pairs compare ({named}): add them")
         same = len(places) == source.shape[1] and (places == np.arange(len(places))).all()
         return source if same else source.with_features(places)
+
+
+def _part(source: Source | None, gram: BaseGram | None, rows: Indices, columns: Indices) -> Any:
+    """Kernel values between rows and columns, or the samples of the rows."""
+    if gram is not None:
+        return gram[np.ix_(rows, columns)]
+    assert source is not None
+    return source.part(rows)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
-from distkern.core.parameters import one_of
+from distkern.core.parameters import flag, one_of
 from distkern.core.sentences import Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.warning import warn
-from distkern.learners.base import KernelEstimator
+from distkern.learners.base import KernelEstimator, delete_attribute
 from distkern.learners.memory import bytes_of_reading, memory_allowed, read_matrix, require_memory
+from distkern.learners.probabilities import HeldOutProbabilities
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import labels_and_weights, positive
@@ -34,7 +35,9 @@ VECTORS_OF_CG = 24
 
 
 @saveable
-class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier, TransformerMixin, KernelEstimator):
+class KernelFisherDiscriminant(
+    HeldOutProbabilities, ClassNamePrefixFeaturesOutMixin, KernelClassifier, TransformerMixin, KernelEstimator
+):
     r"""Kernel Fisher discriminant: the direction of largest between-class relative to within-class scatter.
 
     .. math::
@@ -66,6 +69,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
     priors
         Class probabilities π_c, in the order of the sorted labels; equal by default. They add log(π_c) / m to the score
         of a class, which is correct if f is normal with the same variance in each class.
+    probability
+        Calibrate probabilities for `predict_proba`, by Platt's sigmoid of the scores that five folds hold out.
     solver
         ``"direct"``: Cholesky factorisation of N + μ I, in memory. ``"cg"``: conjugate gradients, two products with the
         matrix a step for all classes together; the matrix is read into memory if it fits. ``"auto"``: direct if it fits
@@ -89,6 +94,8 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         Coefficients of the discriminants, (m, C − 1).
     offset_
         Discriminants of the mean of the training samples, (C − 1,); `transform` subtracts them.
+    probA_, probB_
+        A and B of the probability 1 / (1 + exp(A f + B)), for each class of several; only with ``probability``.
     residual_
         Largest relative residual of the systems.
     n_iter_
@@ -128,6 +135,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         kernel: Any = "precomputed",
         threshold: float | str = "midpoint",
         priors: Any = None,
+        probability: bool = False,
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -137,6 +145,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         self.kernel = kernel
         self.threshold = threshold
         self.priors = priors
+        self.probability = probability
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -170,7 +179,13 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
         labels, weights, kept = labels_and_weights(y, sample_weight, gram)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._check_classes()
-        found = self._solve(gram if len(kept) == m else gram[np.ix_(kept, kept)], codes, weights)
+        known = gram if len(kept) == m else gram[np.ix_(kept, kept)]
+        for name in ("probA_", "probB_"):
+            delete_attribute(self, name)
+        if self.probability:
+            model = clone(self).set_params(probability=False, kernel="precomputed")
+            self._calibrate(model, lambda rows, columns: known[np.ix_(rows, columns)], codes, weights)
+        found = self._solve(known, codes, weights)
         self.n_iter_, self.residual_ = max(1, found.iterations), float(found.residuals.max())
         self.bytes_read_ = gram.bytes_read() - before
         totals = np.bincount(codes, weights=weights)
@@ -228,6 +243,7 @@ class KernelFisherDiscriminant(ClassNamePrefixFeaturesOutMixin, KernelClassifier
     def _check_parameters(self) -> None:
         positive(self.mu, "mu")
         one_of(self.solver, "solver", ("auto", "direct", "cg"))
+        flag(self.probability, "probability")
         threshold = self.threshold
         number = isinstance(threshold, (int, float, np.integer, np.floating)) and np.isfinite(threshold)
         if not number and threshold != "midpoint":

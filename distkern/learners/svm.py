@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,15 +19,13 @@ from distkern.core.warning import warn
 from distkern.learners.base import KernelEstimator
 from distkern.learners.memory import memory_allowed
 from distkern.learners.multiclass import BinaryProblems, sigmoid
+from distkern.learners.probabilities import calibration_folds
 from distkern.learners.registry import saveable
 from distkern.learners.scoring import KernelClassifier
 from distkern.learners.validation import class_weights, labels_and_weights, positive, samples_of
 from distkern.operators.base import BaseGram
 from distkern.solvers.dual import Problem, Solution
 from distkern.solvers.smo import solve
-
-FOLDS = 5
-"""Number of folds for the calibration of probabilities."""
 
 
 @saveable
@@ -178,7 +175,7 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, labels)
         bounds = self.C * weights * self.class_weight_[codes]
-        folds = self._folds(codes) if self.probability else []
+        folds = calibration_folds(codes, self.classes_) if self.probability else []
         binary = self._binary()
         parts = [np.arange(len(codes)), *(train for train, _ in folds)]
         asked = [
@@ -261,16 +258,6 @@ class KernelSVC(KernelClassifier, KernelEstimator):
     def _binary(self) -> BinaryProblems:
         check_is_fitted(self, "classes_")
         return BinaryProblems(len(self.classes_), self.multi_class == "ovr")
-
-    def _folds(self, codes: Indices) -> list[tuple[Indices, Indices]]:
-        smallest = int(np.bincount(codes).min())
-        if smallest < 2:
-            raise InputError(
-                f"class {self.classes_[np.bincount(codes).argmin()].item()!r} has 1 sample, too few to calibrate "
-                "probabilities: leave the class out, or set probability=False"
-            )
-        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
-        return list(folds.split(codes, codes))
 
     def _solve(self, gram: BaseGram, problems: Sequence[Problem]) -> list[Solution]:
         found = solve(
