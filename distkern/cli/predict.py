@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,11 +227,10 @@ def _reasons(model: Any, source: Source, table: Any, quiet: bool) -> list[list[s
     out: list[list[str]] = [[] for _ in range(len(source))]
     if hasattr(model, "votes"):
         return _votes(model, source)
-    if (table["missing_features"] > 0).any():
-        return out  # the weights of pairs are those of complete samples
     try:
         explained = explain(model, k=REASONS, progress=False)
-        found = explained.contributions(source, k=REASONS, progress=False)
+        missing = getattr(model, "missing", "error")
+        found = explained.contributions(source, k=REASONS, missing=missing, progress=False)
     except DistkernError as error:
         say(f"no reasons: {error}", quiet)
         return out
@@ -264,11 +264,19 @@ def _votes(model: Any, source: Source) -> list[list[str]]:
 
 
 def _order(source: Source, row: int, first: str, second: str) -> str:
-    """How a sample orders two features."""
+    """How a sample orders two features; where one of them is missing, how its average over all places does."""
     names = source.features
-    places = [names.index(name) if names is not None and name in names else int(name) for name in (first, second)]
-    a, b = source.read([row])[0, places]
+    places = [_place(names, name) for name in (first, second)]
+    a, b = (math.nan if at is None else source.read([row])[0, at] for at in places)
+    if math.isnan(a) or math.isnan(b):
+        return "on average >"
     return ">" if a > b else "<" if a < b else "="
+
+
+def _place(names: Any, name: str) -> int | None:
+    if names is None:
+        return int(name)
+    return names.index(name) if name in names else None
 
 
 def _write_anndata(out: Path, cohort: Path, source: Source, table: Any) -> None:

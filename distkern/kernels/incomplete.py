@@ -72,6 +72,31 @@ class Incomplete:
         SampleError
             If a sample orders no two features, or has fewer than two; it is named.
         """
+        new, scales, squares = self._arranged(X, ids)
+        total = X.shape[1] * (X.shape[1] - 1) / 2
+        values, lengths = np.empty((len(X), len(training))), np.full(len(training), np.sqrt(total))
+        for start, columns in _strips(training, X.shape[1]):
+            stop = start + len(columns[0])
+            part = np.empty((len(X), stop - start))
+            compute: Any = partial_tile
+            compute(*new, *columns, False, part)
+            values[:, start:stop] = part
+            if self.kernel in _UNIT:
+                lengths[start:stop] = np.sqrt(_squares(*columns))
+        return values * scales[:, None] / lengths, squares
+
+    def scales(self, X: Floats, ids: Names = None) -> Floats:
+        """‖Φ(x_O)‖ / ‖E Φ(x)‖ of new samples (k, n) for signs that are not scaled, (k,): what E sgn(x_i − x_j) takes.
+
+        Raises
+        ------
+        SampleError
+            As for `against`.
+        """
+        return self._arranged(X, ids)[1]
+
+    def _arranged(self, X: Floats, ids: Names) -> tuple[Any, Floats, Floats]:
+        """Arrange new samples; their scales, and k(x, x)."""
         new, seen = arrange(X, False), np.count_nonzero(~np.isnan(X), axis=1)
         own = _squares(*new)
         untied = _untied(*new)
@@ -83,18 +108,9 @@ class Incomplete:
                 sample=name_of(row, ids),
                 count=int(seen[row]),
             )
-        unit, total = self.kernel in _UNIT, X.shape[1] * (X.shape[1] - 1) / 2
+        unit = self.kernel in _UNIT
         squares = np.ones(len(X)) if unit else untied / (seen * (seen - 1) / 2)
-        values, lengths = np.empty((len(X), len(training))), np.full(len(training), np.sqrt(total))
-        for start, columns in _strips(training, X.shape[1]):
-            stop = start + len(columns[0])
-            part = np.empty((len(X), stop - start))
-            compute: Any = partial_tile
-            compute(*new, *columns, False, part)
-            values[:, start:stop] = part
-            if unit:
-                lengths[start:stop] = np.sqrt(_squares(*columns))
-        return values * np.sqrt(squares / own)[:, None] / lengths, squares
+        return new, np.sqrt(squares / own), squares
 
 
 _ZERO = (Kendall(), PartialKendall())

@@ -11,6 +11,7 @@ import numpy as np
 
 from distkern.compiled.pair_numbers import fill_contributions
 from distkern.core.errors import MissingExtraError
+from distkern.core.parameters import one_of
 from distkern.core.typing import Floats, Indices
 from distkern.core.units import parse_bytes
 from distkern.engine.progress import Late, progress_listener
@@ -204,6 +205,7 @@ class Explanation:
         new: Any,
         *,
         k: int = 20,
+        missing: str = "error",
         executor: Any = "threads",
         memory_limit: int | str | None = None,
         progress: Any = None,
@@ -223,6 +225,9 @@ class Explanation:
             among others. Without names, the columns must be the features of the model in its order.
         k
             Number of pairs listed for each sample and machine, by absolute contribution.
+        missing
+            As for `CohortPredictor`. With ``"interleaving"``, φ_ij(x) is the expected sign where feature i or j is not
+            observed, and the contributions add up to the decision value of the sample as it is.
         executor, memory_limit, progress
             See `explain`.
 
@@ -251,14 +256,17 @@ class Explanation:
         0     0.086        0.0         0.086
         """
         k, model = whole(k, "k"), self._model
-        source = as_samples(new).like(len(self.names), model.dropped, model.features, "X")
+        source = as_samples(new)
+        if one_of(missing, "missing", ("error", "interleaving")) == "interleaving":
+            source = source.interleaved()
+        source = source.like(len(self.names), model.dropped, model.features, "X")
         machines = len(self.machines)
         kinds = len(source) * machines
         n, needed = _size(model, len(model.samples))
         needed += 8 * n * (4 * kinds + 8 * len(source)) + 64 * kinds * k
         require_memory(needed, memory_limit, f"the contributions of {n:,} features to {kinds:,} decision values")
         decided = model.decided(source)
-        terms = _Terms.of(self._space, model, decided)
+        terms = _Terms.of(self._space, decided)
         work = _Pass(n, kinds, k, len(self._space.training) + kinds, machines + AT_A_TIME + 5, 1.0)
         found = work.run(terms.numbers(), executor, progress, memory_limit, needed)
         best = [found.best[start : start + machines] for start in range(0, kinds, machines)]
@@ -419,10 +427,9 @@ class _Terms:
     norms: Floats
 
     @classmethod
-    def of(cls, space: _PairSpace, model: FeatureSpaceModel, decided: Decided) -> _Terms:
-        starts = range(0, len(decided.samples), AT_A_TIME)
-        parts = [decided.samples.part(start, start + AT_A_TIME) for start in starts]
-        new = tuple(embed(model.kernel, part) for part in parts)
+    def of(cls, space: _PairSpace, decided: Decided) -> _Terms:
+        count = len(decided.values)
+        new = tuple(decided.embedded(at, min(at + AT_A_TIME, count)) for at in range(0, count, AT_A_TIME))
         scales = np.concatenate([part.scales for part in new]) / space.training.unit
         return cls(space, new, scales, decided.norms)
 

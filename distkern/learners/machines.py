@@ -8,7 +8,7 @@ a_s / ν_s; with one, c_s = a_s / ν_s − mean_t(a_t / ν_t), so that every tra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -22,6 +22,7 @@ from distkern.core.typing import Array, Floats
 from distkern.core.validation import Names
 from distkern.io.source import Source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
+from distkern.kernels.incomplete import Incomplete
 from distkern.learners.decomposition import KernelPCA
 from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.logistic import KernelLogistic
@@ -36,6 +37,7 @@ from distkern.learners.svr import KernelSVR
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram, CenteredGram, View
 from distkern.operators.lowrank import LowRankGram
+from distkern.pairs.embeddings import Embedding, embed, embed_incomplete
 
 READING_BYTES = 10
 """Bytes that each value of the samples of a stored matrix takes while they are read."""
@@ -161,17 +163,25 @@ class Decided:
 
     Parameters
     ----------
-    samples
-        The samples as the kernel prepared them.
+    embedded
+        Function that returns φ of the samples from one position to another.
     values
         f(x), (samples, machines).
     norms
         ν(x), (samples,).
     """
 
-    samples: Prepared
+    embedded: Callable[[int, int], Embedding]
     values: Floats
     norms: Floats
+
+
+@dataclass(frozen=True)
+class _New:
+    """New samples: their kernel values with the training samples and k(x, x), and their φ, of some at a time."""
+
+    against: Callable[[slice], tuple[Floats, Floats]]
+    embedded: Callable[[int, int], Embedding]
 
 
 @dataclass(frozen=True)
@@ -230,24 +240,40 @@ class FeatureSpaceModel:
         InputError
             If a sample has norm zero after centring, and is scaled to norm 1.
         """
-        prepared = prepare_source(self.kernel, source, like=self.samples)
+        parts = self._incomplete(source) if source.interleaving else self._complete(source)
         ids = tuple(map(str, range(len(source)))) if source.ids is None else source.ids
         values, norms = np.empty((len(source), len(self.machines.names))), np.ones(len(source))
         for rows in row_blocks(len(source), len(self.samples)):
-            view = self._view(prepared.part(rows.start, rows.stop), ids[rows])
+            view = self._view(*parts.against(rows), ids[rows])
             values[rows] = view.matmat(self.machines.coefficients) + self.machines.intercepts
             if self.standardizer is not None and self.standardizer.unit_norm:
                 norms[rows] = view.row_norms  # type: ignore[attr-defined]
-        return Decided(prepared, values, norms)
+        return Decided(parts.embedded, values, norms)
 
-    def _view(self, rows: Prepared, ids: tuple[str, ...]) -> BaseGram:
+    def _complete(self, source: Source) -> _New:
+        prepared = prepare_source(self.kernel, source, like=self.samples)
+        ids = source.ids
+
+        def against(rows: slice) -> tuple[Floats, Floats]:
+            part = prepared.part(rows.start, rows.stop)
+            values = finite_tile(self.kernel, part, self.samples, None if ids is None else ids[rows])
+            return values, self.kernel.diagonal(part)
+
+        return _New(against, lambda start, stop: embed(self.kernel, prepared.part(start, stop)))
+
+    def _incomplete(self, source: Source) -> _New:
+        def part(start: int, stop: int) -> tuple[Floats, Names]:
+            return source.read(slice(start, stop)), None if source.ids is None else source.ids[start:stop]
+
+        def against(rows: slice) -> tuple[Floats, Floats]:
+            X, ids = part(rows.start, rows.stop)
+            return Incomplete(self.kernel).against(X, self.samples, ids)
+
+        return _New(against, lambda start, stop: embed_incomplete(self.kernel, *part(start, stop)))
+
+    def _view(self, values: Floats, squares: Floats, ids: tuple[str, ...]) -> BaseGram:
         """Values between new samples and the training samples, as the learner takes them."""
-        view: BaseGram = ArrayGram(
-            finite_tile(self.kernel, rows, self.samples, ids),
-            row_diag=self.kernel.diagonal(rows),
-            col_diag=self.kernel.diagonal(self.samples),
-            row_ids=ids,
-        )
+        view: BaseGram = ArrayGram(values, row_diag=squares, col_diag=self.kernel.diagonal(self.samples), row_ids=ids)
         own = self.standardizer
         if own is not None and own.center:
             means = view.matmat(np.full(view.shape[1], 1 / view.shape[1]))

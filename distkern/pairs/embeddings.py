@@ -24,7 +24,9 @@ from distkern.compiled.sign_sums import LIMIT, add_products, arrange, sign_sums,
 from distkern.compiled.smoothed import Signs
 from distkern.core.errors import InputError
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import Names
 from distkern.kernels.base import Kernel, Normalized, Pair, Prepared, Scaled
+from distkern.kernels.incomplete import Incomplete
 from distkern.kernels.kendall import Concordance, Kendall, total_pairs
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.pair_agreement import PairAgreement
@@ -336,6 +338,27 @@ def _(kernel: Pair, samples: Prepared) -> Embedding:
         f"a sum or a product of kernels, such as {kernel!r}, is no sum over pairs of features with one entry for each: "
         "fit a model on one of its kernels, and explain that"
     )
+
+
+def embed_incomplete(kernel: Kernel, X: Floats, ids: Names = None) -> Embedding:
+    """φ of samples (k, n) of which some features, NaN, are not observed, as `Incomplete` compares them.
+
+    Raises
+    ------
+    InputError
+        If the kernel is not Kendall's.
+    SampleError
+        If a sample orders no two features; it is named.
+
+    Examples
+    --------
+    >>> found = embed_incomplete(Kendall(), np.array([[3.0, 1.0, np.nan]]))
+    >>> found.entries(np.array([0, 0, 1]), np.array([1, 2, 2])).round(3), found.scales.round(3)
+    (array([[ 1.   ,  0.333, -0.333]]), array([0.905]))
+    """
+    partial = PartialKendall()
+    scales = Incomplete(kernel).scales(X, ids)
+    return replace(embed(partial, partial.prepare(X)), scales=scales, unit=1.0)
 
 
 def _alike(samples: Prepared, divisor: int) -> tuple[Floats, float]:

@@ -104,7 +104,11 @@ def test_another_platform_is_refused_or_averaged(model, breast, run_in_module):
     assert run_in_module(*words, "--missing", "interleaving").exit_code == 0
     table = pd.read_csv(breast / "vdx-calls.csv")
     assert (table["missing_features"] == 457).all()
-    assert table["reason_1"].isna().all()
+    assert table["reason_1"].str.fullmatch(r"\S+ (on average )?[<>=] \S+ for (positive|negative)").all()
+    lacking = set(load_breast("nki").to_df().dropna(axis=1)) - set(load_breast("vdx").to_df().dropna(axis=1))
+    for reason in table["reason_1"]:
+        first, second = reason.replace("on average ", "").split()[:3:2]
+        assert ("on average" in reason) == bool({first, second} & lacking)
     right = table["call"].to_numpy() == load_breast("vdx").obs["er"].to_numpy()
     assert right.mean() > 0.75
 

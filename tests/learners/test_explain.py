@@ -1,5 +1,6 @@
 """Explanations equal naive loops over pairs and samples, and add up to the decision values."""
 
+import math
 from itertools import combinations
 
 import naive_explanation as naive
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from strategies import any_cohort
 
 import distkern as dk
+from distkern.core.errors import InputError
 from distkern.learners.predictor import PreparedColumns
 
 RNG = np.random.default_rng(3)
@@ -327,3 +329,45 @@ def test_a_model_without_support_vectors_weighs_nothing():
     found = explained.contributions(NEW)
     np.testing.assert_allclose(found.decisions[:, 0], model.predict(NEW))
     assert len(found.pairs) == 0
+
+
+@pytest.mark.parametrize("ties", ["zero", "b"])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_contributions_of_incomplete_samples_add_up_to_their_decision_values(ties, standardize):
+    names = list("ABCDEF")
+    training, new = pd.DataFrame(X, columns=names), pd.DataFrame(NEW, columns=names).drop(columns="C")
+    new.iloc[1, [0, 3]] = np.nan
+    kernel = dk.Kendall(ties=ties)
+    last = dk.KernelRidge(alpha=0.1) if standardize else dk.KernelRidge(alpha=0.1, kernel=kernel)
+    steps = [dk.KernelStandardizer(kernel=kernel)] if standardize else []
+    fitted = make_pipeline(*steps, last).fit(training, TARGET)
+    model = dk.CohortPredictor(fitted, missing="interleaving")
+    explained = dk.explain(model, k=N)
+    found = explained.contributions(new, k=N, missing="interleaving")
+    assert found.decisions[:, 0] == pytest.approx(model.predict(new), abs=1e-10)
+    total = explained.intercepts + found.of_features.sum(axis=1)
+    assert total[:, 0] == pytest.approx(found.decisions[:, 0], abs=1e-10)
+    if standardize:
+        return
+    signed = {(row.first, row.second): row.weight for row in explained.pairs.itertuples()}
+    signed |= {(second, first): -weight for (first, second), weight in signed.items()}
+    for number, x in enumerate(new.reindex(columns=names).to_numpy()):
+        expected = {(i, j): float(naive.naive.expected_direction(x, i, j, "interleaving")) for i, j in PAIRS}
+        seen = x[~np.isnan(x)]
+        signs = [np.sign(a - b) for a, b in combinations(seen, 2)]
+        length = math.sqrt(sum(s * s for s in signs) / (len(signs) if ties == "zero" else sum(s * s for s in signs)))
+        scale = length / math.sqrt(sum(e * e for e in expected.values()))
+        rows = found.pairs[found.pairs["sample"] == str(number)]
+        listed = {(row.first, row.second): row.contribution for row in rows.itertuples()}
+        for (i, j), e in expected.items():
+            first, second = names[i], names[j]
+            contribution = listed.get((first, second), listed.get((second, first), 0.0))
+            assert contribution == pytest.approx(signed.get((first, second), 0.0) * e * scale, abs=1e-10)
+
+
+def test_incomplete_samples_are_refused_unless_asked_for():
+    kernel = dk.Kendall()
+    model = dk.KernelRidge(kernel=kernel).fit(pd.DataFrame(X, columns=list("ABCDEF")), TARGET)
+    new = pd.DataFrame(NEW, columns=list("ABCDEF")).drop(columns="C")
+    with pytest.raises(InputError, match="'C'"):
+        dk.explain(model).contributions(new)
