@@ -356,7 +356,8 @@ def test_contributions_of_incomplete_samples_add_up_to_their_decision_values(tie
         seen = x[~np.isnan(x)]
         signs = [np.sign(a - b) for a, b in combinations(seen, 2)]
         length = math.sqrt(sum(s * s for s in signs) / (len(signs) if ties == "zero" else sum(s * s for s in signs)))
-        scale = length / math.sqrt(sum(e * e for e in expected.values()))
+        unit = N**-0.5 if ties == "zero" else 1.0  # the scale that all samples have belongs to the weights
+        scale = length / math.sqrt(sum(e * e for e in expected.values())) / unit
         rows = found.pairs[found.pairs["sample"] == str(number)]
         listed = {(row.first, row.second): row.contribution for row in rows.itertuples()}
         for (i, j), e in expected.items():
