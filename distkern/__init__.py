@@ -91,6 +91,8 @@ _HOMES = {
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.concordance": ("concordance_index",),
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
+    "distkern.learners.agreement": ("Agreement", "kendall_w"),
+    "distkern.learners.difference": ("DifferenceTest", "hsic_test", "mmd_test", "permanova"),
     "distkern.learners.markers": ("rank_markers",),
     "distkern.learners.mixture": ("MallowsMixture",),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),

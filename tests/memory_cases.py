@@ -296,6 +296,29 @@ CASES = {
         calling(lambda gram, limit: dk.kernel_silhouette(gram, np.arange(len(gram)) % 5, memory_limit=limit), tile=300),
         3000,
     ),
+    "difference of groups": (
+        calling(
+            lambda gram, limit: dk.mmd_test(gram, np.arange(len(gram)) % 2, permutations=500, memory_limit=limit),
+            tile=300,
+        ),
+        3000,
+    ),
+    "analysis of variance": (
+        calling(
+            lambda gram, limit: dk.permanova(gram, np.arange(len(gram)) % 4, permutations=200, memory_limit=limit),
+            tile=300,
+        ),
+        2000,
+    ),
+    "dependence on a covariate": (
+        calling(
+            lambda gram, limit: dk.hsic_test(
+                gram, np.arange(len(gram), dtype=float), permutations=50, memory_limit=limit
+            ),
+            tile=300,
+        ),
+        2000,
+    ),
     "numbers of clusters": (
         calling(lambda gram, limit: dk.cluster_numbers(gram, [2, 3], references=0, memory_limit=limit), tile=300),
         1500,

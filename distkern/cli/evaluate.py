@@ -160,7 +160,7 @@ def evaluate(
     grids = grids_of(learner, C, lam)
     separator = separator_of(sep)
     gram = open_store(store, **view_of(kernel, ties, params))
-    _refuse_unusable(gram)
+    refuse_unusable(gram)
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
     grouped, cohort_of = (
         None if column is None else read_column(labels, column, gram.ids, samples=samples, sep=separator)[1]
@@ -253,11 +253,12 @@ def about_matrix(gram: Any, store: Path | str) -> dict[str, Any]:
     }
 
 
-def _refuse_unusable(gram: Any) -> None:
+def refuse_unusable(gram: Any) -> None:
+    """Refuse a matrix that is not that of one cohort, or not complete."""
     info = gram.info()
     if not gram.is_symmetric:
         raise InputError(
-            "{store!r} is a test × training matrix: cross-validation needs the matrix of one cohort, computed without "
+            "{store!r} is a test × training matrix: this command needs the matrix of one cohort, computed without "
             "--against",
             store=gram.path,
         )

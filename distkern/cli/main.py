@@ -21,6 +21,7 @@ IN_ORDER = (
         "evaluate",
         "pairs",
         "cluster",
+        "compare",
         "explain",
         "markers",
         "score_sets",

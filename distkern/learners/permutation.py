@@ -33,6 +33,7 @@ from distkern.learners.validation import labels_and_weights, positive
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.solvers.label_smoothers import FisherSmoother, LabelSmoother, RidgeSmoother
+from distkern.solvers.labelings import permuted
 
 SCORES = ("balanced_accuracy", "accuracy", "auc")
 """Scores of the held-out samples of all folds together."""
@@ -180,7 +181,7 @@ def permutation_test(
     null: list[float] = []
     while len(null) < permutations:
         count = min(scored.together, permutations - len(null))
-        null += score(np.stack([_permuted(codes, block_of, rng) for _ in range(count)], axis=1)).tolist()
+        null += score(np.stack([permuted(codes, block_of, rng) for _ in range(count)], axis=1)).tolist()
         on_event(Progress("permute", len(null), permutations))
         late = time_limit is not None and time.perf_counter() - started >= time_limit
         if late or (stop_at is not None and _reached(null, observed)[-1] >= stop_at):
@@ -236,14 +237,6 @@ def _splits(m: int, groups: Array | None, outer: int, inner: int, seed: int) -> 
         (train, test, list(split(train, inner, seed + 1 + fold)))
         for fold, (train, test) in enumerate(split(every, outer, seed))
     ]
-
-
-def _permuted(codes: Indices, blocks: Indices, rng: np.random.Generator) -> Indices:
-    drawn = codes.copy()
-    for block in np.unique(blocks):
-        own = np.flatnonzero(blocks == block)
-        drawn[own] = codes[rng.permutation(own)]
-    return drawn
 
 
 # Scores ------------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "million_cells.py",
             "pair_scores.py",
             "pairs.py",
+            "permutations.py",
             "rank_sums.py",
             "scale.py",
             "smoothed.py",

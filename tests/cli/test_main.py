@@ -19,6 +19,7 @@ COMMANDS = (
     "evaluate",
     "pairs",
     "cluster",
+    "compare",
     "explain",
     "markers",
     "score-sets",

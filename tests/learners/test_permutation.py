@@ -57,8 +57,8 @@ def nested(model, gram, codes, splits, name, grid):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_score_is_that_of_the_whole_procedure_in_loops(name, scoring, monkeypatch):
     model, drawn = MODELS[name], []
-    draw = permutation._permuted
-    monkeypatch.setattr(permutation, "_permuted", lambda *given: drawn.append(draw(*given)) or drawn[-1])
+    draw = permutation.permuted
+    monkeypatch.setattr(permutation, "permuted", lambda *given: drawn.append(draw(*given)) or drawn[-1])
     found = dk.permutation_test(
         model, K, Y, permutations=5, values=GRID, outer=3, inner=3, scoring=scoring, random_state=3
     )
@@ -107,7 +107,7 @@ def test_p_values_are_uniform_where_labels_do_not_belong_to_samples(name):
 
 def test_labels_are_permuted_within_blocks_and_folds_keep_groups():
     groups = np.repeat(np.arange(12), 4)
-    drawn = permutation._permuted((Y == "yes").astype(int), groups, np.random.default_rng(0))
+    drawn = permutation.permuted((Y == "yes").astype(int), groups, np.random.default_rng(0))
     for group in range(12):
         assert drawn[groups == group].sum() == (Y[groups == group] == "yes").sum()
     for train, test, inner in permutation._splits(48, groups, 3, 3, 5):
