@@ -1,7 +1,7 @@
 """Permutation tests: nested cross-validation of permuted labels, and tests of difference on a Gram matrix.
 
-``python benchmarks/permutations.py`` writes a table in docs/benchmarks.md, with ``--small`` it takes a few seconds and writes
-nothing.
+``python benchmarks/permutations.py`` writes a table in docs/benchmarks.md. With ``--small`` it takes a few seconds, and
+writes nothing.
 """
 
 from __future__ import annotations

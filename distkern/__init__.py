@@ -94,6 +94,7 @@ _HOMES = {
     "distkern.learners.agreement": ("Agreement", "kendall_w"),
     "distkern.learners.difference": ("DifferenceTest", "hsic_test", "mmd_test", "permanova"),
     "distkern.learners.markers": ("rank_markers",),
+    "distkern.learners.membership": ("Membership", "cluster_covariates"),
     "distkern.learners.mixture": ("MallowsMixture",),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.pair_search": ("PairSearch", "cross_validate_pairs", "pair_grid"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.ballots import Reading, directed, read_meaning, with_gaps_last
-from distkern.cli.cohort import read_cohort, read_column
+from distkern.cli.cohort import read_cohort, read_column, read_covariates
 from distkern.cli.common import (
     Choice,
     LocalPath,
@@ -42,6 +43,7 @@ from distkern.core.files import write_text
 if TYPE_CHECKING:
     from distkern.learners.cluster_numbers import ClusterNumbers
     from distkern.learners.consensus import Consensus
+    from distkern.learners.membership import Membership
 
 _KERNEL = (
     "Kernel of a cohort, such as kendall or mallows, or a JSON spec. For a store: view its values as those of another "
@@ -55,6 +57,7 @@ EPILOG = """\b
 Examples:
   distkern cluster cohort.zarr -k 4 --out clusters.csv --report clusters.html
   distkern cluster cohort.zarr -k 2-10 --choose gap --references 20 --workers 4
+  distkern cluster cohort.zarr -k 2-6 --resamples 50 --covariates clinical.csv --report clusters.html
   distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny --values ranks
   distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows --values scores
 
@@ -76,10 +79,11 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
 )
 @click.option(
     "--choose",
-    type=Choice(["silhouette", "gap"]),
+    type=Choice(["silhouette", "gap", "stability"]),
     default="silhouette",
     show_default=True,
-    help="Criterion for choosing from a range: the highest mean silhouette, or the gap statistic, with --references.",
+    help="Criterion for choosing from a range: the highest mean silhouette, the gap statistic, with --references, or "
+    "the highest stability, with --resamples.",
 )
 @click.option(
     "--references",
@@ -87,6 +91,13 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
     default=0,
     show_default=True,
     help="Number of reference data sets for the gap statistic.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of bootstrap resamples for the stability of the clusters.",
 )
 @click.option(
     "--starts",
@@ -114,6 +125,12 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
     help="Compute a consensus ranking of the features for each cluster.",
 )
 @click.option("--cohort", type=LocalPath(), metavar="FILE", help="File with the samples of the store, for --consensus.")
+@click.option(
+    "--covariates",
+    type=LocalPath(),
+    metavar="FILE",
+    help="Table of covariates, a row for each sample: test which of them differ between the clusters.",
+)
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the cluster of every sample as a CSV table.")
 @click.option("--report", type=LocalPath(), metavar="FILE", help="Write an HTML page about the clusters.")
 @click.option("--overwrite", is_flag=True, help="Replace the files of --out and --report if they exist.")
@@ -126,9 +143,11 @@ def cluster(
     numbers: range,
     choose: str,
     references: int,
+    resamples: int,
     starts: int,
     seed: int,
     consensus: str | None,
+    covariates: Path | None,
     out: Path | None,
     report: Path | None,
     overwrite: bool,
@@ -139,7 +158,7 @@ def cluster(
 ) -> None:
     """Cluster the samples of INPUT by kernel k-means."""
     is_store = _is_store(input, given["kernel"])
-    _refuse_usage(is_store, choose, references, consensus, given)
+    _refuse_usage(is_store, choose, references, resamples, consensus, given)
     _refuse_unwritable(out, report, overwrite)
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
@@ -147,16 +166,26 @@ def cluster(
         note(f"reading {str(input)!r}")
         found = _opened(input, executor, consensus, given) if is_store else _read(Path(input), consensus, given)
         weights = _weights(input, found.ids, given)
+        described = None
+        if covariates is not None:
+            described = read_covariates(covariates, found.ids, samples="rows", sep=separator_of(given["sep"]))
         from distkern.learners.cluster_numbers import cluster_numbers
 
         note(f"clustering {len(found.ids):,} samples by {found.kernel!r}")
         options: dict[str, Any] = {"kernel": found.learner_kernel, "sample_weight": weights}
         limits: dict[str, Any] = {"n_init": starts, "random_state": seed, "memory_limit": memory_limit}
-        tried = cluster_numbers(found.X, numbers, references=references, **options, **limits)
+        tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
     chosen = _chosen(tried, choose)
     result = Result(found, tried, chosen, choose, weights, given["weight"])
     if consensus is not None:
         result = replace(result, rankings=_consensus(found, result, consensus))
+    if described is not None:
+        from distkern.learners.membership import cluster_covariates
+
+        result = replace(
+            result,
+            membership=cluster_covariates(result.labels, described.reset_index(drop=True), sample_weight=weights),
+        )
     if out is not None:
         _write(out, found.ids, result.labels)
     if report is not None:
@@ -164,7 +193,8 @@ def cluster(
 
         options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": given["weight"]}
         note("writing the page")
-        write_cluster_report(report, found.X, tried, rankings=result.rankings, cohort=found.ballots, **options)
+        options |= {"membership": result.membership, "rankings": result.rankings, "cohort": found.ballots}
+        write_cluster_report(report, found.X, tried, **options)
     if as_json:
         print_json(result.to_json() | {name: file and str(file) for name, file in (("out", out), ("report", report))})
         return
@@ -220,9 +250,13 @@ def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -
         require_extras()
 
 
-def _refuse_usage(is_store: bool, choose: str, references: int, consensus: str | None, given: dict[str, Any]) -> None:
+def _refuse_usage(
+    is_store: bool, choose: str, references: int, resamples: int, consensus: str | None, given: dict[str, Any]
+) -> None:
     if choose == "gap" and not references:
         raise click.UsageError("--choose gap needs reference data: add, for example, --references 20")
+    if choose == "stability" and not resamples:
+        raise click.UsageError("--choose stability needs resamples: add, for example, --resamples 50")
     if not is_store and given["kernel"] is None:
         raise click.UsageError("INPUT is a cohort and not a store: add a --kernel, such as kendall")
     if not is_store and given["cohort"] is not None:
@@ -335,6 +369,8 @@ class Result:
         Weight of each sample, and the name of its column; None without.
     rankings
         Consensus ranking of each cluster; None where none was asked for.
+    membership
+        How covariates differ between the clusters; None without covariates.
     """
 
     samples: Samples
@@ -344,6 +380,7 @@ class Result:
     weights: list[float] | None
     weight: str | None
     rankings: dict[int, Consensus] | None = None
+    membership: Membership | None = None
 
     @property
     def row(self) -> int:
@@ -361,6 +398,8 @@ class Result:
         labels, ids, groups = self.labels, self.samples.ids, []
         for number, medoid in enumerate(self.numbers.medoids[self.row]):
             group = {"cluster": number, "size": labels.count(number), "medoid": ids[medoid] if medoid >= 0 else None}
+            if self.numbers.jaccard:
+                group["stability"] = _rounded(self.numbers.jaccard[self.row][number])
             if self.weights is not None:
                 own = (weight for weight, label in zip(self.weights, labels, strict=True) if label == number)
                 group["weight"] = sum(own)
@@ -379,6 +418,9 @@ class Result:
             "chosen_by": self.criterion if len(self.numbers.n_clusters) > 1 else None,
             "clusters": self.groups(),
             "by_number": self.numbers.table(),
+            "covariates": None
+            if self.membership is None
+            else json.loads(self.membership.tests.to_json(orient="records")),
             "kernel": self.samples.kernel.spec(),
             "source": self.samples.source,
             "ballots": None if reading is None else reading.to_json(),
@@ -396,13 +438,19 @@ class Result:
             words = f"inertia {row['inertia']:.6g}"
             words += "" if row["silhouette"] is None else f", silhouette {row['silhouette']:.4f}"
             words += "" if row["gap"] is None else f", gap {row['gap']:.4f} ± {row['gap_error']:.4f}"
+            words += "" if row["stability"] is None else f", stability {row['stability']:.4f}"
             mark = " *" if several and row["n_clusters"] == self.chosen else ""
             print_table([(f"k = {row['n_clusters']}{mark}", words)])
         for group in self.groups():
             stand = f" ({self._amount(group['weight'])})" if "weight" in group else ""
             words = f"{group['size']:,} samples{stand}, medoid {group['medoid']!r}"
+            words += f", stability {group['stability']:.2f}" if group.get("stability") is not None else ""
             words += f", consensus {' > '.join(group['consensus'])}" if "consensus" in group else ""
             print_table([(f"cluster {group['cluster']}", words)])
+        for row in () if self.membership is None else self.membership.tests.sort_values("pvalue").itertuples():
+            words = f"{row.test} {row.statistic:.4g}, p = {row.pvalue:.2g}, adjusted {row.adjusted:.2g}"
+            words += f", effect {row.effect:.2f}"
+            print_table([(f"by {row.covariate}", words if row.pvalue == row.pvalue else "one value only")])
         about = [("kernel", repr(self.samples.kernel)), ("samples from", self.samples.source)]
         print_table([*about, *([("ballots", str(self.samples.reading))] if self.samples.reading else [])])
 
@@ -413,7 +461,11 @@ class Result:
 def _chosen(found: ClusterNumbers, choose: str) -> int:
     if len(found.n_clusters) == 1:
         return int(found.n_clusters[0])
-    return found.by_gap if choose == "gap" else found.by_silhouette
+    return int(getattr(found, f"by_{choose}"))
+
+
+def _rounded(value: float) -> float | None:
+    return None if value != value else round(float(value), 6)
 
 
 def _consensus(found: Samples, result: Result, method: str) -> dict[int, Consensus]:

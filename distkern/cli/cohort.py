@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.cli.ballots import read_orderings, refuse_places
 from distkern.core.errors import InputError
+from distkern.core.labels import MISSING_TEXTS
 from distkern.core.names import beside_numbers
 
 if TYPE_CHECKING:
@@ -200,6 +201,53 @@ def read_labelled(
 
     found, y = column(label)
     return source, found, y, None if groups is None else column(groups)[1]
+
+
+FEWEST_NUMBERS = 10
+"""Distinct numbers from which on a column is read as numbers, unless it is said what it is."""
+
+
+def as_numbers(texts: Sequence[str]) -> list[float] | None:
+    """The numbers of a column of texts, "" as NaN; None if one is no number."""
+    try:
+        return [float(text) if text else float("nan") for text in texts]
+    except ValueError:
+        return None
+
+
+def read_covariates(path: Path, ids: Sequence[str], *, samples: str | None = None, sep: str | None = None) -> Any:
+    """Read all columns of a file as covariates of the samples: a DataFrame of numbers, and of texts with few values.
+
+    Columns of texts that differ in every sample, such as names, are left out.
+
+    Raises
+    ------
+    InputError
+        If a sample is not in the file, or no column is left.
+    """
+    import pandas as pd
+
+    from distkern.io.format import ReadOptions
+    from distkern.io.labels import read_columns
+
+    columns = read_columns(path, ReadOptions(samples, None, sep))  # type: ignore[arg-type]
+    found = {}
+    for name, known in columns.items():
+        lacking = [sample for sample in ids if sample not in known]
+        if lacking:
+            raise InputError(
+                f"{len(lacking)} of {len(ids)} samples are not in {path.name!r}, the first of them {lacking[0]!r}: add "
+                "them to that file, or correct its ids"
+            )
+        texts = ["" if known[sample] in MISSING_TEXTS else known[sample] for sample in ids]
+        numbers = as_numbers(texts)
+        if numbers is not None and len(set(texts) - {""}) >= FEWEST_NUMBERS:
+            found[name] = pd.Series(numbers)
+        elif len(set(texts) - {""}) < max(2, len(ids)):
+            found[name] = pd.Series([text or None for text in texts], dtype=object)
+    if not found:
+        raise InputError(f"{path.name!r} holds no covariate: give a table with a row for each sample, its id first")
+    return pd.DataFrame(found).set_axis(list(ids), axis=0)
 
 
 def count_classes(labels: Sequence[str]) -> str:

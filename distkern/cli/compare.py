@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.cohort import count_classes, read_column
+from distkern.cli.cohort import FEWEST_NUMBERS, as_numbers, count_classes, read_column
 from distkern.cli.common import (
     Choice,
     LocalPath,
@@ -138,24 +138,13 @@ def compare(
 
 def _chosen(texts: list[str], name: str, method: str | None, covariate: str | None) -> tuple[Any, str]:
     """The labels as the test takes them, and the test."""
-    numbers = _numbers(texts)
+    numbers = as_numbers(texts)
     if covariate == "numbers" and numbers is None:
         raise InputError(f"{name!r} holds labels that are no numbers: give --covariate categories")
     if covariate is not None and method not in (None, "hsic"):
         raise click.UsageError(f"--covariate is for --method hsic: leave it out with --method {method}")
     kinds = len(set(texts))
-    as_numbers = covariate == "numbers" or (covariate is None and numbers is not None and kinds >= FEWEST_NUMBERS)
+    coded = covariate == "numbers" or (covariate is None and numbers is not None and kinds >= FEWEST_NUMBERS)
     if method is None:
-        method = "hsic" if as_numbers or covariate else "mmd" if kinds == 2 else "permanova"
-    return (numbers if as_numbers and method == "hsic" else texts), method
-
-
-FEWEST_NUMBERS = 10
-"""Distinct numbers from which on a column is read as numbers, unless it is said what it is."""
-
-
-def _numbers(texts: list[str]) -> list[float] | None:
-    try:
-        return [float(text) for text in texts]
-    except ValueError:
-        return None
+        method = "hsic" if coded or covariate else "mmd" if kinds == 2 else "permanova"
+    return (numbers if coded and method == "hsic" else texts), method

@@ -1,8 +1,8 @@
-"""Inertia, silhouette and gap statistic of kernel k-means for several numbers of clusters."""
+"""Inertia, silhouette, gap statistic and stability of kernel k-means for several numbers of clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from distkern.core.errors import InputError
 from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
-from distkern.core.typing import Floats, Indices, Spec
+from distkern.core.typing import Array, Floats, Indices, Spec
 from distkern.core.warning import warn
 from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
@@ -30,6 +30,9 @@ from distkern.solvers.partition import silhouettes
 
 Reference = Literal["rankings", "features", "components"]
 REFERENCES = ("rankings", "features", "components")
+
+EQUAL = 1e-12
+"""Stabilities that differ by less than this are equal up to rounding."""
 
 NULL = 1e-10
 """A component with a variance below this fraction of the largest one is caused by rounding."""
@@ -60,6 +63,13 @@ class ClusterNumbers:
         Distribution of the reference data, or None.
     silhouettes
         Silhouette of each sample for each k, (numbers, m); NaN for k = 1.
+    stability
+        Mean over the clusters of ``jaccard`` for each k, (numbers,); NaN without resamples and for k = 1.
+    jaccard
+        For each k the stability of each cluster, an array (k,); NaN for a cluster that was never drawn. Empty without
+        resamples.
+    resampled
+        Cluster of each sample in each resample for each k, (numbers, resamples, m); −1 where it was not drawn.
     settings
         Arguments of `cluster_numbers`, JSON-ready.
     """
@@ -73,6 +83,9 @@ class ClusterNumbers:
     gap_error: Floats
     reference: Reference | None
     silhouettes: Floats
+    stability: Floats
+    jaccard: tuple[Floats, ...]
+    resampled: Array
     settings: Spec
 
     def labels_of(self, k: int) -> Indices:
@@ -83,10 +96,48 @@ class ClusterNumbers:
         InputError
             If k is none of ``n_clusters``.
         """
+        return np.asarray(self.labels[self._row(k)])
+
+    def together(self, k: int) -> Floats:
+        """Consensus matrix for k clusters, (m, m): of the resamples with both samples, the share that join them.
+
+        Source: Monti, Tamayo, Mesirov & Golub, *Consensus clustering*, Machine Learning 52 (2003). NaN where no
+        resample has both.
+
+        Raises
+        ------
+        InputError
+            If k is none of ``n_clusters``, or there are no resamples.
+        """
+        self._refuse_without_resamples()
+        drawn = self.resampled[self._row(k)]
+        require_memory(24 * drawn.shape[1] ** 2, None, f"a consensus matrix of {drawn.shape[1]:,} samples")
+        joint, both = np.zeros((2, drawn.shape[1], drawn.shape[1]), dtype=np.float32)
+        for labels in drawn:
+            members = (labels[:, None] == np.arange(k)).astype(np.float32)
+            joint += members @ members.T
+            seen = (labels >= 0).astype(np.float32)
+            both += np.outer(seen, seen)
+        return np.divide(joint, both, out=np.full(joint.shape, np.nan), where=both > 0)
+
+    @property
+    def by_stability(self) -> int:
+        """Number of clusters, two or more, with the highest mean stability; of equal ones the largest."""
+        self._refuse_without_resamples()
+        if np.isnan(self.stability).all():
+            raise InputError("stability compares two clusters or more: ask for such numbers of clusters")
+        best = np.nanmax(self.stability)
+        return int(self.n_clusters[np.flatnonzero(self.stability >= best - EQUAL)[-1]])
+
+    def _row(self, k: int) -> int:
         rows = np.flatnonzero(self.n_clusters == k)
         if not len(rows):
             raise InputError(f"there are no labels for {k!r} clusters: choose from {self.n_clusters.tolist()}")
-        return np.asarray(self.labels[rows[0]])
+        return int(rows[0])
+
+    def _refuse_without_resamples(self) -> None:
+        if not self.jaccard:
+            raise InputError("there is no stability without resamples: ask for resamples=50, say")
 
     @property
     def by_silhouette(self) -> int:
@@ -113,11 +164,13 @@ class ClusterNumbers:
             found.append(f"by_silhouette {self.by_silhouette}")
         if self.reference is not None:
             found.append(f"by_gap {self.by_gap}")
+        if self.jaccard and not np.isnan(self.stability).all():
+            found.append(f"by_stability {self.by_stability}")
         return f"<ClusterNumbers: {', '.join(found)}>"
 
     def table(self) -> list[dict[str, float | None]]:
-        """One row for each k, JSON-ready: n_clusters, inertia, silhouette, gap, gap_error; None instead of NaN."""
-        columns = {name: getattr(self, name) for name in ("inertia", "silhouette", "gap", "gap_error")}
+        """One row for each k, JSON-ready: n_clusters and the measures of quality; None instead of NaN."""
+        columns = {name: getattr(self, name) for name in ("inertia", "silhouette", "gap", "gap_error", "stability")}
         return [
             {"n_clusters": int(k)}
             | {name: None if np.isnan(values[row]) else float(values[row]) for name, values in columns.items()}
@@ -134,6 +187,7 @@ def cluster_numbers(
     sample_weight: Any = None,
     references: int = 0,
     reference: Reference | None = None,
+    resamples: int = 0,
     squared: bool = False,
     n_init: int = 10,
     max_iter: int = 300,
@@ -149,9 +203,15 @@ def cluster_numbers(
         s_k = \sqrt{1 + 1/B}\ \mathrm{sd}_b(\log W_{kb})
 
     where W_k is the inertia of the data and W_kb the inertia of the b-th of B reference data sets without clusters.
-    Tibshirani, Walther and Hastie, J. R. Statist. Soc. B 63 (2001). All k and all starts share each pass over the
-    matrix. The partition for k equals that of ``KernelKMeans(k)`` with the same random state. One more pass gives all
-    silhouettes.
+    Tibshirani, Walther and Hastie, J. R. Statist. Soc. B 63 (2001).
+
+    The stability of a cluster c is the mean over bootstrap resamples of max_d |c ∩ d| / |c ∪ d|, with d the clusters
+    that kernel k-means finds in the resample, and both sets restricted to the samples drawn. Hennig, *Cluster-wise
+    assessment of cluster stability*, Computational Statistics & Data Analysis 52 (2007): below 0.6 a cluster is no
+    pattern of the data, from 0.85 on it is highly stable.
+
+    All k and all starts share each pass over the matrix. The partition for k equals that of ``KernelKMeans(k)`` with
+    the same random state. One more pass gives all silhouettes.
 
     Parameters
     ----------
@@ -171,6 +231,9 @@ def cluster_numbers(
         that it stands for. ``"features"``: uniform over the range of each feature, the default for other kernels.
         ``"components"``: uniform over the range of each principal component in feature space; the default and only
         choice for a matrix, which is read into memory to compute them.
+    resamples
+        Number of bootstrap resamples for the stability: as many samples (or voters, by their weights) drawn with
+        replacement.
     squared
         Compute silhouettes of squared distances; see `kernel_silhouette`.
     n_init, max_iter, tol, random_state, memory_limit
@@ -223,8 +286,15 @@ def cluster_numbers(
             logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
         gap = np.mean(logs, axis=0) - _logarithms(inertia)
         gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
+    whole_number(resamples, "resamples", 0)
+    drawn: Array = np.empty((len(numbers), 0, len(gram)), dtype=np.int16)
+    if resamples:
+        require_memory(2 * drawn.itemsize * len(numbers) * resamples * len(gram), memory_limit, "the resamples")
+        random = generators_of(random_state, n_init + 2)[-1]
+        drawn = _resampled(gram, weights, resamples, numbers[-1], random, cluster)
+    jaccard = tuple(mean_jaccards(labels[row], drawn[row], weights, k) for row, k in enumerate(numbers) if resamples)
     each = _silhouettes(gram, labels, weights, squared)
-    settings: Spec = {"references": references, "squared": squared, "n_init": n_init}
+    settings: Spec = {"references": references, "resamples": resamples, "squared": squared, "n_init": n_init}
     if isinstance(random_state, (int, np.integer)):
         settings["random_state"] = int(random_state)
     return ClusterNumbers(
@@ -237,6 +307,9 @@ def cluster_numbers(
         gap_error,
         drawn_from,
         each,
+        np.array([np.nan if k == 1 or not resamples else np.nanmean(jaccard[row]) for row, k in enumerate(numbers)]),
+        jaccard,
+        drawn,
         settings,
     )
 
@@ -297,6 +370,65 @@ def _silhouettes(gram: BaseGram, labels: Indices, weights: Floats, squared: bool
     if several:
         each[several] = silhouettes(gram, [labels[row] for row in several], weights, squared=squared)
     return each
+
+
+# Resamples -----------------------------------------------------------------------------------------------------------
+
+
+def _resampled(
+    gram: BaseGram,
+    weights: Floats,
+    resamples: int,
+    most: int,
+    random: np.random.Generator,
+    cluster: Callable[[BaseGram, Floats, Any], list[Clustering]],
+) -> Array:
+    """Cluster of each sample in each resample for each number of clusters; −1 where it was not drawn."""
+    total, found = int(weights.sum()), []
+    for _ in range(resamples):
+        counts = random.multinomial(total, weights / weights.sum()).astype(np.float64)
+        kept = np.flatnonzero(counts)
+        if len(kept) < most:
+            raise InputError(
+                f"a resample has {len(kept)} of {len(gram)} samples, too few for {most} clusters: ask for fewer"
+            )
+        runs = cluster(gram[np.ix_(kept, kept)], counts[kept], int(random.integers(2**31)))
+        labels = np.full((len(runs), len(gram)), -1, dtype=np.int16)
+        labels[:, kept] = [run.labels for run in runs]
+        found.append(labels)
+    return np.stack(found, axis=1)
+
+
+def mean_jaccards(labels: Indices, resampled: Array, weights: Floats, k: int) -> Floats:
+    """Mean over the resamples of the largest |c ∩ d| / |c ∪ d| for each cluster c, (k,); NaN if it was never drawn.
+
+    Parameters
+    ----------
+    labels
+        Cluster of each sample, (m,).
+    resampled
+        Cluster of each sample in each resample, −1 where it was not drawn, (resamples, m).
+    weights
+        Weights with which samples count in the sets, (m,).
+
+    Examples
+    --------
+    >>> mean_jaccards(np.array([0, 0, 1, 1]), np.array([[1, 1, 0, 0], [0, 1, 1, -1]]), np.ones(4), 2)
+    array([0.75, 0.75])
+    """
+    found = np.full((len(resampled), k), np.nan)
+    for row, drawn in enumerate(resampled):
+        kept = drawn >= 0
+        shared = np.zeros((k, k))
+        np.add.at(shared, (labels[kept], drawn[kept]), weights[kept])
+        own = shared.sum(axis=1)
+        union = own[:, None] + shared.sum(axis=0) - shared
+        overlap = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0).max(axis=1)
+        found[row, own > 0] = overlap[own > 0]
+    known = ~np.isnan(found)
+    return np.divide(
+        np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0), out=np.full(k, np.nan), where=known.any(axis=0)
+    )
 
 
 def _logarithms(inertia: Floats | list[float]) -> Floats:

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
     from distkern.learners.cluster_numbers import ClusterNumbers
 
-Measure = Literal["silhouette", "gap", "inertia"]
-MEASURES = {"silhouette": "mean silhouette", "gap": "gap statistic (± standard error)", "inertia": "inertia"}
+Measure = Literal["silhouette", "gap", "stability", "inertia"]
+MEASURES = {
+    "silhouette": "mean silhouette",
+    "gap": "gap statistic (± standard error)",
+    "stability": "mean stability (Jaccard)",
+    "inertia": "inertia",
+}
 
 
 def plot_cluster_numbers(numbers: ClusterNumbers, measure: Measure = "silhouette", *, ax: Axes | None = None) -> Axes:
@@ -26,8 +31,8 @@ def plot_cluster_numbers(numbers: ClusterNumbers, measure: Measure = "silhouette
     numbers
         Result of `distkern.cluster_numbers`.
     measure
-        ``"silhouette"``, ``"gap"`` with its standard error, or ``"inertia"``. A ring marks the number of clusters that
-        the silhouette or the gap statistic chooses.
+        ``"silhouette"``, ``"gap"`` with its standard error, ``"stability"``, or ``"inertia"``. A ring marks the number
+        of clusters that the measure chooses; inertia chooses none.
     ax
         Axes to draw on; by default those of a new figure.
 
@@ -47,9 +52,7 @@ def plot_cluster_numbers(numbers: ClusterNumbers, measure: Measure = "silhouette
     one_of(measure, "measure", MEASURES)
     values, chosen = getattr(numbers, measure), None
     if measure != "inertia":
-        chosen = (
-            numbers.by_gap if measure == "gap" else numbers.by_silhouette
-        )  # refuses a measure that was not computed
+        chosen = getattr(numbers, f"by_{measure}")  # refuses a measure that was not computed
     ax = new_or_given(ax)
     errors = numbers.gap_error if measure == "gap" else None
     ax.errorbar(numbers.n_clusters, values, errors, marker="o", markersize=5, color=OKABE_ITO[0], linewidth=1.4)

@@ -26,6 +26,7 @@ from distkern.report.words import KernelWords, describe
 if TYPE_CHECKING:
     from distkern.learners.cluster_numbers import ClusterNumbers
     from distkern.learners.consensus import Consensus
+    from distkern.learners.membership import Membership
 
 LISTED_SAMPLES = 1000
 """Largest number of samples in the table; they are evenly spaced by cluster and silhouette."""
@@ -45,6 +46,7 @@ def write_cluster_report(
     weight_name: str | None = None,
     rankings: dict[int, Consensus] | None = None,
     cohort: Any = None,
+    membership: Membership | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -68,6 +70,8 @@ def write_cluster_report(
         The number of clusters on the page; by default the one with the highest mean silhouette.
     rankings
         Consensus rankings by label of the cluster, from `distkern.cluster_consensus`.
+    membership
+        How covariates differ between these clusters, from `distkern.cluster_covariates`.
     cohort
         The samples of a matrix, from which the rankings of medoids are read; used with ``rankings`` only.
     title
@@ -111,6 +115,7 @@ def write_cluster_report(
     if weight_name is not None and values["stands_for"]:
         values["stands_for"] += f" ({weight_name})"
     values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject)
+    values |= _member_rows(membership)
     page = render("clusters.html.j2", values | {"pictures": _pictures(subject, numbers, row, weights)})
     return write_page(file, page, overwrite=overwrite)
 
@@ -195,6 +200,7 @@ def _values(
         "stands_for": f"{weights.sum():,.12g}" if weighted else "",
         "tried": _tried(numbers, k),
         "clusters": _cluster_rows(labels, silhouettes, weights, weighted, numbers.medoids[row], subject.ids),
+        "stability": [f"{value:.2f}" for value in numbers.jaccard[row]] if numbers.jaccard else [],
         "weighted": weighted,
         "numbers": _number_rows(numbers) if len(numbers.n_clusters) > 1 else [],
         "samples": _sample_rows(labels, silhouettes, weights, weighted, subject.ids),
@@ -217,7 +223,8 @@ def _tried(numbers: ClusterNumbers, k: int) -> str:
     first, last = numbers.n_clusters[[0, -1]]
     best = f"the mean silhouette is highest for {numbers.by_silhouette}"
     gap = "" if numbers.reference is None else f", and the gap statistic chooses {numbers.by_gap}"
-    return f"of {first} to {last} that were tried; {best}{gap}"
+    stable = f", and the stability {numbers.by_stability}" if numbers.jaccard else ""
+    return f"of {first} to {last} that were tried; {best}{gap}{stable}"
 
 
 def _cluster_rows(
@@ -250,16 +257,43 @@ def _signed(value: float) -> str:
 
 
 def _number_rows(numbers: ClusterNumbers) -> list[list[str]]:
-    """Return per number of clusters: inertia, mean silhouette, and gap."""
+    """Return per number of clusters: inertia, mean silhouette, gap, and stability."""
     return [
         [
             f"{row['n_clusters']}",
             f"{row['inertia']:.6g}",
             "–" if row["silhouette"] is None else f"{row['silhouette']:.4f}",
             "–" if row["gap"] is None else f"{row['gap']:.4f} ± {row['gap_error']:.4f}",
+            "–" if row["stability"] is None else f"{row['stability']:.4f}",
         ]
         for row in numbers.table()
     ]
+
+
+def _member_rows(membership: Membership | None) -> dict[str, Any]:
+    """Rows of the tables of covariates: tests, and shares or medians by cluster."""
+    if membership is None:
+        return {"covariates": [], "summaries": [], "members": []}
+    tests, summary = membership.tests, membership.summary
+    rows = [
+        [
+            str(row.covariate),
+            str(row.test),
+            f"{row.samples:,}",
+            "–" if np.isnan(row.statistic) else f"{row.statistic:.2f} ({row.df})",
+            "–" if np.isnan(row.pvalue) else f"{row.pvalue:.2g}" + ("*" if row.doubtful else ""),
+            "–" if np.isnan(row.adjusted) else f"{row.adjusted:.2g}",
+            "–" if np.isnan(row.effect) else f"{row.effect:.2f}",
+        ]
+        for row in tests.itertuples()
+    ]
+    clusters = list(summary.columns[2:])
+    lines = []
+    for record in summary.to_dict("records"):
+        median = record["value"] == "median"
+        shown = [f"{record[c]:.4g}" if median else f"{100 * record[c]:.0f} %" for c in clusters]
+        lines.append([str(record["covariate"]), str(record["value"]), *shown])
+    return {"covariates": rows, "summaries": lines, "members": [f"Cluster {c}" for c in clusters]}
 
 
 def _sample_rows(
@@ -370,7 +404,8 @@ def _pictures(subject: Subject, numbers: ClusterNumbers, row: int, weights: Floa
             alt="Scatter of the samples on the first two kernel principal components, coloured by cluster.",
         )
     if len(numbers.n_clusters) > 1:
-        for measure in ("silhouette", "gap") if numbers.reference else ("silhouette",):
+        computed = {"silhouette": True, "gap": numbers.reference is not None, "stability": bool(numbers.jaccard)}
+        for measure in (name for name, known in computed.items() if known):
             listed = "; ".join(
                 f"{k}: {value:.3f}"
                 for k, value in zip(numbers.n_clusters, getattr(numbers, measure), strict=True)

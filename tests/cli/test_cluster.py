@@ -5,9 +5,11 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from marks import with_slow
 
+import distkern as dk
 from distkern import Kendall, KernelKMeans, cluster_consensus, cluster_numbers, compute_gram, open_gram, read_expression
 from distkern.datasets import load_apa
 
@@ -171,3 +173,41 @@ def test_range_from_one_chooses_two_or_more_clusters(run, votes):
     assert result.exit_code == 0
     assert "in 2 clusters, chosen by the silhouette" in result.stdout
     assert run("cluster", votes / "votes.zarr", "-k", 1).exit_code == 0
+
+
+def test_stability_and_covariates_equal_the_library_and_are_on_the_page(run, votes):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, size=120),
+            "sex": rng.choice(["f", "m"], size=120),
+            "name": np.arange(120).astype(str),
+        },
+        index=[f"b{number:03d}" for number in range(120)],
+    )
+    table["name"] = "x" + table["name"]
+    table.iloc[5, 1] = None
+    table.iloc[::-1].to_csv(votes / "voters.csv")
+    page = votes / "page.html"
+    words = ("cluster", votes / "votes.zarr", "-k", "2-3", "--resamples", 4, "--choose", "stability", "--starts", 2)
+    result = run(*words, "--covariates", votes / "voters.csv", "--json", "--report", page)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    numbers = cluster_numbers(open_gram(votes / "votes.zarr"), [2, 3], resamples=4, n_init=2, random_state=0)
+    assert [row["stability"] for row in found["by_number"]] == pytest.approx(numbers.stability.tolist())
+    assert (found["n_clusters"], found["chosen_by"]) == (numbers.by_stability, "stability")
+    labels = numbers.labels_of(numbers.by_stability)
+    expected = dk.cluster_covariates(labels, table[["age", "sex"]].reset_index(drop=True)).tests
+    assert [row["covariate"] for row in found["covariates"]] == ["age", "sex"]
+    assert [row["pvalue"] for row in found["covariates"]] == pytest.approx(expected["pvalue"].tolist())
+    text = page.read_text(encoding="utf-8")
+    assert text.count("Who is in which cluster") == 1
+    assert text.count("Stability of the clusters") == 1
+    shown = run(*words, "--covariates", votes / "voters.csv")
+    assert "by age" in shown.stdout
+    assert "stability" in shown.stdout
+    table.iloc[:50].to_csv(votes / "few.csv")
+    refused = run(*words, "--covariates", votes / "few.csv")
+    assert refused.exit_code == 3
+    assert "70 of 120 samples are not in 'few.csv'" in refused.stderr
+    assert run("cluster", votes / "votes.zarr", "-k", "2", "--choose", "stability").exit_code == 2

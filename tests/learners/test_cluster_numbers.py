@@ -43,6 +43,7 @@ def test_each_number_is_that_of_the_estimator_and_of_scikit_learn():
         "silhouette": None,
         "gap": None,
         "gap_error": None,
+        "stability": None,
     }
 
 
@@ -191,3 +192,61 @@ def test_the_labels_of_a_number_of_clusters_and_a_short_text():
 def test_there_may_be_as_many_clusters_as_samples():
     found = cluster_numbers(np.eye(4), [4], n_init=1, random_state=0)
     assert sorted(found.labels[0]) == [0, 1, 2, 3]
+
+
+def jaccard(c, d):
+    return len(c & d) / len(c | d) if c | d else 0.0
+
+
+def test_stability_is_that_of_separate_fits_by_loops():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(12, 2)), rng.normal(size=(12, 2)) + 6.0])
+    found = cluster_numbers(X @ X.T, [1, 2, 4], resamples=5, random_state=0)
+    assert found.resampled.shape == (3, 5, 24)
+    for row, k in enumerate((1, 2, 4)):
+        sums = {c: [] for c in range(k)}
+        for drawn in found.resampled[row]:
+            kept = set(np.flatnonzero(drawn >= 0).tolist())
+            assert len(set(drawn[sorted(kept)].tolist())) == k
+            clusters = [{i for i in kept if drawn[i] == d} for d in range(k)]
+            for c in range(k):
+                own = {i for i in kept if found.labels[row][i] == c}
+                if own:
+                    sums[c].append(max(jaccard(own, d) for d in clusters))
+        expected = [np.mean(sums[c]) for c in range(k)]
+        assert found.jaccard[row] == pytest.approx(expected)
+    assert np.isnan(found.stability[0])
+    assert found.stability[1] == pytest.approx(found.jaccard[1].mean())
+    assert found.by_stability == 2
+    assert found.jaccard[1] == pytest.approx([1.0, 1.0])
+    assert "by_stability 2" in repr(found)
+
+
+def test_consensus_matrix_counts_resamples_with_both():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(15, 2))
+    found = cluster_numbers(X @ X.T, [3], resamples=8, random_state=0)
+    matrix = found.together(3)
+    for i in range(15):
+        for j in range(15):
+            both = [row for row in found.resampled[0] if row[i] >= 0 and row[j] >= 0]
+            if both:
+                assert matrix[i, j] == pytest.approx(np.mean([row[i] == row[j] for row in both]), abs=1e-6)
+            else:
+                assert np.isnan(matrix[i, j])
+
+
+def test_resamples_draw_voters_and_do_not_change_the_partitions():
+    rng = np.random.default_rng(2)
+    X, weights = rng.normal(size=(20, 2)), np.r_[np.zeros(3), np.full(17, 40)]
+    plain = cluster_numbers(X @ X.T, [2, 3], sample_weight=weights, references=2, random_state=0)
+    found = cluster_numbers(X @ X.T, [2, 3], sample_weight=weights, references=2, resamples=4, random_state=0)
+    assert np.array_equal(plain.labels, found.labels)
+    assert np.array_equal(plain.gap, found.gap)
+    assert (found.resampled[:, :, :3] == -1).all()
+    assert (found.resampled[:, :, 3:] >= 0).all()  # 40 voters each: all are drawn
+    for refused in (lambda: plain.by_stability, lambda: plain.together(2)):
+        with pytest.raises(InputError, match="ask for resamples"):
+            refused()
+    with pytest.raises(InputError, match="too few for 20 clusters"):
+        cluster_numbers(X @ X.T, [20], resamples=2, random_state=0)
