@@ -26,6 +26,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "kernels.py",
             "memory.py",
             "million_cells.py",
+            "newcomer.py",
             "pair_scores.py",
             "pairs.py",
             "permutations.py",
