@@ -1,7 +1,7 @@
 """A newcomer's path on the command line: from two files to called patients, in processes of their own.
 
-``python benchmarks/newcomer.py`` writes a table in docs/benchmarks.md; with ``--small`` it runs once, and writes nothing.
-The first run compiles into an empty cache, as after an installation; the second finds everything compiled.
+``python benchmarks/newcomer.py`` writes a table in docs/benchmarks.md. With ``--small`` it runs once, and writes
+nothing. The first run compiles into an empty cache, as after an installation; the second finds all of it compiled.
 """
 
 from __future__ import annotations
