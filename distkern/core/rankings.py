@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -250,15 +250,58 @@ class Rankings:
         (array([[1., 2.],
                 [2., 1.]]), array([7, 1]), array([0, 1, 0]))
         """
-        canonical = self.values + 0.0
-        canonical[np.isnan(canonical)] = np.nan
         positions: dict[tuple[str, bytes], int] = {}
-        keys = ((kind, row.tobytes()) for kind, row in zip(self.kind, canonical, strict=True))
-        inverse = np.array([positions.setdefault(key, len(positions)) for key in keys], dtype=np.intp)
+        inverse = np.array([positions.setdefault(key, len(positions)) for key in self._keys()], dtype=np.intp)
         first = np.unique(inverse, return_index=True)[1]
         counts = np.zeros(len(positions), dtype=np.int64)
         np.add.at(counts, inverse, self.counts)
         return self._take(first, counts), inverse
+
+    @classmethod
+    def merged(cls, parts: Iterable[Rankings]) -> Rankings:
+        """Merge equal rankings of many parts, such as those of a file of millions of ballots, and add their counts.
+
+        Only the distinct rankings are in memory, beside one part.
+
+        Raises
+        ------
+        InputError
+            If there is no part, or a part has other items.
+
+        Examples
+        --------
+        >>> parts = (Rankings.from_ranks([[1, 2], [2, 1]], counts=[seats, 1]) for seats in (3, 4))
+        >>> votes = Rankings.merged(parts)
+        >>> votes.values, votes.counts
+        (array([[1., 2.],
+                [2., 1.]]), array([7, 2]))
+        """
+        positions: dict[tuple[str, bytes], int] = {}
+        kept: list[Rankings] = []
+        counts = np.zeros(0, dtype=np.int64)
+        for part in parts:
+            votes, _ = part.distinct()
+            if kept and votes.items != kept[0].items:
+                raise InputError("the parts have other items, or in another order: give rankings of the same items")
+            before = len(positions)
+            found = np.array([positions.setdefault(key, len(positions)) for key in votes._keys()], dtype=np.intp)
+            counts = np.concatenate([counts, np.zeros(len(positions) - before, dtype=np.int64)])
+            np.add.at(counts, found, votes.counts)
+            if len(positions) > before:
+                kept.append(votes[found >= before])
+        if not kept:
+            raise InputError("there are no rankings to merge: give one part at least")
+        values, kinds = (
+            np.concatenate([part.values for part in kept]),
+            tuple(kind for part in kept for kind in part.kind),
+        )
+        return cls(values, kept[0].items, kinds, counts)
+
+    def _keys(self) -> Iterator[tuple[str, bytes]]:
+        """A key of each ranking, which equal ones share."""
+        canonical = self.values + 0.0  # −0 becomes 0
+        canonical[np.isnan(canonical)] = np.nan
+        return ((kind, row.tobytes()) for kind, row in zip(self.kind, canonical, strict=True))
 
     def _take(self, rows: Indices, counts: NDArray[np.int64]) -> Rankings:
         return Rankings(self.values[rows], self.items, tuple(self.kind[row] for row in rows), counts)

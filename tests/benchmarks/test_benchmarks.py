@@ -18,6 +18,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
     assert SCRIPTS == [
         *(
             "bags.py",
+            "ballots.py",
             "cluster.py",
             "clustering.py",
             "crossovers.py",

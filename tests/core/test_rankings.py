@@ -158,3 +158,26 @@ def test_counts_with_names_must_be_those_of_the_rows():
         Rankings.from_ranks(values, counts=counts[::-1])
     with pytest.raises(InputError, match="counts and the rankings have no name in common"):
         Rankings.from_ranks(values, counts=pd.Series([30, 12], index=["x", "y"]))
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from([0.0, -0.0, 1.0, NAN]), min_size=3, max_size=3), st.integers(1, 5)),
+        min_size=1,
+    ),
+    st.integers(1, 4),
+)
+def test_merged_parts_equal_the_whole_made_distinct(rows, height):
+    values, counts = [row for row, _ in rows], [count for _, count in rows]
+    whole = Rankings.from_ranks(values, kind="top", counts=counts)
+    parts = (whole[start : start + height] for start in range(0, len(rows), height))
+    expected, _ = whole.distinct()
+    assert Rankings.merged(parts) == expected
+
+
+def test_parts_with_other_items_are_refused():
+    one, other = Rankings.from_ranks([[1, 2]], items=["a", "b"]), Rankings.from_ranks([[1, 2]], items=["b", "a"])
+    with pytest.raises(InputError, match="other items, or in another order"):
+        Rankings.merged([one, other])
+    with pytest.raises(InputError, match="give one part at least"):
+        Rankings.merged([])
