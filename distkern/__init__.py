@@ -88,6 +88,7 @@ _HOMES = {
     "distkern.learners.ridge": ("KernelRidge",),
     "distkern.learners.kmeans": ("KernelKMeans",),
     "distkern.learners.all_pairs": ("AllPairsMajorityVote",),
+    "distkern.learners.bootstrap_consensus": ("BootstrapConsensus", "bootstrap_consensus"),
     "distkern.learners.calibration": ("CalibratedClassifier",),
     "distkern.learners.cluster_numbers": ("ClusterNumbers", "cluster_numbers"),
     "distkern.learners.concordance": ("concordance_index",),

@@ -21,6 +21,7 @@ IN_ORDER = (
         "evaluate",
         "pairs",
         "cluster",
+        "consensus",
         "explain",
         "markers",
         "score_sets",

@@ -165,6 +165,23 @@ def contradicted(order, preferred):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def all_cycles(before, most):  # type: ignore[no-untyped-def]
+    """The first cycles i → j → k → i of an order in which x_ij is 0 or 1, with their smallest item first, (c, 3)."""
+    n = before.shape[0]
+    out = np.empty((most, 3), dtype=np.int64)
+    found = 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            for k in range(i + 1, n):
+                if k != j and before[i, j] + before[j, k] + before[k, i] > 2.5:
+                    if found == most:
+                        return out
+                    out[found, 0], out[found, 1], out[found, 2] = i, j, k
+                    found += 1
+    return out[:found]
+
+
+@compiled
 def ties_of(scores, weights):  # type: ignore[no-untyped-def]
     """Σ_i w_i 1[s_ia = s_ib], (a, b): weight of the samples that tie a and b; the diagonal is zero."""
     m, n = scores.shape
@@ -177,7 +194,7 @@ def ties_of(scores, weights):  # type: ignore[no-untyped-def]
     return out
 
 
-# Orders with ties ------------------------------------------------------------------------------------------------------
+# Orders with ties ----------------------------------------------------------------------------------------------------
 
 
 @compiled

@@ -208,8 +208,8 @@ def consensus_ranking(
     _check(method, ties, k, penalty, time_limit)
     whole_number(n_orders, "n_orders", 1)
     partial = ties == "allowed" or k is not None
-    votes = _votes_of(rankings, sample_weight, tied=partial)
-    deadline = _deadline(time_limit)
+    votes = votes_of(rankings, sample_weight, tied=partial)
+    deadline = deadline_of(time_limit)
     if k is not None and k > len(votes.items):
         raise InputError(f"k is {k}, and there are {len(votes.items)} items: give at most as many")
     found = _with_ties(votes, k, penalty, deadline) if partial else _ranking(votes, method, deadline, n_orders)
@@ -259,7 +259,7 @@ def cluster_consensus(
     for code, label in enumerate(found.tolist()):
         own = by_cluster[:, code]
         votes = Votes(counted[code], None, items, float(own.sum()), scores, own)
-        rankings_of[label] = _ranking(votes, method, _deadline(time_limit))
+        rankings_of[label] = _ranking(votes, method, deadline_of(time_limit))
     _warn_without_proof(rankings_of.values(), time_limit)
     return rankings_of
 
@@ -271,7 +271,7 @@ def best_order(preferred: Floats, method: Method) -> Indices:
     """
     one_of(method, "method", PAIRWISE)
     if method == "kemeny":
-        return kemeny(preferred, deadline=_deadline(None), certain=False).order
+        return kemeny(preferred, deadline=deadline_of(None), certain=False).order
     order = np.argsort(-scores_by_rule(preferred, method), kind="stable")
     if method == "local-search":
         improve_order(order, preferred)
@@ -362,7 +362,7 @@ def _named(votes: Votes, order: Indices, method: Method, distance: float) -> Con
     return Consensus(order, tuple(votes.items[item] for item in order), distance, votes.voters, method)
 
 
-# Checks and input ------------------------------------------------------------------------------------------------------
+# Checks and input ----------------------------------------------------------------------------------------------------
 
 
 def _check(method: str, ties: str, k: Any, penalty: Any, time_limit: Any) -> None:
@@ -377,10 +377,13 @@ def _check(method: str, ties: str, k: Any, penalty: Any, time_limit: Any) -> Non
     if time_limit is None:
         return
     if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit > 0:
-        raise InputError(f"time_limit must be a number of seconds above 0, or math.inf for no limit, not {time_limit!r}")
+        raise InputError(
+            f"time_limit must be a number of seconds above 0, or math.inf for no limit, not {time_limit!r}"
+        )
 
 
-def _deadline(time_limit: float | None) -> float:
+def deadline_of(time_limit: float | None) -> float:
+    """Time of `time.monotonic` at which work ends."""
     return time.monotonic() + (TIME_LIMIT if time_limit is None else time_limit)
 
 
@@ -390,12 +393,12 @@ def _warn_without_proof(found: Iterable[Consensus], time_limit: float | None) ->
     if open_ones and time_limit is None:
         worst = max(open_ones, key=lambda ranking: ranking.gap)
         warn(
-            f"Kemeny's consensus is not proven after {TIME_LIMIT:g} seconds: its distance is {worst.distance:.12g}, and "
-            f"the least is at least {worst.lower_bound:.12g}; give a time_limit"
+            f"Kemeny's consensus is not proven after {TIME_LIMIT:g} seconds: its distance is {worst.distance:.12g}, "
+            f"and the least is at least {worst.lower_bound:.12g}; give a time_limit"
         )
 
 
-def _votes_of(rankings: Any, sample_weight: Any, tied: bool = False) -> Votes:
+def votes_of(rankings: Any, sample_weight: Any, tied: bool = False) -> Votes:
     """Weights of all preferences, and of all ties if asked for."""
     if isinstance(rankings, PairwiseVotes):
         if sample_weight is not None:

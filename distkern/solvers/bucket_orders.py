@@ -75,7 +75,7 @@ class WeakOrders:
         return sp.vstack(blocks, format="csr"), np.concatenate(limits)
 
     def point(self, numbers: Indices) -> Floats:
-        """x of an order."""
+        """The point of an order."""
         x = (numbers[:, None] <= numbers)[self._pairs].astype(np.float64)
         return x if self._k is None else np.concatenate([x, numbers < self._k])
 
@@ -85,7 +85,7 @@ class WeakOrders:
         full[self._pairs] = x[: n * (n - 1)]
         return full
 
-    def violated(self, x: Floats) -> Indices:
+    def violated(self, x: Floats, whole: bool = False) -> Indices:
         """Chains of three items that a point violates."""
         return np.asarray(violated_chains(self._matrix(x), FEASIBLE), dtype=np.int64)
 

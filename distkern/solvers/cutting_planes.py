@@ -12,6 +12,7 @@ from scipy.optimize import LinearConstraint, linprog, milp
 from distkern.core.typing import Floats, Indices
 
 Solution = TypeVar("Solution")
+Found = TypeVar("Found", covariant=True)
 
 FEASIBLE = 1e-6
 """A constraint is violated beyond this; HiGHS solves to 1e-7."""
@@ -25,7 +26,7 @@ class Rows(NamedTuple):
     limits: Floats
 
 
-class Program(Protocol[Solution]):
+class Program(Protocol[Found]):
     """Minimise constant + costs·x over x in {0, 1}ᴺ that satisfy all constraints.
 
     Parameters
@@ -40,13 +41,13 @@ class Program(Protocol[Solution]):
     constant: float
     always: tuple[sp.csr_matrix, Floats]
 
-    def violated(self, x: Floats) -> Indices:
-        """Keys of constraints that a point violates, (rows, 3), possibly repeated."""
+    def violated(self, x: Floats, whole: bool = False) -> Indices:
+        """Keys of constraints that a point violates, (rows, 3), possibly repeated; a ``whole`` one has only 0 and 1."""
 
     def rows(self, keys: Indices) -> Rows:
         """The constraints of some keys."""
 
-    def rounded(self, x: Floats) -> tuple[float, Solution] | None:
+    def rounded(self, x: Floats) -> tuple[float, Found] | None:
         """A solution near a point, and its value; None if none was found."""
 
 
@@ -144,7 +145,7 @@ class CuttingPlanes(Generic[Solution]):
                 return
             x = np.round(found.x)
             self._take(x)
-            if not self._add(x):
+            if not self._add(x, whole=True):
                 if found.status == 0:
                     self.bound = self.value
                 return
@@ -157,9 +158,9 @@ class CuttingPlanes(Generic[Solution]):
         always, most = self.program.always
         return sp.vstack([always, added], format="csr"), np.concatenate([most, limits])
 
-    def _add(self, x: Floats) -> bool:
+    def _add(self, x: Floats, whole: bool = False) -> bool:
         """Add the constraints that a point violates; tell whether there were any."""
-        new = np.concatenate([self._keys, self.program.violated(x)])
+        new = np.concatenate([self._keys, self.program.violated(x, whole)])
         new = np.unique(new, axis=0)
         grown = len(new) > len(self._keys)
         self._keys = new

@@ -3,13 +3,13 @@ r"""Kemeny's order of the items, from parts that can be ordered alone.
 With d(i, j) = Q(i, j) − Q(j, i) an order costs :math:`\sum_{i<j} \min(Q(i, j), Q(j, i))`, which no order avoids, and
 :math:`\sum_{i \text{ before } j} \max(d(j, i), 0)`, the margins that it contradicts.
 
-1. *Weak parts.* Draw an arc i → j where d(i, j) ≥ 0. Between two strongly connected components all arcs go one way, else
-   they would be one component; a tie is an arc both ways, so each of these margins is strict. The components are thus
-   in one sequence, A before B before …, and each item of A beats each item of B. Moving all of A before all of B and
-   keeping the order within each contradicts no margin between them any more, so every optimal order lists the
-   components in that sequence. (The extended Condorcet criterion: Truchon 1998; Betzler, Bredereck and Niedermeier 2014,
-   "Theoretical and empirical evaluation of data reduction for exact Kemeny rank aggregation", JAAMAS 28:721-748.)
-   So the number of optimal orders is the product of the numbers of the components.
+1. *Weak parts.* Draw an arc i → j where d(i, j) ≥ 0. Between two strongly connected components all arcs go one way,
+   else they would be one component; a tie is an arc both ways, so each of these margins is strict. The components are
+   thus in one sequence, A before B before …, and each item of A beats each item of B. Listing the components in that
+   sequence, and each in its order so far, contradicts the same margins within them and none between them. So every
+   optimal order lists them in that sequence, and the number of optimal orders is the product of the numbers of the
+   components. (The extended Condorcet criterion: Truchon 1998; Betzler, Bredereck and Niedermeier 2014, "Theoretical
+   and empirical evaluation of data reduction for exact Kemeny rank aggregation", JAAMAS 28:721-748.)
 2. *Strict parts.* Within a component draw only the arcs with d(i, j) > 0. Between two strongly connected components of
    these the margins go one way or are ties, and the components have no cycle. An order that lists them in a topological
    order contradicts no margin between them. So an order is optimal if and only if it is optimal within each strict
@@ -107,14 +107,14 @@ def kemeny(preferred: Floats, *, deadline: float = np.inf, most: int = 1, certai
     (array([2, 0, 1]), 3.0, True, 1)
     """
     margins = margins_of(preferred)
-    parts = []
+    parts: list[tuple[Indices, _Part]] = []
     for items in weak_components(margins):
         within = margins[np.ix_(items, items)]
         exact = len(items) <= EXACT_ITEMS
         part = _by_table(within, most) if exact else _by_parts(within, deadline, certain, first=not parts)
         parts.append((items, part))
     order = np.concatenate([items[part.order] for items, part in parts])
-    cost, bound = (sum(getattr(part, name) for _, part in parts) for name in ("cost", "lower_bound"))
+    bound = sum(part.lower_bound for _, part in parts)
     avoided = float(np.minimum(preferred, preferred.T)[np.triu_indices(len(preferred), 1)].sum())
     optimal = all(part.lower_bound == part.cost for _, part in parts)
     value = float(contradicted(order, preferred))
@@ -145,7 +145,7 @@ def margins_of(preferred: Floats) -> Floats:
     return margins
 
 
-# Components ------------------------------------------------------------------------------------------------------------
+# Components ----------------------------------------------------------------------------------------------------------
 
 
 def weak_components(margins: Floats) -> list[Indices]:
@@ -163,7 +163,7 @@ def weak_components(margins: Floats) -> list[Indices]:
 
 
 def strict_components(margins: Floats) -> list[Indices]:
-    """Strongly connected components of d > 0, each sorted, in topological order; of several the one with the first item.
+    """Strongly connected components of d > 0, each sorted, in topological order, then by their first items.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def _winners(
     unique: bool | None = True
     for items, part in zip(groups, parts, strict=True):
         others = np.setdiff1d(np.arange(len(margins)), items)
-        free = ~(margins[np.ix_(others, items)] > 0).any(axis=0)
+        free = np.asarray((margins[np.ix_(others, items)] <= 0).all(axis=0))
         found = part.winners[free[part.winners]]
         winners.extend(items[found].tolist())
         if len(items) <= EXACT_ITEMS or part.unique_winner or not free.any():
@@ -287,5 +287,3 @@ def _share(deadline: float, share: float) -> float:
     """A deadline after a share of the time that is left."""
     now = time.monotonic()
     return deadline if not np.isfinite(deadline) else now + max(0.0, deadline - now) * share
-
-

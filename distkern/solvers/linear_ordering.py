@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from distkern.compiled.consensus import contradicted, improve_order, violated_cycles
+from distkern.compiled.consensus import all_cycles, contradicted, improve_order, violated_cycles
 from distkern.core.typing import Floats, Indices
 from distkern.solvers.cutting_planes import FEASIBLE, CuttingPlanes, Rows, common_step
 
@@ -74,7 +74,7 @@ class Orders:
         return sp.csr_matrix(signs), np.array([(signs > 0).sum() - 1.0])
 
     def point(self, order: Indices) -> Floats:
-        """x of an order."""
+        """The point of an order."""
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
         return (places[self._upper[0]] < places[self._upper[1]]).astype(np.float64)
@@ -86,9 +86,11 @@ class Orders:
         full.T[self._upper] = 1 - x
         return full
 
-    def violated(self, x: Floats) -> Indices:
+    def violated(self, x: Floats, whole: bool = False) -> Indices:
         """Cycles of three items that a point violates."""
-        return np.asarray(violated_cycles(self._matrix(x), FEASIBLE), dtype=np.int64)
+        full = self._matrix(x)
+        found = all_cycles(full, 2 * len(x)) if whole else violated_cycles(full, FEASIBLE)
+        return np.asarray(found, dtype=np.int64)
 
     def rows(self, keys: Indices) -> Rows:
         """The constraints of some cycles."""

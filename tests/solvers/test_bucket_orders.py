@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from naive_consensus import cost_with_ties, weak_orders
 
 from distkern.compiled.consensus import cost_of_buckets, improve_buckets, split_order
 from distkern.solvers import bucket_orders as rooms
 from distkern.solvers.bucket_orders import bucket_order, top_order
-from naive_consensus import cost_with_ties, weak_orders
 
 
 def costs(data, most=5):
@@ -61,7 +61,7 @@ def test_the_least_of_all_top_lists(data):
 def test_local_search_ends_where_no_item_moved_helps_and_ties_of_an_order_are_the_best(data):
     before, tied, every = costs(data)
     n = len(before)
-    numbers, cost = split_order(np.arange(n), before, tied)
+    _, cost = split_order(np.arange(n), before, tied)
     sorted_ones = [value for other, value in every.items() if list(other) == sorted(other)]
     assert cost == pytest.approx(min(sorted_ones), abs=1e-9)
     start = data.draw(st.sampled_from(sorted(every)))

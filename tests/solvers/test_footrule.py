@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from naive_consensus import footrule
 
 from distkern.solvers import footrule as room
 from distkern.solvers.footrule import median_rank
-from naive_consensus import footrule
 
 scores = st.sampled_from([-np.inf, 0.0, 1.0, 2.0, 3.0, np.nan])
 

@@ -1,19 +1,20 @@
 """Kemeny's order, its bound, its uniqueness and its number against brute force over all orders."""
 
 import time
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from naive_consensus import optimal_orders
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from distkern.solvers import kemeny as rooms
 from distkern.solvers.cutting_planes import common_step
 from distkern.solvers.kemeny import kemeny, margins_of, strict_components, weak_components
 from distkern.solvers.linear_ordering import is_unique, linear_ordering
-from naive_consensus import optimal_orders
 
 whole = st.integers(0, 4).map(float)
 quarters = st.integers(0, 8).map(lambda count: count / 4)
@@ -117,7 +118,7 @@ def least_by_all_constraints(margins):
     n = len(margins)
     pairs = {pair: number for number, pair in enumerate(zip(*np.triu_indices(n, 1), strict=True))}
     rows = []
-    for i, j, k in ((i, j, k) for i in range(n) for j in range(i + 1, n) for k in range(j + 1, n)):
+    for i, j, k in combinations(range(n), 3):
         row = np.zeros(len(pairs))
         row[pairs[i, j]], row[pairs[j, k]], row[pairs[i, k]] = 1, 1, -1
         rows.append(row)
