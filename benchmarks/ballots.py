@@ -27,10 +27,10 @@ CHUNK = 50_000
 def draw(ballots: int, items: int) -> Iterator[Rankings]:
     """Draw ballots that list their best one to five items, by Plackett-Luce models of four groups.
 
-    The worths of a group fall by a factor of e from one item to the next, so that short lists are repeated often.
+    The worths of a group fall by a third from one item to the next, so that short lists are repeated often.
     """
     rng = np.random.default_rng(0)
-    worths = np.array([-1.0 * rng.permutation(items) for _ in range(GROUPS)])
+    worths = np.array([-0.4 * rng.permutation(items) for _ in range(GROUPS)])
     for start in range(0, ballots, CHUNK):
         count = min(CHUNK, ballots - start)
         scores = worths[rng.integers(GROUPS, size=count)] + rng.gumbel(size=(count, items))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.ballots import Reading, directed, read_meaning, with_gaps_last
-from distkern.cli.cohort import read_cohort, read_column, read_covariates
+from distkern.cli.cohort import read_cohort, read_covariates, read_weights
 from distkern.cli.common import (
     Choice,
     LocalPath,
@@ -338,16 +338,7 @@ def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[f
     if given["weight"] is None:
         return None
     file = given["weights"] or given["cohort"] or Path(input)
-    name, texts = read_column(file, given["weight"], ids, samples=given["samples"], sep=separator_of(given["sep"]))
-    try:
-        return [float(text) for text in texts]
-    except ValueError as error:
-        raise InputError(
-            "the column {column!r} of {file!r} has a text that is not a number ({reason}): correct it",
-            column=name,
-            file=file.name,
-            reason=str(error),
-        ) from error
+    return read_weights(file, given["weight"], ids, samples=given["samples"], sep=separator_of(given["sep"]))
 
 
 # The result --------------------------------------------------------------------------------------------------------

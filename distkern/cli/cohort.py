@@ -167,6 +167,28 @@ def read_column(
     return name, matched(columns[name], ids, path.name, whose, _TRANSPOSED)
 
 
+def read_weights(
+    path: Path, column: str, ids: Sequence[str], *, samples: str | None = None, sep: str | None = None
+) -> list[float]:
+    """Read the weight of each sample from a column, as `read_column` finds it.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or a text in it is not a number.
+    """
+    name, texts = read_column(path, column, ids, samples=samples, sep=sep)
+    try:
+        return [float(text) for text in texts]
+    except ValueError as error:
+        raise InputError(
+            "the column {column!r} of {file!r} has a text that is not a number ({reason}): correct it",
+            column=name,
+            file=path.name,
+            reason=str(error),
+        ) from error
+
+
 def read_labelled(
     cohort: Path, labels: Path | None, label: str | None, groups: str | None, how: dict[str, Any]
 ) -> tuple[Source, str, list[str], list[str] | None]:

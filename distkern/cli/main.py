@@ -22,6 +22,7 @@ IN_ORDER = (
         "pairs",
         "cluster",
         "compare",
+        "consensus",
         "explain",
         "markers",
         "score_sets",

@@ -1,0 +1,306 @@
+"""``distkern consensus``: a consensus ranking of ballots, how good it is, and how sure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkern.cli.ballots import Reading, read_meaning, with_gaps_last
+from distkern.cli.cohort import read_cohort, read_weights
+from distkern.cli.common import (
+    VALUES,
+    Choice,
+    LocalPath,
+    json_option,
+    print_json,
+    print_table,
+    quiet_option,
+    refuse_unwritable_table,
+    samples_option,
+    say,
+    sep_option,
+    separator_of,
+)
+from distkern.cli.errors import on_interruption
+from distkern.core.errors import InputError
+from distkern.core.files import write_text
+
+if TYPE_CHECKING:
+    from distkern.learners.bootstrap_consensus import BootstrapConsensus
+    from distkern.learners.consensus import Consensus
+
+EPILOG = """\b
+Examples:
+  distkern consensus votes.csv --samples rows --values ranks --weight count
+  distkern consensus votes.csv --samples rows --values scores --gaps last --method borda --bootstrap 1000
+  distkern consensus judges.csv --samples rows --values ranks -k 3 --time-limit 600 --out consensus.csv
+
+Kemeny's consensus contradicts the least number of preferences. The answer says whether that is proven: no ranking
+contradicts fewer preferences than the lower bound. Every ballot is a row (or column) of the table."""
+
+METHODS = ("kemeny", "borda", "copeland", "median-rank", "local-search")
+
+
+@click.command(epilog=EPILOG, short_help="Find a consensus ranking of ballots, and how sure it is.")
+@click.argument("input", type=LocalPath())
+@click.option(
+    "--method",
+    type=Choice(METHODS),
+    default="kemeny",
+    help="kemeny: the least number of contradicted preferences. borda: mean ranks. copeland: majorities won. "
+    "median-rank: the least distance of places (footrule). local-search: near kemeny, for very many items.",
+)
+@samples_option
+@click.option(
+    "--values",
+    type=Choice(VALUES),
+    help="Meaning of the values. scores: the largest is the best. ranks: 1 is the best. orderings: the columns are "
+    "places, the best first, and each cell names an item.",
+)
+@click.option(
+    "--gaps",
+    type=Choice(["last", "unknown"]),
+    help="Items without a value: last, after all others; unknown, with any rank. Ballots with gaps need this option.",
+)
+@click.option("--weight", metavar="COLUMN", help="Column with the number of voters of each ballot.")
+@click.option("--weights", type=LocalPath(), metavar="FILE", help="File with that column. Default: INPUT.")
+@sep_option
+@click.option("-k", type=click.IntRange(1), metavar="K", help="Place only the best K items; all others are tied.")
+@click.option("--allow-ties", is_flag=True, help="Let the consensus tie items.")
+@click.option(
+    "--penalty",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    help="With -k or --allow-ties: what a pair counts that is tied either on the ballot or in the consensus.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time for --method kemeny, for each resample of --bootstrap too. Default: 60, and 10 for each resample.",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Draw the voters N times, and tell between which places each item lies.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    help="Share of the places that the interval of an item covers.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of --bootstrap.")
+@click.option(
+    "--out", type=LocalPath(), metavar="FILE", help="Write the items, their places and intervals as a CSV table."
+)
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@json_option
+@quiet_option
+def consensus(
+    input: Path,
+    method: str,
+    k: int | None,
+    allow_ties: bool,
+    penalty: float,
+    time_limit: float | None,
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Find a consensus ranking of the ballots in INPUT."""
+    _refuse_usage(method, k, allow_ties, bootstrap, given)
+    if out is not None:
+        refuse_unwritable_table(out, overwrite)
+    on_interruption("nothing was written: run the same command again")
+    ballots = _read(input, given)
+    from distkern.learners.bootstrap_consensus import TIME_LIMIT as EACH
+    from distkern.learners.bootstrap_consensus import bootstrap_consensus
+    from distkern.learners.consensus import TIME_LIMIT, consensus_ranking
+
+    about: dict[str, Any] = {"method": method, "sample_weight": ballots.weights}
+    ties: Any = "allowed" if allow_ties else "never"
+    limit = TIME_LIMIT if time_limit is None else time_limit
+    found = consensus_ranking(ballots.rankings, k=k, ties=ties, penalty=penalty, time_limit=limit, **about)
+    drawn = None
+    if bootstrap:
+        say(f"drawing {bootstrap:,} resamples", quiet)
+        each = EACH if time_limit is None else time_limit
+        how: dict[str, Any] = {"n_resamples": bootstrap, "confidence": confidence, "random_state": seed}
+        drawn = bootstrap_consensus(ballots.rankings, time_limit=each, **how, **about)
+    result = Result(ballots, found, drawn, k)
+    if out is not None:
+        _write(out, result.rows())
+    if as_json:
+        print_json(result.to_json() | {"out": out and str(out)})
+        return
+    result.show(str(input))
+    if out is not None:
+        click.echo(f"written to {out}")
+
+
+def _refuse_usage(method: str, k: int | None, allow_ties: bool, bootstrap: int, given: dict[str, Any]) -> None:
+    if k is not None and allow_ties:
+        raise click.UsageError("-k ties all other items: leave out -k or --allow-ties")
+    option = "-k" if k is not None else "--allow-ties"
+    if (k is not None or allow_ties) and method != "kemeny":
+        raise click.UsageError(f"{option} is for --method kemeny: leave one of the two out")
+    if bootstrap and (k is not None or allow_ties):
+        raise click.UsageError(f"--bootstrap is for rankings of all items without ties: leave out {option}")
+    if bootstrap and method == "median-rank":
+        raise click.UsageError("--bootstrap is for the other methods than median-rank: choose another --method")
+    if given["weights"] is not None and given["weight"] is None:
+        raise click.UsageError("--weights is a file: name its column with --weight")
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """Ballots, the number of voters of each if given, and how they were read."""
+
+    rankings: Any
+    weights: list[float] | None
+    reading: Reading | None
+    count: int
+
+
+def _read(path: Path, given: dict[str, Any]) -> Ballots:
+    """Read the ballots of a file."""
+    from distkern.kernels.partial import PartialKendall
+
+    sep = separator_of(given["sep"])
+    own = given["weight"] if given["weights"] in (None, path) else None
+    whole = read_cohort(path, label=own, samples=given["samples"], sep=sep, values=given["values"])
+    kernel = PartialKendall(kind="top") if given["gaps"] == "last" else None  # says that gaps come last
+    source, reading = read_meaning(path, whole, kernel, given["values"], ranked=True)
+    if reading is not None and reading.gaps is not None and given["gaps"] is None:
+        raise InputError(
+            f"ballots of {path.name!r} have items without a value: write --gaps last if these come after all others, "
+            "or --gaps unknown if they may have any rank"
+        )
+    weights = None
+    if given["weight"] is not None:
+        ids = list(source.ids or map(str, range(len(source))))
+        weights = read_weights(given["weights"] or path, given["weight"], ids, samples=given["samples"], sep=sep)
+    return Ballots(with_gaps_last(source, kernel), weights, reading, len(source))
+
+
+# The result --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Result:
+    """The consensus, its bootstrap if asked for, and the number of items that it places."""
+
+    ballots: Ballots
+    found: Consensus
+    drawn: BootstrapConsensus | None
+    k: int | None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The items, best first."""
+        if self.drawn is not None:
+            return self.drawn.rows()
+        buckets = self.found.buckets or tuple((item,) for item in self.found.items)
+        rows: list[dict[str, Any]] = []
+        for bucket in buckets:
+            place = len(rows) + 1
+            rows += [{"item": item, "place": place} for item in bucket]
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        found, drawn, reading = self.found, self.drawn, self.ballots.reading
+        bootstrap = None
+        if drawn is not None:
+            bootstrap = {
+                "resamples": drawn.n_resamples,
+                "confidence": drawn.confidence,
+                "same_order": drawn.same_order,
+                "same_winner": drawn.same_winner,
+                "proven": drawn.proven,
+                "items": list(drawn.items),
+                "precedence": drawn.precedence.tolist(),
+            }
+        return {
+            "order": str(found),
+            "items": self.rows(),
+            "method": found.method,
+            "discordant_pairs": found.distance,
+            "lower_bound": found.lower_bound,
+            "gap": found.gap,
+            "optimal": found.optimal,
+            "unique_winner": found.unique,
+            "winners": list(found.winners),
+            "optimal_orders": found.n_optimal,
+            "optimal_orders_exact": found.n_optimal_exact,
+            "footrule": found.footrule,
+            "ballots": self.ballots.count,
+            "voters": found.voters,
+            "reading": None if reading is None else reading.to_json(),
+            "bootstrap": bootstrap,
+        }
+
+    def show(self, name: str) -> None:
+        """Print it."""
+        found = self.found
+        click.echo(f"{self.ballots.count:,} ballots of {len(found.items):,} items in {name!r}, by {found.method}")
+        lines = [("consensus", str(found) if self.k is None else self._head(self.k))]
+        lines.append(("discordant", f"{found.distance:,.12g} pairs of {found.voters:,.12g} voters"))
+        proof = "proven to be the least" if found.optimal else f"gap {found.gap:,.6g} ({self._share():.2%})"
+        lines.append(("at least", f"{found.lower_bound:,.12g}: {proof}"))
+        if found.footrule is not None:
+            lines.append(("footrule", f"{found.footrule:,.12g}, the least"))
+        lines.append(("winner", self._winner()))
+        if self.drawn is not None:
+            same = f"the same order in {self.drawn.same_order:.1%}, the same winner in {self.drawn.same_winner:.1%}"
+            lines.append(("resamples", f"{self.drawn.n_resamples:,}: {same}"))
+            if self.drawn.proven < 1:
+                lines.append(("", f"proven in {self.drawn.proven:.1%}"))
+        if self.ballots.reading is not None:
+            lines.append(("ballots", str(self.ballots.reading)))
+        print_table(lines)
+        if self.drawn is not None:
+            share = f"{self.drawn.confidence:.0%}"
+            print_table([(row["item"], _places(row, share)) for row in self.drawn.rows()])
+
+    def _head(self, k: int) -> str:
+        others = len(self.found.items) - k
+        return " > ".join(self.found.items[:k]) + (f" > {others:,} others" if others > 0 else "")
+
+    def _share(self) -> float:
+        return self.found.gap / self.found.distance if self.found.distance else 0.0
+
+    def _winner(self) -> str:
+        found = self.found
+        if found.unique:
+            return f"{found.items[0]}, the only one by this rule"
+        if found.unique is None:
+            return f"{found.items[0]}; whether another one is as good is not known"
+        others = [item for item in found.winners if item != found.items[0]]
+        return f"{found.items[0]}; as good: {', '.join(others) or 'another one'}"
+
+
+def _places(row: dict[str, Any], share: str) -> str:
+    low, high = row["lowest"], row["highest"]
+    span = f"place {low}" if low == high else f"places {low} to {high}"
+    return f"{row['place']:>3}; {share} in {span}; first in {row['first']:.1%}"
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    table = io.StringIO()
+    out = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+    write_text(path, table.getvalue())
