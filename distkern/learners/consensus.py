@@ -249,7 +249,7 @@ def cluster_consensus(
     """
     one_of(method, "method", METHODS)
     _check(method, "never", None, 0.5, time_limit)
-    scores, items, counts, samples = _scores_of(rankings)
+    scores, items, counts, samples = scores_of(rankings)
     weights, kept = sample_weights(counts if sample_weight is None else sample_weight, samples)
     found, codes = sorted_labels(checked_labels(labels, samples)[kept])
     by_cluster = np.zeros((len(scores), len(found)))
@@ -404,13 +404,13 @@ def votes_of(rankings: Any, sample_weight: Any, tied: bool = False) -> Votes:
         if sample_weight is not None:
             raise InputError("pairwise votes are summed over voters: leave out sample_weight")
         return Votes(np.array(rankings.wins), np.array(rankings.ties), rankings.items, rankings.comparisons)
-    scores, items, counts, samples = _scores_of(rankings)
+    scores, items, counts, samples = scores_of(rankings)
     weights, _ = sample_weights(counts if sample_weight is None else sample_weight, samples)
     ties = ties_of(scores, weights) if tied else None
     return Votes(preferences(scores, weights[:, None])[0], ties, items, float(weights.sum()), scores, weights)
 
 
-def _scores_of(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None, SampleNames]:
+def scores_of(rankings: Any) -> tuple[Floats, tuple[str, ...], Array | None, SampleNames]:
     """Scores of the items for each sample, names of the items, number of voters if known, and names of the samples."""
     source = as_source(rankings)
     scores = np.ascontiguousarray(source.read(slice(0, len(source))), dtype=np.float64)

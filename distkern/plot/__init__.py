@@ -17,6 +17,7 @@ _HOME_OF = {
     "plot_gram": "distkern.plot.gram",
     "plot_kernel_pca": "distkern.plot.kernel_pca",
     "plot_markers": "distkern.plot.markers",
+    "plot_preferences": "distkern.plot.preferences",
     "plot_silhouettes": "distkern.plot.silhouettes",
     "plot_targets": "distkern.plot.targets",
     "plot_witness": "distkern.plot.witness",
