@@ -41,6 +41,7 @@ from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
 if TYPE_CHECKING:
+    from distkern.learners.bootstrap_consensus import BootstrapConsensus
     from distkern.learners.cluster_numbers import ClusterNumbers
     from distkern.learners.consensus import Consensus
     from distkern.learners.membership import Membership
@@ -124,6 +125,13 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
     type=Choice(["borda", "kemeny", "local-search"]),
     help="Compute a consensus ranking of the features for each cluster.",
 )
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of resamples of the voters of each cluster, which show how sure the consensus is.",
+)
 @click.option("--cohort", type=LocalPath(), metavar="FILE", help="File with the samples of the store, for --consensus.")
 @click.option(
     "--covariates",
@@ -147,6 +155,7 @@ def cluster(
     starts: int,
     seed: int,
     consensus: str | None,
+    bootstrap: int,
     covariates: Path | None,
     out: Path | None,
     report: Path | None,
@@ -177,8 +186,13 @@ def cluster(
         tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
     chosen = _chosen(tried, choose)
     result = Result(found, tried, chosen, choose, weights, given["weight"])
+    if bootstrap and consensus is None:
+        raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
     if consensus is not None:
         result = replace(result, rankings=_consensus(found, result, consensus))
+    if consensus is not None and bootstrap:
+        note("drawing voters")
+        result = replace(result, certainty=_certainty(found, result, consensus, bootstrap, seed))
     if described is not None:
         from distkern.learners.membership import cluster_covariates
 
@@ -194,6 +208,7 @@ def cluster(
         options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": given["weight"]}
         note("writing the page")
         options |= {"membership": result.membership, "rankings": result.rankings, "cohort": found.ballots}
+        options |= {"certainty": result.certainty}
         write_cluster_report(report, found.X, tried, **options)
     if as_json:
         print_json(result.to_json() | {name: file and str(file) for name, file in (("out", out), ("report", report))})
@@ -362,6 +377,8 @@ class Result:
         Consensus ranking of each cluster; None where none was asked for.
     membership
         How covariates differ between the clusters; None without covariates.
+    certainty
+        Consensus rankings of resamples of the voters of each cluster; None where none were asked for.
     """
 
     samples: Samples
@@ -372,6 +389,7 @@ class Result:
     weight: str | None
     rankings: dict[int, Consensus] | None = None
     membership: Membership | None = None
+    certainty: dict[int, BootstrapConsensus] | None = None
 
     @property
     def row(self) -> int:
@@ -397,6 +415,8 @@ class Result:
             if self.rankings is not None and number in self.rankings:
                 ranking = self.rankings[number]
                 group |= {"consensus": list(ranking.items), "discordant_pairs": ranking.distance / ranking.voters}
+            if self.certainty is not None and number in self.certainty:
+                group |= {"same_winner": self.certainty[number].same_winner, "places": self.certainty[number].rows()}
             groups.append(group)
         return groups
 
@@ -437,6 +457,7 @@ class Result:
             words = f"{group['size']:,} samples{stand}, medoid {group['medoid']!r}"
             words += f", stability {group['stability']:.2f}" if group.get("stability") is not None else ""
             words += f", consensus {' > '.join(group['consensus'])}" if "consensus" in group else ""
+            words += f", the same winner in {group['same_winner']:.0%} of resamples" if "same_winner" in group else ""
             print_table([(f"cluster {group['cluster']}", words)])
         for row in () if self.membership is None else self.membership.tests.sort_values("pvalue").itertuples():
             words = f"{row.test} {row.statistic:.4g}, p = {row.pvalue:.2g}, adjusted {row.adjusted:.2g}"
@@ -468,6 +489,27 @@ def _consensus(found: Samples, result: Result, method: str) -> dict[int, Consens
         method=method,  # type: ignore[arg-type]
         sample_weight=result.weights,
     )
+
+
+def _certainty(found: Samples, result: Result, method: str, resamples: int, seed: int) -> dict[int, BootstrapConsensus]:
+    import numpy as np
+
+    from distkern.io.source import as_source
+    from distkern.learners.bootstrap_consensus import bootstrap_consensus
+
+    ballots, labels = as_source(found.ballots), np.array(result.labels)
+    weights = np.ones(len(labels)) if result.weights is None else np.array(result.weights)
+    return {
+        label: bootstrap_consensus(
+            ballots.part(own),
+            method=method,  # type: ignore[arg-type]
+            n_resamples=resamples,
+            random_state=seed,
+            sample_weight=weights[own],
+        )
+        for label in result.rankings or {}
+        if len(own := np.flatnonzero((labels == label) & (weights > 0)))
+    }
 
 
 def _write(path: Path, ids: list[str], labels: list[int]) -> None:

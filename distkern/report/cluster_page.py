@@ -20,19 +20,18 @@ from distkern.kernels.base import Kernel
 from distkern.operators.base import BaseGram
 from distkern.plot.sample_order import Classes, Drawn, arranged, as_symmetric, chosen_samples, draw_samples
 from distkern.report import content
+from distkern.report.cluster_rankings import ranking_parts
 from distkern.report.layout import order_note, render, require_extras, write_page
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
+    from distkern.learners.bootstrap_consensus import BootstrapConsensus
     from distkern.learners.cluster_numbers import ClusterNumbers
     from distkern.learners.consensus import Consensus
     from distkern.learners.membership import Membership
 
 LISTED_SAMPLES = 1000
 """Largest number of samples in the table; they are evenly spaced by cluster and silhouette."""
-
-LISTED_ITEMS = 12
-"""Largest number of items of a ranking that the page names."""
 
 
 def write_cluster_report(
@@ -46,6 +45,7 @@ def write_cluster_report(
     weight_name: str | None = None,
     rankings: dict[int, Consensus] | None = None,
     cohort: Any = None,
+    certainty: dict[int, BootstrapConsensus] | None = None,
     membership: Membership | None = None,
     title: str | None = None,
     overwrite: bool = False,
@@ -70,6 +70,8 @@ def write_cluster_report(
         The number of clusters on the page; by default the one with the highest mean silhouette.
     rankings
         Consensus rankings by label of the cluster, from `distkern.cluster_consensus`.
+    certainty
+        Consensus rankings of resamples by label of the cluster, from `distkern.bootstrap_consensus`.
     membership
         How covariates differ between these clusters, from `distkern.cluster_covariates`.
     cohort
@@ -114,9 +116,15 @@ def write_cluster_report(
     values = _values(subject, numbers, row, weights, sample_weight is not None, title)
     if weight_name is not None and values["stands_for"]:
         values["stands_for"] += f" ({weight_name})"
-    values["rankings"] = _ranking_rows(numbers.medoids[row], rankings or {}, cohort, subject)
-    values |= _member_rows(membership)
-    page = render("clusters.html.j2", values | {"pictures": _pictures(subject, numbers, row, weights)})
+    ballots = None
+    if rankings and cohort is not None:
+        ballots = as_source(cohort)
+        refuse_other_names(ballots.ids, subject.samples, "cohort")
+    shown, pictures = ranking_parts(
+        numbers.medoids[row], labels, weights, subject.ids, rankings or {}, ballots, certainty
+    )
+    pictures |= _pictures(subject, numbers, row, weights)
+    page = render("clusters.html.j2", values | shown | _member_rows(membership) | {"pictures": pictures})
     return write_page(file, page, overwrite=overwrite)
 
 
@@ -311,44 +319,6 @@ def _sample_rows(
         ]
         for sample in order
     ]
-
-
-def _ranking_rows(medoids: Indices, rankings: dict[int, Consensus], cohort: Any, subject: Subject) -> content.Rows:
-    """Return per cluster its consensus ranking and, if the samples are known, the ranking of its medoid."""
-    source = as_source(cohort) if rankings and cohort is not None else None
-    if source is not None:
-        refuse_other_names(source.ids, subject.samples, "cohort")
-    rows = []
-    for cluster, medoid in enumerate(medoids):
-        if cluster not in rankings:
-            continue
-        ranking = rankings[cluster]
-        pairs = len(ranking.items) * (len(ranking.items) - 1) // 2
-        apart = f"{ranking.distance / ranking.voters:.4g} of {pairs:,} pairs discordant on average"
-        rows.append((f"Cluster {cluster}, consensus ({ranking.method})", f"{_shortened(list(ranking.items))}; {apart}"))
-        if source is not None and medoid >= 0:
-            names = source.features or tuple(map(str, range(source.shape[1])))
-            ranking_text = ranking_words(source.read(np.array([medoid]))[0], names)
-            rows.append((f"Cluster {cluster}, medoid {subject.ids[medoid]}", ranking_text))
-    return rows
-
-
-def ranking_words(scores: Floats, names: tuple[str, ...]) -> str:
-    """Write the scores of items, larger = preferred, as a ranking with ties; items with NaN are left out.
-
-    Examples
-    --------
-    >>> ranking_words(np.array([2.0, 3.0, 2.0, np.nan]), ("a", "b", "c", "d"))
-    'b > a = c'
-    """
-    ranked = np.flatnonzero(~np.isnan(scores))
-    values = np.unique(scores[ranked])[::-1]
-    return _shortened([" = ".join(names[item] for item in ranked[scores[ranked] == value]) for value in values])
-
-
-def _shortened(items: list[str]) -> str:
-    more = len(items) - LISTED_ITEMS
-    return " > ".join(items[:LISTED_ITEMS]) + (f" > … ({more:,} more)" if more > 0 else "")
 
 
 def _snippet(subject: Subject, numbers: ClusterNumbers, k: int, weighted: bool) -> str:

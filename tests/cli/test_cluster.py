@@ -211,3 +211,21 @@ def test_stability_and_covariates_equal_the_library_and_are_on_the_page(run, vot
     assert refused.exit_code == 3
     assert "70 of 120 samples are not in 'few.csv'" in refused.stderr
     assert run("cluster", votes / "votes.zarr", "-k", "2", "--choose", "stability").exit_code == 2
+
+
+def test_consensus_of_resamples_is_that_of_the_library(run, votes):
+    words = ("cluster", votes / "votes.csv", "-k", 2, "--kernel", "kendall", "--samples", "rows", "--weight", "voters")
+    words = (*words, "--values", "scores", "--starts", 2)
+    done = run(*words, "--consensus", "kemeny", "--bootstrap", 15, "--json")
+    assert done.exit_code == 0, done.output
+    apa = load_apa()
+    options = {"kernel": Kendall(), "sample_weight": apa.counts, "n_init": 2, "random_state": 0}
+    labels = cluster_numbers(apa, [2], **options).labels[0]
+    for group in json.loads(done.stdout)["clusters"]:
+        own = apa[labels == group["cluster"]]
+        expected = dk.bootstrap_consensus(own, method="kemeny", n_resamples=15, random_state=0)
+        assert group["same_winner"] == expected.same_winner
+        places = {row["item"].removeprefix("candidate"): row["lowest"] for row in group["places"]}
+        assert places == {row["item"]: row["lowest"] for row in expected.rows()}
+    assert "the same winner in" in run(*words, "--consensus", "kemeny", "--bootstrap", 15).stdout
+    assert run(*words, "--bootstrap", 5).exit_code == 2

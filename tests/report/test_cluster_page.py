@@ -8,7 +8,7 @@ import distkern as dk
 from distkern.core.errors import InputError, InputTypeError
 from distkern.plot.axes import class_colours
 from distkern.report import write_cluster_report
-from distkern.report.cluster_page import ranking_words
+from distkern.report.cluster_rankings import ranking_words
 
 VOTES = dk.datasets.load_apa()
 CANDIDATES = "1 2 3 4 5".split()
@@ -32,7 +32,7 @@ def test_a_page_of_weighted_rankings_states_the_results(tmp_path, numbers):
         tmp_path, VOTES, numbers, kernel=dk.Kendall(), n_clusters=2, sample_weight=VOTES.counts, rankings=rankings
     )
     assert_self_contained(page, text)
-    assert len(page.all("svg")) == 5
+    assert len(page.all("svg")) == 7  # two heat maps of preferences
     alone = dk.kernel_silhouette(dk.Kendall()(VOTES), labels, sample_weight=VOTES.counts)
     np.testing.assert_allclose(silhouettes, alone, rtol=0, atol=1e-12)  # the product serves several partitions at once
     mean = np.average(silhouettes, weights=VOTES.counts)
@@ -143,3 +143,22 @@ def test_arguments_of_different_samples_are_refused(tmp_path, numbers):
 def test_rankings_are_written_with_ties_and_shortened():
     assert ranking_words(np.array([1.0, -np.inf, 3.0, 1.0, np.nan]), tuple("abcde")) == "c > a = d > b"
     assert ranking_words(np.arange(20.0), tuple(map(str, range(20)))).endswith("9 > 8 > … (8 more)")
+
+
+def test_certainty_and_preferences_of_the_clusters_are_on_the_page(tmp_path, numbers):
+    labels = numbers.labels[1]
+    rankings = dk.cluster_consensus(VOTES, labels, method="kemeny")
+    certainty = {
+        label: dk.bootstrap_consensus(VOTES[labels == label], method="kemeny", n_resamples=20, random_state=0)
+        for label in rankings
+    }
+    given = {"kernel": dk.Kendall(), "n_clusters": 2, "sample_weight": VOTES.counts, "rankings": rankings}
+    page, text = made(tmp_path, VOTES, numbers, **given, certainty=certainty)
+    assert_self_contained(page, text)
+    for caption in ("Cluster 0: places of the items", "Cluster 1: places", "Items that separate the clusters most"):
+        assert page.text.count(caption) == 1
+    found = dk.group_preferences(VOTES, labels)
+    first = found.items.iloc[0]
+    assert f"{first['item']} {100 * first[0]:.0f} % {100 * first[1]:.0f} %" in page.text
+    best = certainty[0].rows()[0]
+    assert f"{best['item']} 1 {best['lowest']} to {best['highest']} {100 * best['first']:.0f} %" in page.text
