@@ -169,6 +169,13 @@ def cluster(
     is_store = _is_store(input, given["kernel"])
     _refuse_usage(is_store, choose, references, resamples, consensus, given)
     _refuse_unwritable(out, report, overwrite)
+    if covariates is not None and given["weight"] is not None:
+        raise click.UsageError(
+            "--covariates tests voters, each with a row of its own, and --weight counts several for a row: leave one "
+            "out"
+        )
+    if bootstrap and consensus is None:
+        raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
         note = partial(say, quiet=quiet or not sys.stderr.isatty())
@@ -186,8 +193,6 @@ def cluster(
         tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
     chosen = _chosen(tried, choose)
     result = Result(found, tried, chosen, choose, weights, given["weight"])
-    if bootstrap and consensus is None:
-        raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
     if consensus is not None:
         result = replace(result, rankings=_consensus(found, result, consensus))
     if consensus is not None and bootstrap:

@@ -211,6 +211,8 @@ def test_stability_and_covariates_equal_the_library_and_are_on_the_page(run, vot
     assert refused.exit_code == 3
     assert "70 of 120 samples are not in 'few.csv'" in refused.stderr
     assert run("cluster", votes / "votes.zarr", "-k", "2", "--choose", "stability").exit_code == 2
+    weighted = run(*words, "--covariates", votes / "voters.csv", "--weight", "voters", "--weights", votes / "votes.csv")
+    assert (weighted.exit_code, "each with a row of its own" in weighted.stderr) == (2, True)
 
 
 def test_consensus_of_resamples_is_that_of_the_library(run, votes):

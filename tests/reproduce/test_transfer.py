@@ -1,6 +1,9 @@
 """Calls across platforms: the protocol, and the findings that the page states."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
@@ -60,3 +63,16 @@ def test_one_candidate_is_chosen_by_the_training_cohort_alone(table):
         names = {one.name: one.eligible for one in transfer.CANDIDATES}
         assert names[chosen[0]["method"]]
         assert chosen[0]["training"] == max(row["training"] for row in own if names.get(row["method"]))
+
+
+@pytest.mark.slow
+def test_committed_table_holds_what_is_computed_and_its_choice_is_that_of_the_training_cohort(table):
+    known = pd.read_csv(Path(__file__).parents[2] / "docs" / "figures" / "transfer.csv", comment="#")
+    eligible = {one.name for one in transfer.CANDIDATES if one.eligible}
+    for _, own in known.groupby("trained"):
+        assert eligible < set(own["method"])
+        among = own[own["method"].isin(eligible)]
+        assert own.loc[own["chosen"] == 1, "method"].tolist() == [among.loc[among["training"].idxmax(), "method"]]
+    for row in table:  # with fewer candidates and repetitions
+        same = known[(known["trained"] == row["trained"]) & (known["method"] == row["method"])]
+        assert same["balanced"].item() == pytest.approx(row["balanced"], abs=1e-4)
