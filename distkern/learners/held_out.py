@@ -107,6 +107,19 @@ class HeldOut:
             table["low"], table["high"] = zip(*(_ends(own, level) for own in drawn), strict=True)
         return table
 
+    def of_samples(self, rows: Indices) -> HeldOut:
+        """Predictions of some samples, such as those of one cohort."""
+        folds, groups = self.folds, self.groups
+        return HeldOut(
+            self.classes,
+            self.truth[rows],
+            self.predicted[:, rows],
+            self.decisions[:, rows],
+            None if self.probabilities is None else self.probabilities[:, rows],
+            None if folds is None else folds[:, rows],
+            None if groups is None else groups[rows],
+        )
+
     def confusion(self) -> Any:
         """Numbers of samples by class (rows) and predicted class (columns), mean over the repetitions."""
         import pandas as pd

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from distkern.learners.evaluation import PermutationTest
 
-BINS = 30
-"""Number of bars between the lowest and the highest score."""
+BINS = 40
+"""Number of bars between the lowest and the highest of all scores."""
 
 
 def plot_null(permutation_test: PermutationTest, *, ax: Axes | None = None) -> Axes:
@@ -45,7 +45,8 @@ def plot_null(permutation_test: PermutationTest, *, ax: Axes | None = None) -> A
         )
     ax = new_or_given(ax)
     test, unit = permutation_test, 1.0 if permutation_test.scoring == "auc" else 100.0
-    counts, edges = np.histogram(unit * test.null, bins=BINS)
+    ends = min(test.null.min(), test.score), max(test.null.max(), test.score)
+    counts, edges = np.histogram(unit * test.null, bins=BINS, range=(unit * ends[0], unit * ends[1]))
     bars = ax.bar(edges[:-1], counts, width=np.diff(edges), align="edge", color=OKABE_ITO[0], alpha=0.75, linewidth=0)
     line = ax.axvline(unit * test.score, color=OKABE_ITO[5], linewidth=1.8)
     observed = f"{test.score:.3f}" if test.scoring == "auc" else f"{100 * test.score:.1f} %"
