@@ -18,6 +18,7 @@ from distkern.cli.common import (
     progress_of,
     quiet_option,
     reading_options,
+    refuse_same_file,
     refuse_unwritable_file,
     sep_option,
 )
@@ -35,7 +36,7 @@ Examples:
   distkern train cohort.csv --samples columns --labels clinical.csv --label er --out er.model
   distkern train cohort.h5ad --label relapse --groups patient --learner fisher --out relapse.model
   distkern train probes.tsv --samples columns --collapse most-variable --genes annotation.csv \\
-    --labels clinical.csv --label er --features other-cohort.tsv --out er.model
+    --labels clinical.csv --label er --features other-cohort.tsv --out er.model --report er.html
   distkern predict er.model new-patients.csv --samples columns --out calls.csv
 
 Kernel values are centred and scaled to unit norm on the training samples. Nested folds estimate the accuracy of the
@@ -80,7 +81,8 @@ whole procedure; then it is fitted to all samples. The file holds ranks and numb
     help="How decision values of samples not seen become probabilities.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed that shuffles the folds.")
-@click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
+@click.option("--report", type=LocalPath(), metavar="PAGE", help="Write the evaluation and the card as an HTML page.")
+@click.option("--overwrite", is_flag=True, help="Replace the files of --out and --report if they exist.")
 @learner_memory_option
 @json_option
 @quiet_option
@@ -98,6 +100,7 @@ def train(
     learner: str,
     C: tuple[float, ...],
     lam: tuple[float, ...],
+    report: Path | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
@@ -106,7 +109,13 @@ def train(
     """Train a classifier on the samples and labels of COHORT, and save it for samples to come."""
     if labels is None and label is None:
         raise click.UsageError("training needs labels: name their column with --label, and their file with --labels")
+    refuse_same_file({"--out": out, "--report": report})
     refuse_unwritable_file(out, overwrite)
+    if report is not None:
+        from distkern.report.layout import require_extras
+
+        require_extras()
+        refuse_unwritable_file(report, overwrite)
     built = kernel_of(kernel or "kendall", ties, params)
     how = {name: given.pop(name) for name in ("samples", "layer", "use_rep", "collapse", "genes", "sep")}
     source, name, y, grouped = read_labelled(cohort, labels, label, groups, how)
@@ -121,6 +130,11 @@ def train(
     )
     trained.predictor.card |= {"label": name}
     save_model(trained.predictor, out, overwrite=overwrite)
+    if report is not None:
+        from distkern.report.page import write_report
+
+        about: Any = {"gram": trained.gram, "evaluation": trained.evaluation, "card": trained.card}
+        write_report(report, labels=y, **about, overwrite=overwrite)
     if as_json:
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
@@ -129,6 +143,8 @@ def train(
     chosen = {name: f"{trained.card[name]:g}" for name in ("C", "lam") if trained.card[name] is not None}
     print_table([*scores_table(trained.evaluation), ("kernel", repr(built)), *chosen.items()])
     click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
+    if report is not None:
+        click.echo(f"written to {report}: the evaluation and the card of the model")
 
 
 def _usable(source: Source, features: Path | None, missing: str, how: dict[str, Any]) -> Source:

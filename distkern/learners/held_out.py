@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
+from sklearn.metrics import precision_recall_curve, roc_curve
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import whole_number
@@ -20,6 +20,9 @@ LEVEL = 0.95
 
 DRAWS = 1000
 """Bootstrap samples."""
+
+BATCH = 2**21
+"""Largest number of weights that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +99,26 @@ class HeldOut:
         if not 0 < level < 1:
             raise InputError(f"level must be between 0 and 1; got {level!r}")
         whole_number(draws, "draws", 0)
-        every = np.arange(len(self.truth))
-        values = self._scores(every)
+        values = {name: float(own[0]) for name, own in self._scores(np.ones((1, len(self.truth)))).items()}
         table = pd.DataFrame({"score": list(values), "value": list(values.values())})
         if draws:
-            drawn = [list(self._scores(rows).values()) for rows in self._drawn(draws, seed)]
-            tails = [(1 - level) / 2, (1 + level) / 2]
-            columns = [[value for value in column if value == value] for column in zip(*drawn, strict=True)]
-            ends = [np.quantile(column, tails) if column else (np.nan, np.nan) for column in columns]
-            table["low"], table["high"] = zip(*ends, strict=True)
+            parts = [self._scores(weights) for weights in self._weights(draws, seed)]
+            drawn = [np.concatenate([part[name] for part in parts]) for name in values]
+            table["low"], table["high"] = zip(*(_ends(own, level) for own in drawn), strict=True)
         return table
+
+    def of_samples(self, rows: Indices) -> HeldOut:
+        """Predictions of some samples, such as those of one cohort."""
+        folds, groups = self.folds, self.groups
+        return HeldOut(
+            self.classes,
+            self.truth[rows],
+            self.predicted[:, rows],
+            self.decisions[:, rows],
+            None if self.probabilities is None else self.probabilities[:, rows],
+            None if folds is None else folds[:, rows],
+            None if groups is None else groups[rows],
+        )
 
     def confusion(self) -> Any:
         """Numbers of samples by class (rows) and predicted class (columns), mean over the repetitions."""
@@ -118,19 +131,66 @@ class HeldOut:
             np.add.at(table, (self.truth[known], predicted[known]), 1 / len(self.predicted))
         return pd.DataFrame(table, index=list(self.classes), columns=list(self.classes))
 
+    def auc(self, column: int = -1) -> float:
+        """Fraction of pairs, one sample of a class and one of the others, within a fold, that are in their order."""
+        return float(_mean_of_known([self._areas(np.ones((1, len(self.truth))), r, column) for r in self._repeats])[0])
+
+    def average_precision(self, column: int = -1) -> float:
+        """Mean precision over the samples of a class, in descending order of decision values; mean over repetitions."""
+        even = np.ones((1, len(self.truth)))
+        return float(_mean_of_known([self._precision(even, repeat, column) for repeat in self._repeats])[0])
+
     def roc(self, column: int = -1) -> Any:
-        """Curve of true against false positives: a DataFrame with the columns threshold, fpr, tpr; all repetitions."""
+        """Curve of true against false positives: a DataFrame with the columns threshold, fpr, tpr; all repetitions.
+
+        Raises
+        ------
+        InputError
+            If no sample is of the class of the column, or all are.
+        """
         import pandas as pd
 
         truth, values = self._pooled(column)
+        self._require(column, both=True)
         fpr, tpr, thresholds = roc_curve(truth, values)
         return pd.DataFrame({"threshold": thresholds, "fpr": fpr, "tpr": tpr})
 
-    def precision_recall(self, column: int = -1) -> Any:
-        """Precision against recall: a DataFrame with the columns threshold, recall, precision; all repetitions."""
+    def roc_band(self, column: int = -1, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Any:
+        """Interval of the true positives at each share of false positives, from the bootstrap of `scores`.
+
+        It holds at one point at a time. A DataFrame with the columns fpr, low, high.
+        """
         import pandas as pd
 
         truth, values = self._pooled(column)
+        self._require(column, both=True)
+        order = np.argsort(-values, kind="stable")
+        sample, positive, ends = order % len(self.truth), truth[order], _last_of_ties(values[order])
+        grid = np.linspace(0, 1, 101)
+        found = []
+        for weights in self._weights(draws, seed, len(values)):
+            drawn = weights[:, sample]
+            true, false = (np.cumsum(drawn * own, axis=1)[:, ends] for own in (positive, ~positive))
+            found += [
+                np.interp(grid, np.append(0, f / f[-1]), np.append(0, t / t[-1]))
+                for t, f in zip(true, false, strict=True)
+                if t[-1] > 0 and f[-1] > 0
+            ]
+        low, high = zip(*(_ends(own, level) for own in np.array(found).T), strict=True)
+        return pd.DataFrame({"fpr": grid, "low": low, "high": high})
+
+    def precision_recall(self, column: int = -1) -> Any:
+        """Precision against recall: a DataFrame with the columns threshold, recall, precision; all repetitions.
+
+        Raises
+        ------
+        InputError
+            If no sample is of the class of the column.
+        """
+        import pandas as pd
+
+        truth, values = self._pooled(column)
+        self._require(column, both=False)
         precision, recall, thresholds = precision_recall_curve(truth, values)
         return pd.DataFrame({"threshold": [*thresholds, np.inf], "recall": recall, "precision": precision})
 
@@ -145,7 +205,7 @@ class HeldOut:
         whole_number(bins, "bins", 1)
         truth, chances = self._chances(column)
         order = np.argsort(chances, kind="stable")
-        ascending = IsotonicRegression(out_of_bounds="clip").fit(chances, truth).predict(chances)
+        ascending = self._ascending(column).predict(chances)
         parts = [part for part in np.array_split(order, min(bins, len(order))) if len(part)]
         return pd.DataFrame(
             {
@@ -155,6 +215,17 @@ class HeldOut:
                 "samples": [len(part) / len(self.predicted) for part in parts],
             }
         )
+
+    def isotonic(self, column: int = -1) -> Any:
+        """Observed fraction that ascends with the predicted probability, by isotonic regression, without bins.
+
+        Source: Dimitriadis, Gneiting & Jordan, *Stable reliability diagrams for probabilistic classifiers* (2021). A
+        DataFrame with the columns predicted and observed: the corners of the function.
+        """
+        import pandas as pd
+
+        fitted = self._ascending(column)
+        return pd.DataFrame({"predicted": fitted.X_thresholds_, "observed": fitted.y_thresholds_})
 
     def net_benefit(self, thresholds: Any = None, column: int = -1) -> Any:
         """Decision curve: TP/m − FP/m · t/(1 − t) of treating where the probability is above t, beside treating all.
@@ -186,57 +257,92 @@ class HeldOut:
         for _ in range(draws):
             yield np.concatenate([of_group[k] for k in rng.integers(len(of_group), size=len(of_group))])
 
-    def _scores(self, rows: Indices) -> dict[str, float]:
-        """Scores of some samples, mean over the repetitions."""
-        found: list[dict[str, float]] = []
-        truth = self.truth[rows]
-        for repeat, predicted in enumerate(self.predicted[:, rows]):
-            right = predicted == truth
-            recalls = [float(right[truth == c].mean()) for c in np.unique(truth)]
-            own = {"accuracy": float(right.mean()), "balanced accuracy": float(np.mean(recalls))}
-            own["auc"] = self._auc(repeat, rows)
+    def _weights(self, draws: int, seed: int, size: int | None = None) -> Iterator[Floats]:
+        """How often each sample is drawn, for some bootstrap samples at a time, (draws, m)."""
+        count = len(self.truth)
+        rows = self._drawn(draws, seed)
+        batch = max(1, BATCH // (size or count))
+        while own := [np.bincount(drawn, minlength=count) for drawn in islice(rows, batch)]:
+            yield np.stack(own).astype(np.float64)
+
+    @property
+    def _repeats(self) -> range:
+        return range(len(self.predicted))
+
+    def _scores(self, weights: Floats) -> dict[str, Floats]:
+        """Scores of samples that count as often as each row of the weights says, (draws, m): mean over repetitions."""
+        found: list[dict[str, Floats]] = []
+        of_class = [self.truth == c for c in np.unique(self.truth)]
+        columns = range(self.decisions.shape[2])
+        for repeat in self._repeats:
+            predicted = self.predicted[repeat]
+            right = predicted == self.truth
+            recalls = [_share(weights, right, own) for own in of_class]
+            own = {"accuracy": _share(weights, right), "balanced accuracy": _mean_of_known(recalls)}
+            own["auc"] = _mean_of_known([self._areas(weights, repeat, column) for column in columns])
             if self.binary:
-                positive, called = truth == 1, predicted == 1
+                positive, called, rejected = self.truth == 1, predicted == 1, predicted == 0
                 own |= {
-                    "sensitivity": _share(called, positive),
-                    "specificity": _share(predicted == 0, ~positive),
-                    "positive predictive value": _share(positive, called),
-                    "negative predictive value": _share(~positive, predicted == 0),
-                    "average precision": _precision(positive, self.decisions[repeat, rows, 0]),
+                    "sensitivity": _share(weights, called, positive),
+                    "specificity": _share(weights, rejected, ~positive),
+                    "positive predictive value": _share(weights, positive, called),
+                    "negative predictive value": _share(weights, ~positive, rejected),
+                    "average precision": self._precision(weights, repeat, -1),
                 }
             if self.probabilities is not None:
-                chances = self.probabilities[repeat, rows]
-                of_truth = chances[np.arange(len(rows)), truth]
+                chances = self.probabilities[repeat]
+                of_truth = chances[np.arange(len(chances)), self.truth]
                 squares = (chances**2).sum(axis=1) - 2 * of_truth + 1
-                own["Brier score"] = float(squares.mean()) / (2 if self.binary else 1)
-                own["log loss"] = float(-np.log(np.maximum(of_truth, np.finfo(float).eps)).mean())
+                own["Brier score"] = _share(weights, squares) / (2 if self.binary else 1)
+                own["log loss"] = _share(weights, -np.log(np.maximum(of_truth, np.finfo(float).eps)))
             found.append(own)
-        return {name: _mean([own[name] for own in found]) for name in found[0]}
+        return {name: _mean_of_known([own[name] for own in found]) for name in found[0]}
 
-    def _auc(self, repeat: int, rows: Indices) -> float:
-        """Fraction of pairs of two classes, within a fold, whose decision values are in their order."""
-        values, truth = self.decisions[repeat, rows], self.truth[rows]
-        folds = np.zeros(len(rows)) if self.folds is None else self.folds[repeat, rows]
-        areas = []
-        for column in range(values.shape[1]):
-            positive = truth == (1 if self.binary else column)
-            above = pairs = 0.0
-            for fold in np.unique(folds):
-                of_fold = folds == fold
-                ones = positive[of_fold]
-                n1, n0 = int(ones.sum()), int((~ones).sum())
-                ranks = rankdata(values[of_fold, column])
-                above += float(ranks[ones].sum()) - n1 * (n1 + 1) / 2
-                pairs += n1 * n0
-            areas.append(above / pairs if pairs else np.nan)
-        return _mean(areas)
+    def _areas(self, weights: Floats, repeat: int, column: int) -> Floats:
+        """Fraction of pairs of a class and the others, within a fold, whose decision values are in their order."""
+        positive, at = self._one_class(column)
+        values = self.decisions[repeat, :, at]
+        folds = np.zeros(len(values)) if self.folds is None else self.folds[repeat]
+        above, pairs = np.zeros(len(weights)), np.zeros(len(weights))
+        for fold in np.unique(folds):
+            own = np.flatnonzero(folds == fold)
+            own = own[np.argsort(values[own], kind="stable")]
+            starts = np.append(0, _last_of_ties(values[own])[:-1] + 1)
+            drawn = weights[:, own]
+            ones, zeros = (np.add.reduceat(drawn * of, starts, axis=1) for of in (positive[own], ~positive[own]))
+            above += (ones * (np.cumsum(zeros, axis=1) - zeros / 2)).sum(axis=1)
+            pairs += ones.sum(axis=1) * zeros.sum(axis=1)
+        return _ratio(above, pairs)
+
+    def _precision(self, weights: Floats, repeat: int, column: int) -> Floats:
+        """Mean over the samples of a class of the precision at their decision value."""
+        positive, at = self._one_class(column)
+        values = self.decisions[repeat, :, at]
+        order = np.argsort(-values, kind="stable")
+        starts = np.append(0, _last_of_ties(values[order])[:-1] + 1)
+        drawn = weights[:, order]
+        ones, every = (np.add.reduceat(drawn * of, starts, axis=1) for of in (positive[order], np.ones(len(order))))
+        precision = _ratio(np.cumsum(ones, axis=1), np.cumsum(every, axis=1))
+        return _ratio((ones * np.nan_to_num(precision)).sum(axis=1), ones.sum(axis=1))
+
+    def _one_class(self, column: int) -> tuple[Array, int]:
+        """Whether each sample is of the class of a column, and the column of its decision values."""
+        number = 1 if self.binary else range(len(self.classes))[column]
+        return self.truth == number, 0 if self.decisions.shape[2] == 1 else number
+
+    def _require(self, column: int, *, both: bool) -> None:
+        """Refuse a curve of a class that has no sample, or, where others are needed too, all of them."""
+        positive, _ = self._one_class(column)
+        name = self.classes[1 if self.binary else column]
+        if not positive.any():
+            raise InputError(f"no sample is of class {name!r}: there is no curve of it")
+        if both and positive.all():
+            raise InputError(f"all samples are of class {name!r}: a curve needs others too")
 
     def _pooled(self, column: int) -> tuple[Array, Floats]:
         """Whether each sample is of the class of a column, and its decision value for it, in all repetitions."""
-        count = self.decisions.shape[2]
-        positive = 1 if self.binary else range(len(self.classes))[column]
-        values = self.decisions[:, :, 0 if count == 1 else positive]
-        return np.tile(self.truth == positive, len(values)), values.ravel()
+        positive, at = self._one_class(column)
+        return np.tile(positive, len(self.decisions)), self.decisions[:, :, at].ravel()
 
     def _chances(self, column: int) -> tuple[Array, Floats]:
         if self.probabilities is None:
@@ -245,8 +351,12 @@ class HeldOut:
         chances = self.probabilities[:, :, number]
         return np.tile(self.truth == number, len(chances)), chances.ravel()
 
+    def _ascending(self, column: int) -> IsotonicRegression:
+        truth, chances = self._chances(column)
+        return IsotonicRegression(out_of_bounds="clip").fit(chances, truth)
+
     def to_dict(self) -> dict[str, Any]:
-        """All fields but the groups, ready for JSON: decision values and probabilities with six digits."""
+        """All fields, ready for JSON: decision values and probabilities with six digits, groups as numbers."""
 
         def listed(values: Any) -> Any:
             if values is None or values.dtype.kind != "f":
@@ -254,14 +364,16 @@ class HeldOut:
             return [[[None if x != x else float(f"{x:.6g}") for x in row] for row in own] for own in values.tolist()]
 
         names = ("truth", "predicted", "decisions", "probabilities", "folds")
-        return {"classes": list(self.classes)} | {name: listed(getattr(self, name)) for name in names}
+        numbers = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
+        kept = {name: listed(getattr(self, name)) for name in names}
+        return {"classes": list(self.classes)} | kept | {"groups": listed(numbers)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> HeldOut:
         """Restore predictions from the output of `to_dict`."""
 
         def array(name: str, kind: Any) -> Any:
-            return None if values[name] is None else np.array(values[name], dtype=kind)
+            return None if values.get(name) is None else np.array(values[name], dtype=kind)
 
         return cls(
             tuple(values["classes"]),
@@ -270,17 +382,34 @@ class HeldOut:
             array("decisions", np.float64),
             array("probabilities", np.float64),
             array("folds", np.intp),
+            array("groups", np.intp),
         )
 
 
-def _share(of: Array, among: Array) -> float:
-    return float(of[among].mean()) if among.any() else np.nan
+def _share(weights: Floats, of: Array, among: Array | None = None) -> Floats:
+    """Weighted mean of some samples, (draws,); NaN where none is drawn."""
+    own = weights if among is None else weights[:, among]
+    return _ratio(own @ np.asarray(of if among is None else of[among], dtype=np.float64), own.sum(axis=1))
 
 
-def _precision(positive: Array, values: Floats) -> float:
-    return float(average_precision_score(positive, values)) if positive.any() else np.nan
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
 
 
-def _mean(values: Any) -> float:
-    known = [value for value in values if value == value]
-    return float(np.mean(known)) if known else np.nan
+def _last_of_ties(values: Floats) -> Indices:
+    """Position of the last of each run of equal values."""
+    return np.append(np.flatnonzero(values[1:] != values[:-1]), len(values) - 1)
+
+
+def _mean_of_known(values: Any) -> Floats:
+    """Mean over the first axis of what is not NaN, (draws,); NaN where all is."""
+    stacked = np.stack(values)
+    known = ~np.isnan(stacked)
+    return _ratio(np.where(known, stacked, 0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+
+
+def _ends(drawn: Floats, level: float) -> tuple[float, float]:
+    """Both ends of an interval of drawn scores; NaN if none is known."""
+    known = drawn[~np.isnan(drawn)]
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
+    return float(low), float(high)

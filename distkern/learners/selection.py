@@ -149,8 +149,11 @@ def cross_validate_gram(
     labels = labels_and_weights(y, None, matrix)[0]
     group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
     plan = Folds(labels, group_of, inner if len(choice.values) > 1 else None, seed)
+    left_out = None
     if cohorts is not None or isinstance(outer, str):
-        splits = list(plan.leaving_out(_units(outer, cohorts, group_of, matrix)))
+        units = _units(outer, cohorts, group_of, matrix)
+        splits = list(plan.leaving_out(units))
+        left_out = None if cohorts is None else np.unique(units).tolist()  # groups may be patients
         outer, repeats = "leave-one-group-out" if cohorts is None else "leave-one-cohort-out", 1
     else:
         splits = list(plan.outer(outer, repeats))
@@ -168,6 +171,7 @@ def cross_validate_gram(
         "inner": inner,
         "grouped": groups is not None,
         "seed": seed,
+        "left_out": left_out,
     }
     spent = time.perf_counter() - started
     return Evaluation(**columns, classes=held_out.classes, settings=settings, seconds=spent, held_out=held_out)

@@ -55,6 +55,13 @@ class TrainedClassifier:
     evaluation: Evaluation
 
     @property
+    def gram(self) -> ArrayGram:
+        """The kernel between the training samples, computed again."""
+        columns = self.predictor.gram
+        prepared = columns.prepared_columns()
+        return ArrayGram(finite_tile(columns.kernel, prepared, prepared))
+
+    @property
     def card(self) -> dict[str, Any]:
         """What a user should know of the model: its classes, kernel, cohort, features, validation and versions."""
         return dict(self.predictor.card)

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from distkern.core.errors import InputError
 from distkern.plot.axes import OKABE_ITO, new_or_given, open_frame
-from distkern.plot.evaluation import chosen_C
+from distkern.plot.evaluation import chosen_C, chosen_parameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
-    """Draw how often the inner cross-validation chose each C.
+    """Draw how often the inner cross-validation chose each C, or lam.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
     bars = ax.bar(np.arange(len(counts)), list(counts.values()), color=OKABE_ITO[0], width=0.6)
     ax.bar_label(bars, padding=2)
     ax.set_xticks(np.arange(len(counts)), [f"{value:g}" for value in counts])
-    ax.set(xlabel="C chosen by the inner cross-validation", ylabel="outer folds")
+    ax.set(xlabel=f"{chosen_parameter(evaluation)} chosen by the inner cross-validation", ylabel="outer folds")
     ax.set_ylim(0, 1.12 * max(counts.values()))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     open_frame(ax)

@@ -15,6 +15,11 @@ METRIC_NAMES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"
 """Names of the metrics of an `Evaluation`, for readers."""
 
 
+def chosen_parameter(evaluation: Evaluation) -> str:
+    """Name of the parameter that inner folds chose: C, or lam."""
+    return str(evaluation.settings.get("parameter") or "C")
+
+
 def chosen_C(evaluation: Evaluation) -> dict[float, int]:
     """Count how often each C of the grid was chosen; empty if no C was chosen."""
     values = evaluation.C[~np.isnan(evaluation.C)]

@@ -10,12 +10,18 @@ from typing import Any
 
 _HOME_OF = {
     "plot_accuracy": "distkern.plot",
+    "plot_calibration": "distkern.plot",
     "plot_chosen_C": "distkern.plot",
     "plot_cluster_numbers": "distkern.plot",
+    "plot_confusion": "distkern.plot",
+    "plot_decision_curve": "distkern.plot",
     "plot_estimates": "distkern.plot",
     "plot_gram": "distkern.plot",
     "plot_kernel_pca": "distkern.plot",
     "plot_markers": "distkern.plot",
+    "plot_null": "distkern.plot",
+    "plot_precision_recall": "distkern.plot",
+    "plot_roc": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
     "plot_targets": "distkern.plot",
     "plot_witness": "distkern.plot",

@@ -14,18 +14,20 @@ import numpy as np
 
 from distkern._version import __version__
 from distkern.core.errors import InputError
+from distkern.core.names import shown
 from distkern.core.sentences import Call
 from distkern.core.typing import Floats, Spec
 from distkern.core.units import readable_bytes, readable_seconds
 from distkern.gram.base import StoredGram
 from distkern.io.origin import Origin
 from distkern.operators.base import BaseGram
-from distkern.plot.evaluation import METRIC_NAMES, as_percent, chosen_C
+from distkern.plot.evaluation import METRIC_NAMES, as_percent, chosen_C, chosen_parameter
 from distkern.plot.sample_order import Classes, Drawn
+from distkern.report.card import card_words, training_line
 from distkern.report.words import KernelWords, describe
 
 if TYPE_CHECKING:
-    from distkern.learners.evaluation import Evaluation
+    from distkern.learners.evaluation import Evaluation, PermutationTest
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "dask", "zarr", "matplotlib")
 """Packages whose versions are on the page."""
@@ -36,13 +38,17 @@ PERCENT = ("accuracy", "balanced_accuracy")
 Rows = list[tuple[str, str]]
 
 
-def title_of(gram: BaseGram, words: KernelWords | None) -> str:
+def title_of(gram: BaseGram, words: KernelWords | None, card: Spec | None = None) -> str:
     """Return the default title of a page."""
+    if card and card.get("label") and words:
+        return f"Prediction of {shown(card['label'])!r} with the {words.name}"
     return f"{words.name if words else 'Gram matrix'} on {len(gram):,} samples"
 
 
-def kernel_words(gram: BaseGram) -> KernelWords | None:
-    """Describe the kernel of a stored matrix; None for an array of values, whose kernel is unknown."""
+def kernel_words(gram: BaseGram, card: Spec | None = None) -> KernelWords | None:
+    """Describe the kernel of a stored matrix or of a model; None for an array of values, whose kernel is unknown."""
+    if card is not None:
+        return card_words(card)
     return describe(gram.kernel) if isinstance(gram, StoredGram) else None
 
 
@@ -137,6 +143,9 @@ def protocol(evaluation: Evaluation) -> str:
     '2 repeats of 2-fold cross-validation'
     """
     repeats, folds = len(np.unique(evaluation.repeat)), len(np.unique(evaluation.fold))
+    left_out = {"leave-one-cohort-out": "cohorts", "leave-one-group-out": "groups"}
+    if evaluation.settings.get("outer") in left_out:
+        return f"{folds} {left_out[evaluation.settings['outer']]}, each predicted by a model of the others"
     return f"{repeats} repeat{'s' * (repeats != 1)} of {folds}-fold cross-validation"
 
 
@@ -175,14 +184,14 @@ def _score(metric: str, value: float) -> str:
 
 def protocol_rows(evaluation: Evaluation) -> Rows:
     """Describe the settings of the evaluation."""
-    settings, counts = evaluation.settings, chosen_C(evaluation)
+    settings, counts, name = evaluation.settings, chosen_C(evaluation), chosen_parameter(evaluation)
     rows = [("Outer folds", f"{protocol(evaluation)}, {_span(evaluation.n_test)} samples tested in each")]
     if settings.get("C"):
         grid = ", ".join(f"{value:g}" for value in settings["C"])
         inner = f"{settings['inner']}-fold cross-validation on the training part of each outer fold"
-        rows.append(("C", f"{inner} chose among {grid}"))
+        rows.append((name, f"{inner} chose among {grid}"))
     if counts:
-        rows.append(("C chosen", ", ".join(f"{value:g}: {count} ×" for value, count in counts.items() if count)))
+        rows.append((f"{name} chosen", ", ".join(f"{value:g}: {count} ×" for value, count in counts.items() if count)))
     if settings.get("grouped"):
         rows.append(("Groups", "samples of one group never fall on both sides of a split"))
     if "estimator" in settings:
@@ -229,8 +238,10 @@ def off_diagonal_range(values: Floats) -> tuple[float, float]:
     return (float(off.min()), float(off.max())) if len(off) else (float("nan"), float("nan"))
 
 
-def cohort_rows(gram: BaseGram) -> Rows:
-    """Return the source of the samples as far as the matrix records it."""
+def cohort_rows(gram: BaseGram, card: Spec | None = None) -> Rows:
+    """Return the source of the samples as far as the matrix, or the card of a model, records it."""
+    if card is not None:
+        return [("Source", shown(card["cohort"])), ("Samples × features", f"{len(gram):,} × {card['features']:,}")]
     if not isinstance(gram, StoredGram):
         return [("Samples", f"{len(gram):,}")]
     info = gram.info()
@@ -315,8 +326,14 @@ def snippet(
     evaluation: Evaluation | None,
     labelled: bool,
     loading: str | None,
+    card: Spec | None = None,
 ) -> str:
     """Return Python code that computes the same result."""
+    if card is not None and evaluation is not None:
+        labels = [] if loading is not None else ["y = ...  # the label of each sample"]
+        code = [*_loaded(None if loading is not None else cohort_line(card["cohort"]), loading), *labels]
+        code += [training_line(card, evaluation.settings), "print(trained.evaluation.mean(), trained.evaluation.std())"]
+        return "\n".join([*code, "dk.save_model(trained.predictor, 'classifier.model')"])
     labels = (
         []
         if loading is not None or not (labelled or evaluation is not None)
@@ -325,17 +342,22 @@ def snippet(
     lines = [*loading_lines(gram, words, loading), *labels, gram_line(gram, words)]
     if evaluation is not None:
         lines += [_evaluate_line(evaluation.settings), "print(evaluation.mean(), evaluation.std())"]
+        if evaluation.permutation_test is not None:
+            lines.append(_permutation_line(evaluation.permutation_test))
     return "\n".join(lines)
 
 
 def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None) -> list[str]:
     """Return Python code that loads the samples, as far as their source is known."""
-    lines = ["import distkern as dk", ""]
-    if loading is not None:
-        return [*lines, *loading.strip().splitlines(), ""]
     if words is None:
-        return [*lines, "K = ...  # the kernel values"]
-    return [*lines, cohort_line(gram.info()["source"])]  # type: ignore[attr-defined]
+        return _loaded("K = ...  # the kernel values", loading)
+    return _loaded(cohort_line(gram.info()["source"]), loading)  # type: ignore[attr-defined]
+
+
+def _loaded(line: str | None, loading: str | None) -> list[str]:
+    """Return Python code that imports distkern and loads the samples: the given lines, or one line."""
+    lines = ["import distkern as dk", ""]
+    return [*lines, *loading.strip().splitlines(), ""] if loading is not None else [*lines, line or ""]
 
 
 def cohort_line(source: str) -> str:
@@ -373,15 +395,30 @@ def _landmark_arguments(info: Spec) -> str:
 
 
 def _evaluate_line(settings: Spec) -> str:
-    asked = {name: settings[name] for name in ("C", "outer", "inner", "repeats", "seed") if name in settings}
+    asked: Spec = {name: settings[name] for name in ("C", "outer", "inner", "repeats", "seed") if name in settings}
     if settings.get("C"):
         asked["C"] = [float(f"{value:.12g}") for value in settings["C"]]
+    if settings.get("parameter") == "lam":
+        asked = {"lam": asked.pop("C"), **asked}
+    cohorts = settings.get("outer") == "leave-one-cohort-out"
+    if cohorts:
+        asked = {name: value for name, value in asked.items() if name not in ("outer", "repeats")}
     given = "".join(f", {name}={value!r}" for name, value in asked.items())
-    grouped = ", groups=groups" if settings.get("grouped") else ""
+    grouped = ", groups=groups" * bool(settings.get("grouped")) + ", cohorts=cohorts" * cohorts
     estimator = str(settings.get("estimator", ""))
     plain = not estimator or estimator == _default_estimator()
     note = "" if plain else f"model = ...  # {' '.join(estimator.split())}\n"
     return f"{note}evaluation = dk.cross_validate_gram({None if plain else 'model'}, gram, y{given}{grouped})"
+
+
+def _permutation_line(test: PermutationTest) -> str:
+    names = ("values", "outer", "inner", "random_state")
+    asked: Spec = {"permutations": test.permutations, "scoring": test.scoring}
+    asked |= {name: test.settings[name] for name in names if test.settings.get(name) not in (None, [])}
+    given = "".join(f", {name}={value!r}" for name, value in asked.items())
+    grouped = ", groups=groups" if test.settings.get("grouped") else ""
+    note = f"model = ...  # {' '.join(str(test.settings.get('estimator', '')).split())}"
+    return f"{note}\nprint(dk.permutation_test(model, gram, y{given}{grouped}).pvalue)"
 
 
 def _default_estimator() -> str:

@@ -12,10 +12,12 @@ from distkern.core.sentences import Argument
 from distkern.core.typing import Spec
 from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
-from distkern.plot.evaluation import as_percent, chosen_C
+from distkern.plot.evaluation import as_percent, chosen_C, chosen_parameter
 from distkern.plot.sample_order import Classes, Drawn, as_classes, as_symmetric, draw_samples
 from distkern.report import content
+from distkern.report.card import card_rows
 from distkern.report.layout import order_note, render, require_extras, write_page
+from distkern.report.validation import validation, validation_pictures
 
 if TYPE_CHECKING:
     from distkern.learners.evaluation import Evaluation
@@ -27,6 +29,7 @@ def write_report(
     gram: Any,
     labels: Any = None,
     evaluation: Evaluation | None = None,
+    card: Spec | None = None,
     reference: float | None = None,
     reference_label: str | None = None,
     title: str | None = None,
@@ -48,7 +51,11 @@ def write_report(
     labels
         Class of each sample, (m,).
     evaluation
-        Result of `distkern.cross_validate_gram`.
+        Result of `distkern.cross_validate_gram`. The page shows its scores with intervals and its curves, those of
+        another cohort (``external``) beside them, and the p-value, as far as the evaluation has them.
+    card
+        Card of a model that was trained on these samples: ``gram``, ``evaluation`` and ``card`` are attributes of what
+        `distkern.train_classifier` returns.
     reference
         A published accuracy for comparison, in per cent (85.78); a number up to 1 is taken as a fraction.
     reference_label
@@ -88,7 +95,9 @@ def write_report(
     classes = as_classes(labels, matrix)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)
-    values = _values(matrix, drawn, classes, labels is not None, evaluation, reference, reference_label, title, loading)
+    values = _values(
+        matrix, drawn, classes, labels is not None, evaluation, card, reference, reference_label, title, loading
+    )
     page = _rendered(values, drawn, classes, evaluation, reference, reference_label)
     return write_page(file, page, overwrite=overwrite)
 
@@ -120,32 +129,37 @@ def _values(
     classes: Classes,
     labelled: bool,
     evaluation: Evaluation | None,
+    card: Spec | None,
     reference: float | None,
     reference_label: str | None,
     title: str | None,
     loading: str | None,
 ) -> Spec:
     """Collect all texts and numbers of the page."""
-    words = content.kernel_words(matrix)
+    words = content.kernel_words(matrix, card)
     info = matrix.info() if isinstance(matrix, StoredGram) else None
     values: Spec = {
-        "title": title or content.title_of(matrix, words),
+        "title": title or content.title_of(matrix, words, card),
         "kernel": words,
         "matrix": content.matrix_rows(len(matrix), matrix.diag(), drawn),
-        "cohort": content.cohort_rows(matrix),
+        "cohort": content.cohort_rows(matrix, card),
         "classes": content.class_rows(classes) if labelled else [],
         "samples": f"{len(matrix):,}",
         "store": content.store_rows(info) if info else [],
         "runs": content.run_rows(info) if info else [],
         "versions": content.version_rows(matrix),
-        "code": content.snippet(matrix, words, evaluation, labelled, loading),
+        "code": content.snippet(matrix, words, evaluation, labelled, loading, card),
+        "model": [] if card is None else card_rows(card),
         "made": content.today(),
         "result": None,
+        "validation": None,
     }
     if evaluation is not None:
         values["result"] = content.headline(evaluation, classes, labelled, reference, reference_label)
         values["scores"] = content.score_rows(evaluation)
         values["repeats"] = content.repeat_rows(evaluation)
+        values["parameter"] = chosen_parameter(evaluation)
+        values["validation"] = validation(evaluation)
         values["protocol"] = content.protocol_rows(evaluation)
     return values
 
@@ -188,13 +202,14 @@ def _rendered(
             name="accuracy",
             alt=f"Accuracy of every fold, repeat by repeat; mean {values['result']['mean']}{compared}.",
         )
+        pictures |= validation_pictures(evaluation)
         counts = chosen_C(evaluation)
         if counts:
             listed = ", ".join(f"{value:g} in {count}" for value, count in counts.items())
             pictures["C"] = picture(
                 lambda ax: plot_chosen_C(evaluation, ax=ax),
                 name="C",
-                alt=f"How many outer folds chose each C: {listed}.",
+                alt=f"How many outer folds chose each {values['parameter']}: {listed}.",
                 size=(4.8, 3.6),
             )
     note = order_note(drawn, "class") if several else order_note(drawn)

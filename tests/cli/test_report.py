@@ -14,7 +14,10 @@ def test_report_is_written_once(cohort, run, store):
     assert run("evaluate", store, *labels, "--out", result, *FAST).exit_code == 0
     words = ("report", store, "--evaluation", result, "--out", page, *labels)
     assert run(*words, "--reference", 85.78, "--reference-label", "the paper").exit_code == 0
-    assert "85.78" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "85.78" in text
+    for said in ("Scores on samples that were not trained on", "None of these numbers promises anything"):
+        assert text.count(said) == 1
     assert run(*words).exit_code == 3
     assert json.loads(run(*words, "--overwrite", "--json").stdout)["bytes"] == page.stat().st_size
 

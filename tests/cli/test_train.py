@@ -69,6 +69,29 @@ def test_training_prints_the_estimate_and_saves_a_card_without_names(model, brea
     np.testing.assert_allclose(loaded.predict_proba(new), direct.predictor.predict_proba(new), atol=1e-9)
 
 
+def test_the_page_shows_the_evaluation_and_the_card(breast, run_in_module, tmp_path):
+    words = ("--samples", "columns", "--labels", breast / "nki-clinical.csv", "--label", "er", "--repeats", "1", "-q")
+    files = ("--out", tmp_path / "er.model", "--report", tmp_path / "er.html")
+    result = run_in_module("train", breast / "nki.csv", *words, "--C", 1, "--inner", 2, *files)
+    assert result.exit_code == 0, result.output
+    assert "er.html: the evaluation and the card of the model" in result.output
+    text = (tmp_path / "er.html").read_text(encoding="utf-8")
+    card = dk.load_model(tmp_path / "er.model").card
+    for part in (
+        "the class of &#39;er&#39;: negative or positive",
+        "38 negative, 112 positive",
+        "150 × 662; found by name",
+    ):
+        assert text.count(part) == 1, part
+    assert f"balanced accuracy {card['validation']['balanced_accuracy']:.3f}" in text
+    assert not any(name in text for name in load_breast("nki").obs_names)
+    assert run_in_module("train", breast / "nki.csv", *words, *files).exit_code == 3  # both files exist
+    (tmp_path / "er.model").unlink()
+    assert run_in_module("train", breast / "nki.csv", *words, *files).exit_code == 3
+    same = ("--out", tmp_path / "new", "--report", tmp_path / "new")
+    assert run_in_module("train", breast / "nki.csv", *words, *same).exit_code == 2
+
+
 def test_calls_of_the_same_platform_have_reasons(model, breast, run_in_module):
     path, _ = model
     out = breast / "calls.csv"

@@ -92,6 +92,59 @@ def test_intervals_are_those_of_a_binomial_where_it_is_known():
     assert ratio == pytest.approx(np.sqrt(2), rel=0.25)  # each sample is there twice, and counts once
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(M) // 3])
+def test_intervals_are_those_of_scores_of_the_drawn_samples(groups):
+    F_tied = np.round(F, 1)
+    found = HeldOut(TWO.classes, TRUTH, TWO.predicted, F_tied, TWO.probabilities, None, groups)
+    drawn = []
+    for rows in found._drawn(40, 3):
+        truth, one = TRUTH[rows], range(3)
+        drawn.append(
+            {
+                "auc": np.mean([metrics.roc_auc_score(truth, F_tied[r, rows, 0]) for r in one]),
+                "average precision": np.mean([metrics.average_precision_score(truth, F_tied[r, rows, 0]) for r in one]),
+                "positive predictive value": np.mean(
+                    [metrics.precision_score(truth, TWO.predicted[r, rows]) for r in one]
+                ),
+                "log loss": np.mean([metrics.log_loss(truth, CHANCES[r, rows, 0]) for r in one]),
+            }
+        )
+    table = found.scores(draws=40, seed=3).set_index("score")
+    for name in drawn[0]:
+        ends = np.quantile([own[name] for own in drawn], [0.025, 0.975])
+        np.testing.assert_allclose(table.loc[name, ["low", "high"]].astype(float), ends, rtol=1e-10)
+
+
+def test_batches_of_draws_do_not_change_intervals(monkeypatch):
+    from distkern.learners import held_out
+
+    whole, band = TWO.scores(draws=30), TWO.roc_band(draws=30)
+    monkeypatch.setattr(held_out, "BATCH", 7 * M)
+    pd.testing.assert_frame_equal(TWO.scores(draws=30), whole)
+    pd.testing.assert_frame_equal(TWO.roc_band(draws=30), band)
+
+
+def test_scores_of_one_class_are_those_of_scikit_learn():
+    for c in range(3):
+        areas = [metrics.roc_auc_score(KINDS == c, G[r, :, c]) for r in range(2)]
+        precisions = [metrics.average_precision_score(KINDS == c, G[r, :, c]) for r in range(2)]
+        assert THREE.auc(c) == pytest.approx(np.mean(areas))
+        assert THREE.average_precision(c) == pytest.approx(np.mean(precisions))
+    assert TWO.auc() == pytest.approx(value(TWO, "auc"))
+
+
+def test_the_band_is_that_of_curves_of_the_drawn_samples():
+    F_tied = np.round(F, 1)
+    found = HeldOut(TWO.classes, TRUTH, TWO.predicted, F_tied)
+    grid, curves = np.linspace(0, 1, 101), []
+    for rows in found._drawn(40, 0):
+        fpr, tpr, _ = metrics.roc_curve(np.tile(TRUTH[rows], 3), F_tied[:, rows, 0].ravel(), drop_intermediate=False)
+        curves.append(np.interp(grid, fpr, tpr))
+    band = found.roc_band(draws=40)
+    np.testing.assert_allclose(band["fpr"], grid)
+    np.testing.assert_allclose(band[["low", "high"]], np.quantile(curves, [0.025, 0.975], axis=0).T, atol=1e-12)
+
+
 def test_curves_are_those_of_scikit_learn():
     truth, f = np.tile(TRUTH, 3), F.ravel()
     fpr, tpr, _ = metrics.roc_curve(truth, f)
@@ -118,12 +171,36 @@ def test_net_benefit_is_its_formula():
     assert isinstance(TWO.net_benefit(), pd.DataFrame)
 
 
+ONE = HeldOut(("a", "b"), np.zeros(3, dtype=int), np.array([[0, 1, 0]]), np.array([[[-1.0], [2.0], [-0.5]]]))
+
+
+def test_a_cohort_of_one_class_has_scores_but_no_area():
+    table = ONE.scores(draws=20).set_index("score")
+    assert table.loc["specificity", "value"] == pytest.approx(2 / 3)
+    assert table.loc[["auc", "sensitivity", "average precision"]].isna().to_numpy().all()
+
+
+def test_the_isotonic_function_is_scikit_learns():
+    from sklearn.isotonic import IsotonicRegression
+
+    truth, chances = np.tile(TRUTH, 3), CHANCES.ravel()
+    expected = IsotonicRegression().fit(chances, truth).predict(chances)
+    corners = TWO.isotonic()
+    np.testing.assert_allclose(np.interp(chances, corners["predicted"], corners["observed"]), expected)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda: TWO.scores(level=2), "level must be between 0 and 1"),
         (lambda: TWO.net_benefit([0.5, 1.0]), "thresholds must be probabilities"),
         (lambda: TWO.calibration(bins=0), "bins"),
+        (lambda: ONE.roc(), "no sample is of class 'b'"),
+        (lambda: ONE.precision_recall(), "no sample is of class 'b'"),
+        (
+            lambda: HeldOut(("a", "b"), ONE.truth + 1, ONE.predicted, ONE.decisions).roc_band(),
+            "all samples are of class",
+        ),
         (lambda: HeldOut(("a", "b"), TRUTH, TWO.predicted, F).calibration(), "there are no probabilities"),
     ],
 )
@@ -138,6 +215,15 @@ def test_they_are_kept_as_json():
     for found in (TWO, THREE):
         again = HeldOut.from_dict(json.loads(json.dumps(found.to_dict())))
         pd.testing.assert_frame_equal(again.scores(draws=20), found.scores(draws=20), rtol=1e-4)
+
+
+def test_groups_are_kept_without_their_names():
+    found = HeldOut(TWO.classes, TRUTH, TWO.predicted, F, groups=np.array([f"patient {i // 2}" for i in range(M)]))
+    kept = found.to_dict()
+    assert "patient" not in str(kept)
+    again = HeldOut.from_dict(kept)
+    assert sorted(np.bincount(again.groups)) == [2] * (M // 2)
+    HeldOut.from_dict({name: value for name, value in kept.items() if name != "groups"})  # of an earlier version
 
 
 def test_samples_without_a_call_are_wrong_and_in_no_column():

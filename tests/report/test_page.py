@@ -93,7 +93,7 @@ def test_the_page_is_self_contained_and_accessible(tmp_path, stored):
     gram, labels = stored
     page, text = made(tmp_path, gram=gram, labels=labels, evaluation=evaluated(gram, labels))
     assert_self_contained(page, text)
-    assert len(page.all("svg")) == 4
+    assert len(page.all("svg")) == 9
     assert len(page.all("table")) >= 4
     assert len(text) < 1_500_000
 
@@ -151,7 +151,7 @@ def test_the_code_on_the_page_gives_the_same_result(tmp_path, stored):
     np.save(tmp_path / "few.npy", cohort()[0])
     loading = "import numpy as np\nX, y = 'few.npy', np.load('few.npz')['y']"
     page, _ = made(tmp_path, gram=gram, labels=labels, evaluation=evaluation, loading=loading)
-    assert len(page.all("svg")) == 3  # no C was chosen
+    assert len(page.all("svg")) == 6  # no C was chosen, and there are no probabilities
     code = (
         "".join(page.words)
         .split("How to reproduce it")[1]
