@@ -54,10 +54,10 @@ that moved the decision most, and the class that each speaks for."""
 @sep_option
 @click.option(
     "--missing",
-    type=Choice(["error", "interleaving", "abstain"]),
+    type=Choice(["error", "interleaving", "abstain", "drop"]),
     default="error",
-    help="Features that the samples lack: an error; average over all places they may take (Kendall kernels); or let "
-    "the rules abstain that compare them (a model of distkern pairs).",
+    help="Features that the samples lack: an error; average over all places they may take (Kendall kernels); let the "
+    "rules abstain that compare them (a model of distkern pairs); or compare profiles without them (NearestProfile).",
 )
 @click.option(
     "--error",
@@ -132,6 +132,7 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
     from sklearn.base import is_classifier
     from sklearn.utils import get_tags
 
+    from distkern.learners.nearest_profile import NearestProfile
     from distkern.learners.predictor import CohortPredictor
     from distkern.learners.top_pairs import KTopScoringPairs
 
@@ -144,9 +145,13 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
         raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts no classes")
     if missing == "error":
         return loaded
-    if isinstance(loaded, KTopScoringPairs) != (missing == "abstain"):
-        kind, able = type(loaded).__name__, "a model of top-scoring pairs" if missing == "abstain" else "a kernel model"
+    takes = {KTopScoringPairs: "abstain", NearestProfile: "drop"}
+    if missing != next((word for cls, word in takes.items() if isinstance(loaded, cls)), "interleaving"):
+        able = {"abstain": "a model of top-scoring pairs", "drop": "a NearestProfile"}.get(missing, "a kernel model")
+        kind = type(loaded).__name__
         raise InputError(f"--missing {missing} is for {able}, and {str(model)!r} is another one ({kind})")
+    if isinstance(loaded, NearestProfile):
+        return loaded.set_params(missing=missing)
     if isinstance(loaded, KTopScoringPairs):
         return loaded.set_params(absent="abstain", missing="skip")
     if not isinstance(loaded, CohortPredictor):
