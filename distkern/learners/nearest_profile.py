@@ -216,7 +216,7 @@ class NearestProfile(KernelClassifier, SampleEstimator):
             if self.missing == "error" or (~lacking).sum() < 2:
                 absent = [known[k] for k in np.flatnonzero(lacking).tolist()]
                 remedy = FEWER if self.missing == "error" else ""
-                raise missing_features(absent, known, source.features or (), "X", remedy)
+                raise missing_features(absent, known, source.features or (), "X", remedy, source.ids)
         found = columns[~lacking]
         same = len(found) == source.shape[1] and bool((found == np.arange(len(found))).all())
         return source if same else source.with_features(found), self.profiles_[:, ~lacking]
