@@ -138,8 +138,8 @@ def missing_features(
     """
     hint = ""
     for names, which in ((new, "symbols"), (lacking, "symbols that are needed")):
-        if converted := _converted(names):
-            hint += f"; a spreadsheet converted {which}, such as {some_names(converted)}: restore them"
+        if found := converted(names):
+            hint += f"; a spreadsheet converted {which}, such as {some_names(found)}: restore them"
     if len(lacking) == len(known):
         needed = set(known)
         exchanged = [name for name in samples or () if name in needed]
@@ -168,15 +168,22 @@ def warn_of_spreadsheets(features: Names, whose: str) -> None:
     --------
     >>> warn_of_spreadsheets(["TP53", "MYC"], "'cohort.csv'")
     """
-    converted = _converted(features or ())
-    if converted and len(converted) <= max(1, _FEW * len(features or ())):
+    found = converted(features or ())
+    if found and len(found) <= max(1, _FEW * len(features or ())):
         warn(
-            f"{len(converted)} of {len(features or ()):,} features of {whose} ({some_names(converted)}) look like gene "
+            f"{len(found)} of {len(features or ()):,} features of {whose} ({some_names(found)}) look like gene "
             "symbols that a spreadsheet converted to dates or numbers: restore them from the original annotation"
         )
 
 
-def _converted(names: Sequence[str]) -> list[str]:
+def converted(names: Sequence[str]) -> list[str]:
+    """Names that look like gene symbols that a spreadsheet converted to dates or numbers.
+
+    Examples
+    --------
+    >>> converted(["TP53", "2-Sep", "SEPT2"])
+    ['2-Sep']
+    """
     return [name for name in names if _CONVERTED.fullmatch(name)]
 
 

@@ -232,7 +232,7 @@ class NearestProfile(KernelClassifier, SampleEstimator):
             if block.is_sparse not in prepared:
                 prepared[block.is_sparse] = self._prepared(profiles, block)
             if self.margin is None:
-                self._refuse_null(block, ids)
+                self._refuse_null(block, rows.start, ids)
             values = finite_tile(self.kernel_, block, prepared[block.is_sparse], ids)
             for label, chosen in enumerate(own):
                 scores[rows, label] = np.quantile(values[:, chosen], self.quantile, axis=1)
@@ -246,12 +246,12 @@ class NearestProfile(KernelClassifier, SampleEstimator):
 
         return prepare_source(self.kernel_, as_source(csr_array(profiles)), like=like)
 
-    def _refuse_null(self, block: Prepared, ids: Any) -> None:
+    def _refuse_null(self, block: Prepared, start: int, ids: Any) -> None:
         null = np.flatnonzero(self.kernel_.diagonal(block) == 0)
         if len(null):
             raise SampleError(
                 "sample {sample} has k(x, x) = 0, so that no label is nearer than another: leave it out{margin}",
-                int(null[0]),
+                int(null[0]) + start,
                 sample=name_of(int(null[0]), ids),
                 margin=OptionalPart(", or set {margin}0, so that it is unassigned", margin=Parameter("margin")),
             )

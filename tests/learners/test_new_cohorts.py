@@ -298,6 +298,15 @@ def test_other_names_are_not(name):
         warn_of_spreadsheets([*GENES, name], "the cohort")
 
 
+def test_two_genes_that_became_one_date_are_not_collapsed(tmp_path):
+    file = tmp_path / "cohort.csv"
+    file.write_text("id,TP53,1-Mar,MYC,1-Mar\np1,1,2,3,4\n")
+    with pytest.raises(
+        dk.InputError, match=r"'1-Mar', number 2 and 4: make .* unique, as a spreadsheet .*: restore them"
+    ):
+        dk.read_expression(file, samples="rows")
+
+
 @pytest.mark.parametrize("container", [lambda frame: frame, anndata.AnnData], ids=["DataFrame", "AnnData"])
 @pytest.mark.parametrize("converted", ["training", "new"])
 def test_converted_symbols_are_named_where_the_feature_is_missing(container, converted):
