@@ -98,6 +98,7 @@ _HOMES = {
     "distkern.learners.markers": ("rank_markers",),
     "distkern.learners.membership": ("Membership", "cluster_covariates"),
     "distkern.learners.mixture": ("MallowsMixture",),
+    "distkern.learners.nearest_profile": ("NearestProfile",),
     "distkern.learners.neighbors": ("Neighbors", "kernel_neighbors", "write_neighbors"),
     "distkern.learners.pair_search": ("PairSearch", "cross_validate_pairs", "pair_grid"),
     "distkern.learners.pair_table": ("PairSummary", "pair_scores", "pair_summary"),

@@ -49,6 +49,7 @@ VARIANTS = {
         {"weighted": True, "probability": True},
     ],
     dk.KTopScoringPairs: [{"k": 1, "missing": "skip", "min_pairs": 0.0, "weights": "score"}],
+    dk.NearestProfile: [{"kernel": SAMPLES}, {"kernel": SAMPLES, "quantile": 0.8, "markers": 2, "missing": "drop"}],
 }
 """Parameters to check besides the default ones; by default a kernel of samples where there is such a parameter."""
 
@@ -140,9 +141,12 @@ UNWEIGHTED = (
     "the median target is that of the samples, whose weights do not count; with another target weights are repetitions "
     "(the variants, and tests/learners/test_suquan.py)"
 )
+NO_PAIR = "the check passes samples whose values are all equal, which order no pair of features and are refused by name"
+TWO_FEATURES = "the check requires that blobs in a plane are told apart; the order of two features has two states only"
 NO_RANKINGS = "the check requires that blobs of points are found; rankings of two items only state which one is larger"
 
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+SPARSE = [f"check_estimator_sparse_{kind}" for kind in ("tag", "array", "matrix")]
 OTHER_ROWS = [
     "check_fit_idempotent",
     "check_methods_subset_invariance",
@@ -198,6 +202,10 @@ def expected_failures(estimator):
         if getattr(estimator, "loss", "logistic") != "logistic":
             alike = [check for check in alike if check != "check_class_weight_classifiers"]
         return dict.fromkeys(alike, ONE_ORDER) | (dict.fromkeys(WEIGHTS, UNWEIGHTED) if learned else {})
+    if isinstance(estimator, dk.NearestProfile) and estimator.kernel is None:
+        constant = ["check_estimators_dtypes", "check_classifier_data_not_an_array", *SPARSE]
+        others = {"check_classifiers_train": TWO_FEATURES, "check_estimators_nan_inf": INFINITE}
+        return dict.fromkeys(constant, NO_PAIR) | others
     if isinstance(estimator, dk.QuantileNormalizer):
         return {"check_transformer_general": OTHER_SIZES}
     if isinstance(estimator, dk.KernelKMeans) and precomputed:

@@ -14,6 +14,7 @@ from distkern.core.errors import InputError
 from distkern.core.feature_names import WITHOUT_THEM
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array, Indices, Spec
+from distkern.core.validation import warn_without_names
 from distkern.io.digests import fingerprint
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import SPARSE, Kernel, Prepared
@@ -207,6 +208,8 @@ def validate(
     rows = sources["rows"] = rows.selected(cols.features, "X", WITHOUT_THEM)
     if rows.shape[1] != cols.shape[1]:
         raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
+    if Y is not None and not cols.ragged:
+        warn_without_names(cols.features, rows.features, "X")
     if missing == "interleaving":
         kernel = interleaved(kernel)
     looking = Looking() if looking is None else looking

@@ -42,6 +42,7 @@ def read_cohort(
     genes: Path | None = None,
 ) -> Source:
     """Read a table, or a cohort with labels; open any other file, because workers read it by path."""
+    from distkern.core.feature_names import warn_of_spreadsheets
     from distkern.gram.open import holds_gram
     from distkern.io.expression import read_expression
     from distkern.io.format import ReadOptions
@@ -65,6 +66,7 @@ def read_cohort(
         source = as_source(adata)
     else:
         source = source_of(open_file(path, ReadOptions(**chosen)))
+        warn_of_spreadsheets(source.features, repr(path.name))
         _refuse_infinite(path, source)
     source.origin = Origin(
         path.name, samples if found.samples is None else None, None if labels else label, layer, use_rep

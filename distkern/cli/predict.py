@@ -55,10 +55,10 @@ that moved the decision most, and the class that each speaks for."""
 @sep_option
 @click.option(
     "--missing",
-    type=Choice(["error", "interleaving", "abstain"]),
+    type=Choice(["error", "interleaving", "abstain", "drop"]),
     default="error",
-    help="Features that the samples lack: an error; average over all places they may take (Kendall kernels); or let "
-    "the rules abstain that compare them (a model of distkern pairs).",
+    help="Features that the samples lack: an error; average over all places they may take (Kendall kernels); let the "
+    "rules abstain that compare them (a model of distkern pairs); or compare profiles without them (NearestProfile).",
 )
 @click.option(
     "--error",
@@ -133,6 +133,7 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
     from sklearn.base import is_classifier
     from sklearn.utils import get_tags
 
+    from distkern.learners.nearest_profile import NearestProfile
     from distkern.learners.predictor import CohortPredictor
     from distkern.learners.top_pairs import KTopScoringPairs
 
@@ -145,9 +146,13 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
         raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts no classes")
     if missing == "error":
         return loaded
-    if isinstance(loaded, KTopScoringPairs) != (missing == "abstain"):
-        kind, able = type(loaded).__name__, "a model of top-scoring pairs" if missing == "abstain" else "a kernel model"
+    takes = {KTopScoringPairs: "abstain", NearestProfile: "drop"}
+    if missing != next((word for cls, word in takes.items() if isinstance(loaded, cls)), "interleaving"):
+        able = {"abstain": "a model of top-scoring pairs", "drop": "a NearestProfile"}.get(missing, "a kernel model")
+        kind = type(loaded).__name__
         raise InputError(f"--missing {missing} is for {able}, and {str(model)!r} is another one ({kind})")
+    if isinstance(loaded, NearestProfile):
+        return loaded.set_params(missing=missing)
     if isinstance(loaded, KTopScoringPairs):
         return loaded.set_params(absent="abstain", missing="skip")
     if not isinstance(loaded, CohortPredictor):
@@ -193,30 +198,33 @@ def calls(model: Any, source: Source, error: float, quiet: bool = False) -> Any:
             table.loc[rows, "probability"] = model.predict_proba(part)[np.arange(len(rows)), places].round(6)
         if hasattr(model, "predict_set"):
             table.loc[rows, "unsure"] = model.predict_set(part, error).sum(axis=1) != 1
-    table["missing_features"] = _missing_features(model, source)
+    table["missing_features"], constant = _look(model, source)
+    table.loc[constant, "unsure"] = True  # the same is predicted for all of them
     reasons = _reasons(model, source, table, quiet)
     for number in range(REASONS):
         table[f"reason_{number + 1}"] = [own[number] if number < len(own) else None for own in reasons]
     return table
 
 
-def _missing_features(model: Any, source: Source) -> Any:
-    """Number of features of the model that each sample lacks, by name or as NaN."""
+def _look(model: Any, source: Source) -> tuple[Any, Any]:
+    """Number of features that each sample lacks, by name or as NaN, and whether all its values are equal."""
     import numpy as np
 
     from distkern.core.feature_names import find_names
+    from distkern.core.validation import are_constant
 
     named = getattr(model, "feature_names_in_", None)
-    if named is None or source.features is None:
-        return 0
-    places = find_names([*map(str, named)], source.features, "the cohort")
+    places = np.arange(source.shape[1])
+    if named is not None and source.features is not None:
+        places = find_names([*map(str, named)], source.features, "the cohort")
     found = places[places >= 0]
-    lacking = np.full(len(source), len(places) - len(found))
+    lacking, constant = np.full(len(source), len(places) - len(found)), np.zeros(len(source), dtype=bool)
     height = max(1, 2**23 // max(1, source.shape[1]))
     for start in range(0, len(source), height):
-        block = source.read(slice(start, min(start + height, len(source))))
-        lacking[start : start + height] += np.isnan(block[:, found]).sum(axis=1)
-    return lacking
+        block = source.read(slice(start, min(start + height, len(source))))[:, found]
+        lacking[start : start + height] += np.isnan(block).sum(axis=1)
+        constant[start : start + height] = are_constant(block)
+    return lacking, constant
 
 
 def _reasons(model: Any, source: Source, table: Any, quiet: bool) -> list[list[str]]:

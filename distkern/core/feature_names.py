@@ -17,8 +17,18 @@ _VERSIONED = re.compile(r"(ENS[A-Z]*[EFGPRT]\d{11})\.\d+")
 """An Ensembl number with its version, which changes from release to release, as in ``ENSG00000012048.23``."""
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec"
-_CONVERTED = re.compile(rf"\d{{1,2}}-({_MONTHS})|({_MONTHS})-\d{{1,2}}|\d\.\d+e\+\d+", re.IGNORECASE)
-"""Symbols of genes that a spreadsheet converted: SEPT2 to 2-Sep or Sep-02, 2310009E13 to 2.31E+19."""
+_ELSEWHERE = "mrz|mär|märz|mai|okt|dez|mrt|mei|mars|avr|août|déc|ene|abr|ago|dic|fev|set|out"
+"""Short names of months in English, and where they differ in German, Dutch, French, Spanish and Portuguese."""
+
+_CONVERTED = re.compile(
+    rf"X?\d{{1,2}}(?:-|\. ?)(?:{_MONTHS}|{_ELSEWHERE})\.?(?:[-. ](?:\d\d){{1,2}})?"
+    rf"|(?:{_MONTHS})-\d\d?"
+    r"|(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[ T]00:00:00)?"
+    r"|\d[.,]\d+e\+\d+",
+    re.IGNORECASE,
+)
+"""Symbols of genes that a spreadsheet converted: SEPT2 to 2-Sep, Sep-02, 02. Sep, 2-Sep-20 or 2020-09-02, which R turns
+into X2.Sep as the name of a column; 2310009E13 to 2.31E+19."""
 
 _FEW = 0.1
 """Where a larger part of the names are dates, the features are dates, such as those of a time series."""
@@ -31,7 +41,9 @@ WITHOUT_THEM = Sentence(
 """What else can be done about features that are missing at prediction."""
 
 
-def places_by_name(known: Names, new: Names, whose: str, remedy: str | Sentence = "") -> Indices | None:
+def places_by_name(
+    known: Names, new: Names, whose: str, remedy: str | Sentence = "", samples: Names = None
+) -> Indices | None:
     """Position of each earlier feature among the new ones; None where these are the same, or where position decides.
 
     Position decides where one side has no names, or only the default positions of a container.
@@ -44,6 +56,8 @@ def places_by_name(known: Names, new: Names, whose: str, remedy: str | Sentence 
         Name of the new samples in messages.
     remedy
         What else can be done about missing features, as the end of the message.
+    samples
+        Names of the new samples, which tell whether they are transposed.
 
     Raises
     ------
@@ -68,7 +82,8 @@ def places_by_name(known: Names, new: Names, whose: str, remedy: str | Sentence 
         return None
     places = find_names(known, new, whose)
     if (places < 0).any():
-        raise missing_features([known[k] for k in np.flatnonzero(places < 0).tolist()], known, new, whose, remedy)
+        lacking = [known[k] for k in np.flatnonzero(places < 0).tolist()]
+        raise missing_features(lacking, known, new, whose, remedy, samples)
     return places
 
 
@@ -100,12 +115,39 @@ def find_names(wanted: Sequence[str], names: Names, whose: str) -> Indices:
 
 
 def missing_features(
-    lacking: Sequence[str], known: Sequence[str], new: Sequence[str], whose: str, remedy: str | Sentence = ""
+    lacking: Sequence[str],
+    known: Sequence[str],
+    new: Sequence[str],
+    whose: str,
+    remedy: str | Sentence = "",
+    samples: Names = None,
 ) -> InputError:
-    """Return the error for features that new samples lack: how many, which, and what to do."""
-    converted = _converted(new)
-    hint = f"; a spreadsheet converted symbols, such as {some_names(converted)}: restore them" if converted else ""
+    """Return the error for features that new samples lack: how many, which, and what to do.
+
+    Parameters
+    ----------
+    lacking, known, new
+        Names of the features that are lacking, of all that are needed, and of those of the new samples.
+    whose, remedy, samples
+        As for `places_by_name`.
+
+    Examples
+    --------
+    >>> print(missing_features(["TP53"], ["TP53"], ["patient 1"], "X", samples=["MYC", "TP53"]))
+    X is transposed: its samples are called 'TP53', which are features. Read it with rows and columns exchanged
+    """
+    hint = ""
+    for names, which in ((new, "symbols"), (lacking, "symbols that are needed")):
+        if found := converted(names):
+            hint += f"; a spreadsheet converted {which}, such as {some_names(found)}: restore them"
     if len(lacking) == len(known):
+        needed = set(known)
+        exchanged = [name for name in samples or () if name in needed]
+        if exchanged:
+            return InputError(
+                f"{whose} is transposed: its samples are called {some_names(exchanged)}, which are features. Read it "
+                "with rows and columns exchanged"
+            )
         return InputError(
             "{whose} has none of the {count:,} features that are needed: it has {new}, and {known} are needed. Check "
             "that both use the same kind of names, such as symbols, Entrez or Ensembl numbers{hint}",
@@ -126,15 +168,22 @@ def warn_of_spreadsheets(features: Names, whose: str) -> None:
     --------
     >>> warn_of_spreadsheets(["TP53", "MYC"], "'cohort.csv'")
     """
-    converted = _converted(features or ())
-    if converted and len(converted) <= max(1, _FEW * len(features or ())):
+    found = converted(features or ())
+    if found and len(found) <= max(1, _FEW * len(features or ())):
         warn(
-            f"{len(converted)} of {len(features or ()):,} features of {whose} ({some_names(converted)}) look like gene "
+            f"{len(found)} of {len(features or ()):,} features of {whose} ({some_names(found)}) look like gene "
             "symbols that a spreadsheet converted to dates or numbers: restore them from the original annotation"
         )
 
 
-def _converted(names: Sequence[str]) -> list[str]:
+def converted(names: Sequence[str]) -> list[str]:
+    """Names that look like gene symbols that a spreadsheet converted to dates or numbers.
+
+    Examples
+    --------
+    >>> converted(["TP53", "2-Sep", "SEPT2"])
+    ['2-Sep']
+    """
     return [name for name in names if _CONVERTED.fullmatch(name)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from distkern.core.errors import InputError, SampleError
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array
+from distkern.core.warning import warn
 
 Names = Sequence[str] | None
 
@@ -96,12 +96,12 @@ def refuse_not_finite(
 
 def refuse_constant(X: Any, ids: Names = None, remedy: str | Sentence = "leave it out") -> None:
     """Raise SampleError at the first sample whose features are all tied, because it orders no pair."""
-    constant = _are_constant(X)
+    constant = are_constant(X)
     if constant.any():
         raise constant_sample(int(np.flatnonzero(constant)[0]), ids, remedy)
 
 
-def _are_constant(X: Any) -> Array:
+def are_constant(X: Any) -> Array:
     """Whether all values of each sample are equal."""
     if not hasattr(X, "indptr"):
         return X.min(axis=1) == X.max(axis=1)
@@ -121,6 +121,31 @@ def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError
         sample=name_of(row, ids),
         remedy=remedy,
     )
+
+
+def warn_of_constant(constant: Array, ids: Names = None, start: int = 0, tied: str = "all features") -> None:
+    """Warn of new samples that order no pair of features: a model predicts the same for all of them.
+
+    Parameters
+    ----------
+    constant
+        Whether each sample does not order any.
+    ids
+        Names of all samples.
+    start
+        Position of the first of these samples among all.
+    tied
+        What they tie.
+
+    Examples
+    --------
+    >>> warn_of_constant(np.array([False, False]), ["patient 1", "patient 2"])
+    """
+    rows = (np.flatnonzero(constant) + start).tolist()
+    if rows:
+        named = ", ".join(name_of(row, ids) for row in rows[:3]) + (", …" if len(rows) > 3 else "")
+        which = "1 sample ties" if len(rows) == 1 else f"{len(rows):,} samples tie"
+        warn(f"{which} {tied}, so that what is predicted there says nothing of the sample: {named}")
 
 
 def refuse_single_feature(X: Any) -> None:
@@ -148,8 +173,7 @@ def warn_without_names(known: Names, new: Names, whose: str) -> None:
     >>> warn_without_names(None, ("TP53", "MYC"), "X")
     """
     if known is not None and are_named(known) and not are_named(new):
-        warnings.warn(
+        warn(
             f"{whose} does not have valid feature names, but the earlier samples have some ({some_names(known)}): its "
-            "columns are taken to be the same features in the same order",
-            stacklevel=4,
+            "columns are taken to be the same features in the same order"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkern.datasets.apa import load_apa
 from distkern.datasets.breast import load_breast
+from distkern.datasets.celltypes import load_celltypes
 from distkern.datasets.colon import load_colon
 from distkern.datasets.mallows import sample_mallows
 from distkern.datasets.medulloblastoma import load_medulloblastoma
@@ -14,6 +15,7 @@ from distkern.datasets.qsar import load_qsar
 __all__ = [
     "load_apa",
     "load_breast",
+    "load_celltypes",
     "load_colon",
     "load_medulloblastoma",
     "load_mnist",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distkern.core.errors import InputError, MissingExtraError
-from distkern.core.feature_names import warn_of_spreadsheets
+from distkern.core.feature_names import converted, warn_of_spreadsheets
 from distkern.core.files import as_path
 from distkern.core.labels import stripped
 from distkern.core.sentences import Argument, Call, Sentence
@@ -58,15 +58,14 @@ def read_expression(
         Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
     layer, use_rep
         Key of ``layers`` or of ``obsm`` of AnnData whose values become ``X``; those of ``obsm`` have no feature names.
+    collapse, genes
+        How the features of one gene become one, and the gene of each feature, as ``how`` and ``genes`` of
+        `collapse_features`. Without it all features must have names of their own.
 
     Returns
     -------
     An AnnData object with ``X`` in float64 (sparse if the file is) and NaN for missing values. The labels are in
     ``obs`` under their name, which is also in ``uns["distkern"]["label"]``.
-
-    collapse, genes
-        How the features of one gene become one, and the gene of each feature, as ``how`` and ``genes`` of
-        `collapse_features`. Without it all features must have names of their own.
 
     Raises
     ------
@@ -221,6 +220,8 @@ def _check_names(file: Path, what: str, names: list[str]) -> None:
         first = names.index(repeated[0])
         second = names.index(repeated[0], first + 1)
         remedy = Sentence(" or collapse them with {collapse}", collapse=Argument("collapse"))
+        if converted(repeated[:1]):  # two genes, not two probes of one
+            remedy = Sentence(", as a spreadsheet converted symbols: restore them from the original annotation")
         raise InputError(
             "two {what} of {file!r} are called {name!r}, number {first} and {second}: make the names unique{remedy}; "
             "spaces around them are ignored",

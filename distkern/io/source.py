@@ -181,7 +181,7 @@ class Source:
         """
         if self.interleaving and features is not None and are_named(features) and are_named(self.features):
             return self if tuple(features) == self.features else self._with_gaps(features, whose)
-        places = places_by_name(features, self.features, whose, remedy)
+        places = places_by_name(features, self.features, whose, remedy, self.ids)
         return self if places is None else self.with_features(places)
 
     def interleaved(self) -> Source:
@@ -207,7 +207,7 @@ class Source:
             return self.with_features(places)
         if (places >= 0).sum() < 2:
             lacking = [name for name, place in zip(features, places.tolist(), strict=True) if place < 0]
-            raise missing_features(lacking, features, self.features or (), whose)
+            raise missing_features(lacking, features, self.features or (), whose, samples=self.ids)
         other = copy.copy(self)
         other._reader, other.features = GapReader(self._reader, places), tuple(features)
         other.shape = (self.shape[0], len(places))
@@ -320,7 +320,7 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
         warn_of_spreadsheets(source.features, repr(as_path(X).name))
         return source
     source = source_of(open_container(X), ids)
-    if not hasattr(X, "obs_names"):  # read_expression has warned of these
+    if "distkern" not in getattr(X, "uns", ()):  # read_expression has warned of these
         warn_of_spreadsheets(source.features, "the cohort")
     return source
 

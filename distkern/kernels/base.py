@@ -11,7 +11,7 @@ import numpy as np
 
 from distkern.core.errors import InputError, InputTypeError, SampleError
 from distkern.core.typing import Array, Floats, Spec
-from distkern.core.validation import Names, name_of, refuse_not_finite
+from distkern.core.validation import Names, name_of, refuse_not_finite, warn_without_names
 from distkern.io.source import as_source
 from distkern.kernels.parameters import check_number, check_whole, set_plain_fields
 
@@ -239,6 +239,8 @@ class Kernel:
         rows = rows.selected(cols.features, "X")
         if rows.shape[1] != cols.shape[1] and not (rows.ragged and cols.ragged):
             raise InputError(f"X has {rows.shape[1]} features and Y has {cols.shape[1]}; they must be the same")
+        if Y is not None and not cols.ragged:
+            warn_without_names(cols.features, rows.features, "X")
         kernel = self.resolve(cols)
         A = prepare_source(kernel, rows)
         B = A if Y is None else prepare_source(kernel, cols, like=A)

@@ -12,6 +12,7 @@ from distkern.core.errors import InputError
 from distkern.core.parameters import flag, one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.units import counted
+from distkern.core.validation import are_constant, warn_of_constant
 from distkern.engine.progress import progress_listener
 from distkern.io.source import Source
 from distkern.kernels.base import check_source
@@ -255,6 +256,7 @@ class AllPairsMajorityVote(HeldOutProbabilities, KernelClassifier, KernelEstimat
             if self.missing != "skip":
                 every = np.arange(source.shape[1])
                 refuse_missing(np.isnan(values), rows.start, source.ids, every, source.features)
+            warn_of_constant(are_constant(values), source.ids, rows.start)
             for number, plane in enumerate(planes):
                 votes = plane.votes(values, published=self.zero == "paper")
                 cast = votes.sum(axis=1)

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError, InputTypeError
-from distkern.core.feature_names import WITHOUT_THEM, find_names
+from distkern.core.feature_names import WITHOUT_THEM, find_names, missing_features
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, are_named, warn_without_names
+from distkern.core.validation import Names, are_named, warn_of_constant, warn_without_names
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, check_source, finite_tile
 from distkern.kernels.incomplete import Incomplete
@@ -124,7 +124,8 @@ class SampleEstimator(BaseEstimator):
         Raises
         ------
         InputError
-            If the number of features without names differs, or a name of the training samples occurs twice.
+            If no feature is found, the number of features without names differs, or a name of the training samples
+            occurs twice.
         """
         self._refuse_gram(X)
         every, plain = np.arange(self.n_features_in_), PLAIN | {"reset": False}
@@ -136,7 +137,10 @@ class SampleEstimator(BaseEstimator):
             return as_source(validated(self, X, **plain)), every
         known = getattr(self, "feature_names_in_", None)
         if known is not None and source.features is not None and are_named(source.features):
-            return source, find_names(tuple(known), source.features, "X")
+            places = find_names(tuple(known), source.features, "X")
+            if (places < 0).all():
+                raise missing_features(known, known, source.features, "X", samples=source.ids)
+            return source, places
         self._refuse_other_number(source)
         warn_without_names(None if known is None else tuple(known), source.features, "X")
         return source, every
@@ -281,6 +285,7 @@ class KernelEstimator(SampleEstimator):
                 else:
                     block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
                     values = finite_tile(self.kernel_, block, self.prepared_, names)
+                    warn_of_constant(self.kernel_.diagonal(block) == 0, source.ids, rows.start)
                 parts.append(values @ coefficients)
             return np.concatenate(parts)
         X = self._matrix(X, reset=False)

@@ -19,7 +19,7 @@ from distkern.core.feature_names import WITHOUT_THEM
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Argument, Call
 from distkern.core.typing import Array, Floats
-from distkern.core.validation import are_named
+from distkern.core.validation import are_named, warn_of_constant
 from distkern.io.source import Source, as_source
 from distkern.kernels.base import Kernel, Prepared, finite_tile, prepare_source
 from distkern.kernels.incomplete import Incomplete
@@ -262,11 +262,10 @@ class CohortPredictor:
             yield source
             return
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
-        if len(blocks) == 1:
-            yield self.gram.cross(source)
-            return
         for rows in blocks:
-            yield self.gram.cross(source.rows(rows))
+            part = self.gram.cross(source if len(blocks) == 1 else source.rows(rows))
+            warn_of_constant(part.row_diag() == 0, source.ids, rows.start)
+            yield part
 
 
 def as_samples(X: Any) -> Source:

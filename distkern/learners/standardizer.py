@@ -13,6 +13,7 @@ from distkern.core.containers import as_floats
 from distkern.core.errors import InputError
 from distkern.core.parameters import flag
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import warn_of_constant
 from distkern.io.source import Source
 from distkern.kernels.base import check_source, finite_tile
 from distkern.kernels.incomplete import Incomplete
@@ -210,7 +211,9 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
             values = finite_tile(self.kernel_, self.prepared_, self.prepared_, source.ids, source.ids)
             return ArrayGram(values, row_ids=source.ids)
         values = finite_tile(self.kernel_, prepared, self.prepared_, source.ids)
-        return _Rectangle(ArrayGram(values, row_ids=source.ids), self.kernel_.diagonal(prepared), self.diagonal_)
+        squares = self.kernel_.diagonal(prepared)
+        warn_of_constant(squares == 0, source.ids)
+        return _Rectangle(ArrayGram(values, row_ids=source.ids), squares, self.diagonal_)
 
     def _given_diagonal(self, diagonal: float | Array | None, names: SampleNames) -> Floats | None:
         given, count = self.diagonal if diagonal is None else diagonal, names.count

@@ -16,7 +16,7 @@ from distkern.core.errors import InputError, SampleError
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Argument, Parameter
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import name_of
+from distkern.core.validation import name_of, warn_of_constant
 from distkern.core.warning import warn
 from distkern.io.source import Source
 from distkern.kernels.quantile_targets import (
@@ -287,7 +287,9 @@ class SUQUANEstimator(SampleEstimator):
         if not np.array_equal(places, np.arange(source.shape[1])):
             source = source.with_features(places)
         for rows in row_blocks(*source.shape):
-            yield RankStore.of_rows(source, rows, self.missing).with_ties(self.ties)
+            ranked = RankStore.of_rows(source, rows, self.missing)
+            warn_of_constant(ranked.groups == 1, source.ids, rows.start)
+            yield ranked.with_ties(self.ties)
 
 
 def bytes_of_output(m: int, p: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.typing import Array, Floats, Indices
+from distkern.core.validation import warn_of_constant
 from distkern.io.source import Source
 from distkern.learners.base import delete_attribute
 from distkern.learners.multiclass import BinaryProblems, sigmoid
@@ -328,6 +329,8 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         f, support = np.empty((2, len(source), len(starts)))
         weights = self.scores_ if self.weights == "score" else np.ones(len(self.scores_))
         for rows, votes in blocks:
+            tied = ~votes.signs.any(axis=1) & votes.observed.any(axis=1)
+            warn_of_constant(tied, source.ids, rows.start, "the two features of each pair")
             f[rows] = decisions(votes, weights, starts, self.min_pairs)
             support[rows] = agreeing(votes, self.scores_, starts)
         return f, support, source

@@ -204,7 +204,7 @@ BESIDE = ("--samples", "columns", "--labels", "vdx-clinical.csv", "--label", "er
         (("train", "nki.csv", *BESIDE), "none of the 150 samples of the cohort is in 'vdx-clinical.csv'", 3),
         (("predict", "nki.csv", "nki.csv", "--samples", "columns"), "is not a model", 3),
         (("predict", "er.model", "nki.csv", "--samples", "columns", "--out", "calls.xlsx"), "must end with .csv", 3),
-        (("predict", "er.model", "nki.csv", "--samples", "rows"), "none of the 662 features", 3),
+        (("predict", "er.model", "nki.csv", "--samples", "rows"), "is transposed: its samples are called", 3),
     ],
 )
 def test_what_cannot_be_is_refused(model, breast, run_in_module, words, said, code):

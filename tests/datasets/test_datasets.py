@@ -11,7 +11,15 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from distkern.datasets import load_apa, load_breast, load_colon, load_medulloblastoma, load_mnist, load_pbmc
+from distkern.datasets import (
+    load_apa,
+    load_breast,
+    load_celltypes,
+    load_colon,
+    load_medulloblastoma,
+    load_mnist,
+    load_pbmc,
+)
 
 
 def test_colon_is_the_cohort_of_alon():
@@ -106,6 +114,31 @@ def test_cells_equal_the_reduced_copy():
     assert adata.obs_names[0] == "AAAGCCTGGCTAAC-1"
 
 
+def test_cells_and_profiles_of_two_platforms_share_genes_and_types():
+    """Numbers of cells and values as the sources state them."""
+    cells, reference = load_celltypes("cells"), load_celltypes("reference")
+    assert (cells.shape, cells.X.nnz, cells.X.max(), reference.shape) == ((2638, 7060), 1_578_881, 419, (38, 7060))
+    assert (cells.X.data == np.round(cells.X.data)).all()
+    assert (cells.X.sum(axis=1).A1 <= cells.obs["total_counts"]).all()
+    counted = cells["AAACGCACTGGTAC", "B2M"]
+    assert np.log1p(counted.X[0, 0] * 1e4 / counted.obs["total_counts"].iloc[0]) == pytest.approx(5.5779276)
+    assert cells.obs["cluster"].value_counts().to_dict() == {
+        **{"Naive CD4 T": 697, "Memory CD4 T": 483, "CD14+ Mono": 480, "B": 344, "CD8 T": 271},
+        **{"FCGR3A+ Mono": 162, "NK": 155, "DC": 32, "Platelet": 14},
+    }
+    assert list(cells.var_names) == list(reference.var_names)
+    assert reference[["Monocyte", "Naïve B-cells"], "CD3D"].X.ravel().tolist() == [6.1497, 5.7115]
+    types = reference.obs["cell_type"]
+    assert set(cells.obs["cell_type"]) < set(types)
+    assert types.value_counts().to_dict() == {
+        **{"Progenitor": 8, "B": 6, "Erythroid": 5, "CD8 T": 4, "CD4 T": 3, "NK": 3, "DC": 2, "Neutrophil": 2},
+        **dict.fromkeys(("Basophils", "Eosinophill", "Megakaryocyte", "Monocyte", "NKT"), 1),
+    }
+    X, y = load_celltypes("cells", return_X_y=True)
+    assert (X != cells.X).nnz == 0
+    assert y.tolist() == cells.obs["cell_type"].tolist()
+
+
 def test_digits_are_the_first_thousand_of_mnist():
     images, digits = load_mnist()
     assert (images.shape, images.dtype, images.min(), images.max()) == ((1000, 28, 28), np.uint8, 0, 255)
@@ -148,6 +181,8 @@ def test_apa_with_partial_ballots_has_all_ballots():
     [
         "breast_nki.npz",
         "breast_vdx.npz",
+        "celltypes_cells.npz",
+        "celltypes_reference.npz",
         "colon_alon.npz",
         "medulloblastoma_pomeroy.npz",
         "apa_ballots.csv",
