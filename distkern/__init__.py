@@ -85,6 +85,7 @@ _HOMES = {
     "distkern.learners.ranker_search": ("MLSRRankerCV",),
     "distkern.learners.ranking": ("LSRRanker", "MLSRRanker"),
     "distkern.learners.ridge": ("KernelRidge",),
+    "distkern.learners.kaplan_meier": ("LogRankTest", "SurvivalCurves", "kaplan_meier", "log_rank_test"),
     "distkern.learners.kmeans": ("KernelKMeans",),
     "distkern.learners.all_pairs": ("AllPairsMajorityVote",),
     "distkern.learners.calibration": ("CalibratedClassifier",),
