@@ -106,7 +106,7 @@ _HOMES = {
     "distkern.learners.standardizer": ("KernelStandardizer",),
     "distkern.learners.training": ("TrainedClassifier", "train_classifier"),
     "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
-    "distkern.learners.survival_selection": ("SurvivalEvaluation",),
+    "distkern.learners.survival_evaluation": ("SurvivalEvaluation",),
     "distkern.learners.survival_svm": ("SurvivalSVM",),
     "distkern.learners.survival_times": ("survival_y",),
     "distkern.learners.suquan_search": ("SUQUANClassifierCV",),
