@@ -108,6 +108,7 @@ _HOMES = {
     "distkern.learners.suquan": ("SUQUANClassifier", "SUQUANRegressor"),
     "distkern.learners.survival_evaluation": ("SurvivalEvaluation",),
     "distkern.learners.survival_svm": ("SurvivalSVM",),
+    "distkern.learners.survival_training": ("TrainedSurvival", "train_survival"),
     "distkern.learners.survival_times": ("survival_y",),
     "distkern.learners.suquan_search": ("SUQUANClassifierCV",),
     "distkern.learners.svm": ("KernelSVC",),

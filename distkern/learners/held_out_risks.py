@@ -21,7 +21,7 @@ SCORES = ("Harrell's C", "Uno's C")
 GROUPS = 2
 """Number of risk groups."""
 
-BATCH = 2**21
+BATCH = 2**18
 """Bootstrap weights that are summed at a time."""
 
 DIGITS = 9

@@ -91,7 +91,7 @@ def cross_validate_gram(
         Candidate values for the parameter lam of a survival model or a `KernelLogistic`; None to evaluate it unchanged.
     strata
         Stratum of each sample, such as its cohort, (m,), for survival models: only samples of one stratum are compared,
-        in training and in testing.
+        in testing, and by a `KernelCox` in training too.
     C
         Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
