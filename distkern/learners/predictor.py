@@ -44,12 +44,12 @@ def first_step(model: Any) -> Any:
     return model if inner is None else first_step(inner)
 
 
-def _last_step(model: Any) -> Any:
+def last_step(model: Any) -> Any:
     """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
     if isinstance(model, Pipeline):
-        return _last_step(model.steps[-1][1])
+        return last_step(model.steps[-1][1])
     inner = fitted_part(model)
-    return model if inner is None else _last_step(inner)
+    return model if inner is None else last_step(inner)
 
 
 def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
@@ -227,7 +227,7 @@ class CohortPredictor:
             return total
         if callable(getattr(self.model, "scorer_", None)) and self.model.scoring is not None:  # a search
             return float(self.model.scorer_(self, X, y))
-        judge = copy(_last_step(self.model))
+        judge = copy(last_step(self.model))
         judge.predict = self.predict  # it compares y with predictions for these samples
         return float(judge.score(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
 

@@ -18,6 +18,7 @@ _HOME_OF = {
     "plot_kernel_pca": "distkern.plot.kernel_pca",
     "plot_markers": "distkern.plot.markers",
     "plot_silhouettes": "distkern.plot.silhouettes",
+    "plot_survival": "distkern.plot.survival",
     "plot_targets": "distkern.plot.targets",
     "plot_witness": "distkern.plot.witness",
 }

@@ -17,6 +17,7 @@ _HOME_OF = {
     "plot_kernel_pca": "distkern.plot",
     "plot_markers": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
+    "plot_survival": "distkern.plot",
     "plot_targets": "distkern.plot",
     "plot_witness": "distkern.plot",
     "write_cluster_report": "distkern.report.cluster_page",
