@@ -52,6 +52,11 @@ def training(samples, limit, folder):
     return lambda: dk.train_classifier(X, y, kernel=dk.Gaussian(5.0), C=[1.0, 10.0], repeats=1, memory_limit=limit)
 
 
+def training_survival(samples, limit, folder):
+    X, y = points(samples), dk.survival_y(rng.exponential(size=samples), np.arange(samples) % 2)
+    return lambda: dk.train_survival(X, y, kernel=dk.Gaussian(5.0), lam=[0.1, 1.0], repeats=1, memory_limit=limit)
+
+
 def tau(missing="raise", **options):
     """`kendalltau_matrix` of as many features as samples are asked for."""
 
@@ -271,6 +276,7 @@ CASES = {
     "explanation": (explaining(dk.Kendall(), 2000), 400),
     "explanation smoothed": (explaining(dk.SmoothedKendall(window=0.5), 600), 300),
     "training": (training, 800),
+    "training of survival": (training_survival, 800),
     "SVC": (learning(lambda limit: dk.KernelSVC(memory_limit=limit)), 3000),
     "SVC small tiles": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), tile=300), 3000),
     "SVC array": (learning(lambda limit: dk.KernelSVC(memory_limit=limit), of="array"), 2500),

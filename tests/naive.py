@@ -485,6 +485,37 @@ def still_observed(t, e, at):
     return chance
 
 
+def survival_curve(t, e):
+    """Time, samples at risk, events, Kaplan-Meier estimate and Greenwood's standard error, at every time."""
+    rows, chance, total = [], 1.0, 0.0
+    for s in sorted(set(t)):
+        at_risk = sum(other >= s for other in t)
+        events = sum(bool(e[j]) for j in range(len(t)) if t[j] == s)
+        chance *= 1 - events / at_risk
+        total += events / (at_risk * (at_risk - events)) if events < at_risk else 0.0
+        rows.append((s, at_risk, events, chance, chance * total**0.5))
+    return rows
+
+
+def log_rank(t, e, groups, strata):
+    """Expected events of the groups if they do not differ, and the covariance of the observed numbers."""
+    names = sorted(set(groups))
+    expected, covariance = [0.0] * len(names), [[0.0] * len(names) for _ in names]
+    for stratum in set(strata):
+        own = [i for i in range(len(t)) if strata[i] == stratum]
+        for s in {t[i] for i in own if e[i]}:
+            at_risk = [i for i in own if t[i] >= s]
+            n, d = len(at_risk), sum(bool(e[i]) for i in own if t[i] == s)
+            counts = [sum(groups[i] == name for i in at_risk) for name in names]
+            for g in range(len(names)):
+                expected[g] += d * counts[g] / n
+                for h in range(len(names)):
+                    if n > 1:
+                        spread = d * (n - d) / (n - 1) * counts[g] / n
+                        covariance[g][h] += spread * ((g == h) - counts[h] / n)
+    return expected, covariance
+
+
 def survival_pairs_loss(t, e, f):
     """Mean of max(0, 1 − (f_j − f_i))² over pairs with an event at t_i < t_j, and the number of these pairs."""
     m = len(t)

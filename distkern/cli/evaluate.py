@@ -31,14 +31,16 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
-from distkern.cli.external import external_options, predict_other, read_external
+from distkern.cli.external import external_options, predict_other, read_external, refuse_alone
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.survival import Asked, evaluate_times, print_survival, survival_asked, survival_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.learners.evaluation import Evaluation, PermutationTest
+    from distkern.learners.survival_evaluation import SurvivalEvaluation
 
 EPILOG = """\b
 Examples:
@@ -47,10 +49,12 @@ Examples:
   distkern evaluate cohort.zarr --labels cohort.csv --samples columns --label relapse --C 0.1 --C 1 --repeats 3
   distkern evaluate cohort.zarr --labels clinical.csv --label er --external other.tsv --external-samples columns \
     --external-labels other-clinical.csv --missing interleaving --permutations 999 --scores scores.csv
+  distkern evaluate cohort.zarr --labels clinical.csv --time days --event relapse --strata hospital
 
 The classifier works on the kernel values, which are centred and scaled to unit norm on the training samples of each
 fold. Inner folds choose C of a support vector machine, or lam of logistic regression. Labels are matched by the
-samples' ids. Intervals are those of a bootstrap of the test samples within each class."""
+samples' ids. Intervals are those of a bootstrap of the test samples within each class. A survival model works on the
+kernel values as they are."""
 
 label_options = options(
     click.option(
@@ -68,9 +72,10 @@ label_options = options(
 )
 learner_option = click.option(
     "--learner",
-    type=Choice(["svm", "fisher", "logistic"]),
+    type=Choice(["svm", "fisher", "logistic", "cox", "survival-svm"]),
     default="svm",
-    help="Support vector machine, Fisher's discriminant, or logistic regression.",
+    help="Support vector machine, Fisher's discriminant, or logistic regression; with --time and --event Cox's model, "
+    "which is then the default, or a survival support vector machine.",
 )
 grid_options = options(
     click.option(
@@ -84,7 +89,8 @@ grid_options = options(
         "--lam",
         type=click.FloatRange(0, min_open=True),
         multiple=True,
-        help="A value of lam to choose from, for logistic regression; may be repeated. By default 0.001 to 10.",
+        help="A value of lam to choose from, for logistic regression and survival models; may be repeated. By default "
+        "0.001 to 10.",
     ),
 )
 _LABELS_HELP = (
@@ -105,6 +111,7 @@ _LABELS_HELP = (
     help="Column of cohorts, such as hospitals: each is predicted by a model of all others, instead of outer folds.",
 )
 @learner_option
+@survival_options
 @click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
 @click.option("--repeats", type=click.IntRange(1), default=10, help="Number of repetitions of the outer folds.")
 @click.option("--inner", type=click.IntRange(2), default=5, help="Number of inner folds, which choose C or lam.")
@@ -133,6 +140,10 @@ def evaluate(
     groups: str | None,
     cohorts: str | None,
     learner: str,
+    time: str | None,
+    event: str | None,
+    strata: str | None,
+    risk_groups: int,
     C: tuple[float, ...],
     lam: tuple[float, ...],
     permutations: int | None,
@@ -157,10 +168,30 @@ def evaluate(
         refuse_unwritable_file(out, overwrite)
     if scores is not None:
         refuse_unwritable_table(scores, overwrite)
-    grids = grids_of(learner, C, lam)
+    asked = survival_asked(learner, time, event, strata, risk_groups, ("label", "C", "permutations"))
+    grids = {} if asked is not None else grids_of(learner, C, lam)
     separator = separator_of(sep)
     gram = open_store(store, **view_of(kernel, ties, params))
     refuse_unusable(gram)
+    if asked is not None:
+        refuse_alone(external, external_labels, external_samples, missing)
+        evaluated = evaluate_times(
+            gram,
+            asked,
+            labels,
+            about_matrix(gram, store),
+            samples=samples,
+            sep=sep,
+            groups=groups,
+            cohorts=cohorts,
+            lam=lam,
+            other=None if external is None else (external, external_labels, external_samples, missing),
+            protocol=protocol,
+            memory_limit=memory_limit,
+            quiet=quiet,
+        )
+        _print_times(evaluated, asked, gram, store, out, scores, as_json)
+        return
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
     grouped, cohort_of = (
         None if column is None else read_column(labels, column, gram.ids, samples=samples, sep=separator)[1]
@@ -206,6 +237,22 @@ def evaluate(
         print_table(external_table(found))
     for file in filter(None, (out, scores)):
         click.echo(f"written to {file}")
+
+
+def _print_times(
+    found: SurvivalEvaluation,
+    asked: Asked,
+    gram: Any,
+    store: Path | str,
+    out: Path | None,
+    scores: Path | None,
+    as_json: bool,
+) -> None:
+    events = found.settings["events"]
+    counts = f"{events:,} events, {found.settings['samples'] - events:,} censored"
+    heading = f"{found.settings['samples']} samples of {str(store)!r} by {asked.time!r} and {asked.event!r}: {counts}"
+    more = {"kernel": repr(gram.kernel), "samples from": found.settings["source"]}
+    print_survival(found, out=out, scores=scores, heading=heading, more=more, as_json=as_json)
 
 
 def grids_of(learner: str, C: tuple[float, ...], lam: tuple[float, ...]) -> dict[str, Any]:
@@ -360,7 +407,7 @@ def write_evaluation(path: Path, evaluation: Evaluation) -> None:
     write_text(path, json.dumps(evaluation.to_dict(), indent=1, ensure_ascii=False) + "\n")
 
 
-def read_evaluation(path: Path) -> Evaluation:
+def read_evaluation(path: Path) -> Evaluation | SurvivalEvaluation:
     """Read the evaluation that `distkern evaluate --out` wrote.
 
     Raises
@@ -369,6 +416,7 @@ def read_evaluation(path: Path) -> Evaluation:
         If the file does not exist or holds something else.
     """
     from distkern.learners.evaluation import Evaluation
+    from distkern.learners.survival_evaluation import SurvivalEvaluation
 
     if not path.is_file():
         raise InputError(f"there is no evaluation {str(path)!r}: make one with `distkern evaluate --out`")
@@ -376,7 +424,7 @@ def read_evaluation(path: Path) -> Evaluation:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise InputError("it is not a JSON object")
-        return Evaluation.from_dict(values)
+        return (SurvivalEvaluation if "comparable" in values else Evaluation).from_dict(values)
     except ValueError as error:  # not JSON, not text, or other JSON
         raise InputError(f"{path.name!r} is not a file of `distkern evaluate --out`: {error}") from error
 

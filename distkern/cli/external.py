@@ -42,18 +42,19 @@ external_options = options(
 )
 
 
+def refuse_alone(path: Path | None, labels: Path | None, samples: str | None, missing: str) -> None:
+    """Refuse options of another cohort where there is none."""
+    for name, value in (("--external-labels", labels), ("--external-samples", samples), ("--missing", missing)):
+        if path is None and value not in (None, "error"):
+            raise click.UsageError(f"{name} is for another cohort: name its file with --external")
+
+
 def read_external(
     path: Path | None, labels: Path | None, samples: str | None, missing: str, label: str, sep: str | None
 ) -> tuple[Source, list[str]] | None:
     """Read the samples and labels of another cohort; None if there is none."""
+    refuse_alone(path, labels, samples, missing)
     if path is None:
-        given = [
-            name
-            for name, value in (("--external-labels", labels), ("--external-samples", samples), ("--missing", missing))
-            if value not in (None, "error")
-        ]
-        if given:
-            raise click.UsageError(f"{given[0]} is for another cohort: name its file with --external")
         return None
     how = {"samples": samples, "layer": None, "use_rep": None, "collapse": None, "genes": None, "sep": sep}
     source, _, y, _ = read_labelled(path, labels, label, None, how)

@@ -1,4 +1,4 @@
-"""``distkern predict``: classes, probabilities and reasons for new samples."""
+"""``distkern predict``: classes, probabilities or risks of new samples, and reasons."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from distkern.cli.cohort import count_classes, read_cohort
 from distkern.cli.common import (
     Choice,
     LocalPath,
+    is_given,
     json_option,
     print_json,
     print_table,
@@ -23,6 +24,7 @@ from distkern.cli.common import (
     separator_of,
 )
 from distkern.cli.errors import on_interruption
+from distkern.cli.survival import predicts_survival, risk_table
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -41,11 +43,14 @@ Examples:
   distkern predict er.model new-patients.csv --samples columns --out calls.csv
   distkern predict er.model other-platform.tsv --samples columns --missing interleaving --error 0.05 --out calls.csv
   distkern predict er.model cells.h5ad --out called.h5ad
+  distkern predict risk.model new-patients.csv --samples columns --at 1825 --out risks.csv
 
 MODEL is a file of `distkern train`, `distkern pairs --model` or save_model. Each sample is predicted alone, without its
 cohort. A sample is unsure where no class, or several classes, are possible at the level --error: in training, at most
 this fraction of a class was left out. That does not hold on another platform. The reasons are the pairs of features
-that moved the decision most, and the class that each speaks for."""
+that moved the decision most, and the class that each speaks for. A survival model tells risks instead (a higher risk
+stands for an earlier event), risk groups by the cut-offs of training, and Cox's model the median time and the chance to
+have no event up to the times --at."""
 
 
 @click.command(epilog=EPILOG, short_help="Predict new samples with a trained model.")
@@ -67,10 +72,18 @@ that moved the decision most, and the class that each speaks for."""
     help="Fraction of errors of the sets of classes, which say who is unsure.",
 )
 @click.option(
+    "--at",
+    type=click.FloatRange(0),
+    multiple=True,
+    metavar="TIME",
+    help="For Cox's model: a time up to which the chance to have no event is computed; may be repeated.",
+)
+@click.option(
     "--out",
     type=LocalPath(),
     metavar="FILE",
-    help="Write a row for each sample, .csv; or COHORT with obs['prediction'] and obs['probability'], .h5ad.",
+    help="Write a row for each sample, .csv; or COHORT with obs['prediction'] and obs['probability'], or obs['risk'], "
+    ".h5ad.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out if it exists.")
 @json_option
@@ -80,13 +93,14 @@ def predict(
     cohort: Path,
     missing: str,
     error: float,
+    at: tuple[float, ...],
     out: Path | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Predict the class of every sample in COHORT with the model in the file MODEL."""
+    """Predict the class, or the risk, of every sample in COHORT with the model in the file MODEL."""
     if out is not None:
         refuse_unwritable_file(out, overwrite)
         if out.suffix.lower() not in (".csv", ".h5ad"):
@@ -96,7 +110,12 @@ def predict(
     on_interruption("nothing was written: run the same command again")
     loaded = _usable(load_model(model), model, missing)
     source = read_cohort(cohort, **(given | {"sep": separator_of(given["sep"])}))
-    table = calls(loaded, source, error, quiet)
+    survival = predicts_survival(loaded)
+    for name, misplaced in (("at", not survival), ("error", survival)):
+        if misplaced and is_given(name):
+            raise click.UsageError(f"--{name} is for a model of {'classes' if survival else 'survival'}: leave it out")
+    table = risk_table(loaded, source, at) if survival else calls(loaded, source, error)
+    _add_reasons(table, loaded, source, quiet)
     if out is not None and out.suffix.lower() == ".h5ad":
         _write_anndata(out, cohort, source, table)
     elif out is not None:
@@ -107,14 +126,17 @@ def predict(
                 "model": str(model),
                 "source": source.describe(),
                 "card": getattr(loaded, "card", None),
-                "calls": table.to_dict(orient="records"),
+                "calls": table.astype(object).where(table.notna(), None).to_dict(orient="records"),
                 "out": None if out is None else str(out),
             }
         )
         return
-    called = ["undecided" if label is None else label for label in table["call"].tolist()]
-    rows = [("model", model.name), ("samples from", source.describe()), ("calls", count_classes(called))]
-    if table["unsure"].notna().any():
+    rows = [("model", model.name), ("samples from", source.describe())]
+    for column, about in (("call", "calls"), ("risk_group", "risk groups")):
+        if column in table:
+            called = ["undecided" if label is None else label for label in table[column].tolist()]
+            rows.append((about, count_classes(called)))
+    if "unsure" in table and table["unsure"].notna().any():
         rows.append(("unsure", f"{table['unsure'].tolist().count(True):,} at an error of {error:g}"))
     print_table(rows)
     if out is None:
@@ -129,7 +151,7 @@ def predict(
 
 
 def _usable(loaded: Any, model: Path, missing: str) -> Any:
-    """Refuse a model that predicts no class from samples; choose what happens to missing features."""
+    """Refuse a model that predicts nothing from samples; choose what happens to missing features."""
     from sklearn.base import is_classifier
     from sklearn.utils import get_tags
 
@@ -142,8 +164,8 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
             f"{str(model)!r} holds a model without its training samples, so that it cannot read new ones: save it with "
             "its matrix"
         )
-    if not is_classifier(loaded):
-        raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts no classes")
+    if not is_classifier(loaded) and not predicts_survival(loaded):
+        raise InputError(f"{str(model)!r} is a {type(loaded).__name__}, which predicts neither classes nor risks")
     if missing == "error":
         return loaded
     takes = {KTopScoringPairs: "abstain", NearestProfile: "drop"}
@@ -161,7 +183,7 @@ def _usable(loaded: Any, model: Path, missing: str) -> Any:
     return loaded
 
 
-def calls(model: Any, source: Source, error: float, quiet: bool = False) -> Any:
+def calls(model: Any, source: Source, error: float) -> Any:
     """Make the table of calls: a row for each sample, its name first.
 
     Parameters
@@ -175,8 +197,8 @@ def calls(model: Any, source: Source, error: float, quiet: bool = False) -> Any:
 
     Returns
     -------
-    DataFrame with the columns sample, call, probability (of the call), unsure, missing_features (their number) and
-    reason_1 to reason_3; empty cells where the model cannot tell.
+    DataFrame with the columns sample, call, probability (of the call) and unsure; empty cells where the model cannot
+    tell.
     """
     import numpy as np
     import pandas as pd
@@ -198,12 +220,17 @@ def calls(model: Any, source: Source, error: float, quiet: bool = False) -> Any:
             table.loc[rows, "probability"] = model.predict_proba(part)[np.arange(len(rows)), places].round(6)
         if hasattr(model, "predict_set"):
             table.loc[rows, "unsure"] = model.predict_set(part, error).sum(axis=1) != 1
+    return table
+
+
+def _add_reasons(table: Any, model: Any, source: Source, quiet: bool) -> None:
+    """Add the columns missing_features (their number) and reason_1 to reason_3; equal values make a call unsure."""
     table["missing_features"], constant = _look(model, source)
-    table.loc[constant, "unsure"] = True  # the same is predicted for all of them
+    if "unsure" in table:
+        table.loc[constant, "unsure"] = True  # the same is predicted for all of them
     reasons = _reasons(model, source, table, quiet)
     for number in range(REASONS):
         table[f"reason_{number + 1}"] = [own[number] if number < len(own) else None for own in reasons]
-    return table
 
 
 def _look(model: Any, source: Source) -> tuple[Any, Any]:
@@ -245,6 +272,8 @@ def _reasons(model: Any, source: Source, table: Any, quiet: bool) -> list[list[s
     rows = {name: position for position, name in enumerate(table["sample"])}
     one = len(explained.machines) == 1
     sides = {"contribution" if one else f"contribution {name}": name.split(" against ") for name in explained.machines}
+    if predicts_survival(model):
+        sides = {"contribution": ["higher risk", "lower risk"]}
     for pair in found.pairs.to_dict(orient="records"):
         row = rows[str(pair["sample"])]
         column = max(sides, key=lambda name: abs(pair[name]) if pair[name] == pair[name] else 0.0)
@@ -300,8 +329,12 @@ def _write_anndata(out: Path, cohort: Path, source: Source, table: Any) -> None:
         obs = pd.DataFrame(index=table["sample"].astype(str).to_numpy())
         var = pd.DataFrame(index=list(source.features or map(str, range(source.shape[1]))))
         adata = anndata.AnnData(source.read(slice(0, None)), obs=obs, var=var)
-    adata.obs["prediction"] = pd.Categorical(table["call"])
-    adata.obs["probability"] = table["probability"].to_numpy()
-    adata.obs["unsure"] = table["unsure"].astype("boolean").array
+    names = [name for name in table if name not in ("sample", "missing_features") and not name.startswith("reason_")]
+    for name in names:
+        values = table[name]
+        if name in ("call", "risk_group"):
+            adata.obs["prediction" if name == "call" else name] = pd.Categorical(values)
+        else:
+            adata.obs[name] = values.astype("boolean").array if name == "unsure" else values.to_numpy()
     with written_whole(out, overwrite=True) as file:
         adata.write_h5ad(file.name)

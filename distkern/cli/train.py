@@ -1,4 +1,4 @@
-"""``distkern train``: evaluate, fit, calibrate and save a classifier of a cohort."""
+"""``distkern train``: evaluate, fit, calibrate and save a classifier, or a survival model, of a cohort."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from distkern.cli.common import (
 from distkern.cli.errors import on_interruption
 from distkern.cli.evaluate import grid_options, grids_of, learner_option, scores_table
 from distkern.cli.kernels import kernel_choice, kernel_of
+from distkern.cli.survival import read_timed, survival_asked, survival_options, train_times
 from distkern.core.errors import InputError
 from distkern.core.names import shown
 
@@ -38,9 +39,11 @@ Examples:
   distkern train probes.tsv --samples columns --collapse most-variable --genes annotation.csv \\
     --labels clinical.csv --label er --features other-cohort.tsv --out er.model --report er.html
   distkern predict er.model new-patients.csv --samples columns --out calls.csv
+  distkern train cohort.csv --samples columns --labels clinical.csv --time days --event relapse --out risk.model
 
 Kernel values are centred and scaled to unit norm on the training samples. Nested folds estimate the accuracy of the
-whole procedure; then it is fitted to all samples. The file holds ranks and numbers, and no name of a sample."""
+whole procedure; then it is fitted to all samples. A survival model takes the kernel values as they are. The file holds
+ranks and numbers, and no name of a sample."""
 
 
 @click.command(epilog=EPILOG, short_help="Train a classifier to predict other cohorts with.")
@@ -69,6 +72,7 @@ whole procedure; then it is fitted to all samples. The file holds ranks and numb
     help="Missing values: an error, or leave a feature out where a sample has no value.",
 )
 @learner_option
+@survival_options
 @kernel_choice(required=False, about="Kernel; default: kendall, which needs no normalisation. A name or a JSON spec.")
 @grid_options
 @click.option("--outer", type=click.IntRange(2), default=5, help="Number of outer folds, which test.")
@@ -98,6 +102,10 @@ def train(
     ties: str | None,
     params: tuple[str, ...],
     learner: str,
+    time: str | None,
+    event: str | None,
+    strata: str | None,
+    risk_groups: int,
     C: tuple[float, ...],
     lam: tuple[float, ...],
     report: Path | None,
@@ -106,8 +114,9 @@ def train(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train a classifier on the samples and labels of COHORT, and save it for samples to come."""
-    if labels is None and label is None:
+    """Train a classifier on the labels of COHORT, or a survival model on its times, and save it for samples to come."""
+    asked = survival_asked(learner, time, event, strata, risk_groups, ("label", "C", "calibration"))
+    if asked is None and labels is None and label is None:
         raise click.UsageError("training needs labels: name their column with --label, and their file with --labels")
     refuse_same_file({"--out": out, "--report": report})
     refuse_unwritable_file(out, overwrite)
@@ -118,9 +127,17 @@ def train(
         refuse_unwritable_file(report, overwrite)
     built = kernel_of(kernel or "kendall", ties, params)
     how = {name: given.pop(name) for name in ("samples", "layer", "use_rep", "collapse", "genes", "sep")}
+    on_interruption("nothing was written: run the same command again")
+    if asked is not None:
+        source, times, stratum_of, grouped = read_timed(cohort, labels, asked, groups, how)
+        source = _usable(source, features, missing, how)
+        del given["calibration"]
+        given |= {"kernel": built, "lam": lam, "strata": stratum_of, "groups": grouped}
+        saving = {"overwrite": overwrite, "as_json": as_json, "quiet": quiet}
+        train_times(source, times, asked, out, cohort=cohort.name, **saving, **given)
+        return
     source, name, y, grouped = read_labelled(cohort, labels, label, groups, how)
     source = _usable(source, features, missing, how)
-    on_interruption("nothing was written: run the same command again")
     from distkern.learners.persist import save_model
     from distkern.learners.training import train_classifier
 

@@ -136,31 +136,49 @@ def concordant_pairs(
     sums = ConcordantPairs(0.0, 0.0)
     for number in np.unique(numbers):
         own = np.flatnonzero(numbers == number)
-        sums += _of_stratum(time[own], event[own], risk[own], values[own, None])
+        every = np.ones((len(own), 1))
+        found, comparable = weighted_pairs(time[own], event[own], risk[own], values[own, None], every)
+        sums += ConcordantPairs(float(found[0]), float(comparable[0]))
     return sums
 
 
-def _of_stratum(time: Floats, event: Array, risk: Floats, values: Floats) -> ConcordantPairs:
+def weighted_pairs(time: Floats, event: Array, risk: Floats, earlier: Floats, later: Floats) -> tuple[Floats, Floats]:
+    """Sums over comparable pairs of the weight of the earlier sample times that of the later one, for each column.
+
+    Parameters
+    ----------
+    earlier, later
+        Weights of a sample as the earlier one, which must be 0 where it has no event, and as the later one,
+        (m, columns) each.
+
+    Returns
+    -------
+    Twice the sum over the concordant pairs plus that over pairs of equal risk, and twice the sum over all, (columns,).
+    """
     order = np.lexsort((~event, time))  # events before censorings of the same time
     differs = np.r_[False, (np.diff(time[order]) != 0) | (np.diff(event[order].astype(np.int8)) != 0)]
     levels = np.empty(len(time), dtype=np.intp)
     levels[order] = np.cumsum(differs)
 
-    def pairs(scores: Floats, strict: bool) -> float:
-        out = np.empty_like(values)
-        sums_of_overtakers(levels, np.argsort(-scores, kind="stable"), scores, scores, values, strict, out)
-        return float(out.sum())
+    def pairs(scores: Floats, strict: bool) -> Floats:
+        out = np.empty_like(earlier)
+        sums_of_overtakers(levels, np.argsort(-scores, kind="stable"), scores, scores, earlier, strict, out)
+        return np.asarray((later * out).sum(axis=0))
 
-    return ConcordantPairs(pairs(risk, True) + pairs(risk, False), 2 * pairs(np.zeros_like(risk), False))
+    return pairs(risk, True) + pairs(risk, False), 2 * pairs(np.zeros_like(risk), False)
+
+
+def chance_uncensored(time: Floats, event: Array, at: Floats) -> Floats:
+    """Kaplan-Meier estimate G(t) of the chance that a time is not censored up to t, at some times."""
+    order = np.lexsort((~event, time))  # events come before censorings of the same time
+    sorted_times, left = time[order], len(time) - np.arange(len(time))
+    factors = np.where(event[order], 1.0, 1.0 - 1.0 / left)
+    return np.r_[1.0, np.cumprod(factors)][np.searchsorted(sorted_times, at, side="right")]
 
 
 def _inverse_squares(time: Floats, event: Array, at: Floats) -> Floats:
     """1 / G(t)² at some times, with G estimated from the times of training samples."""
-    order = np.lexsort((~event, time))  # events come before censorings of the same time
-    sorted_times, left = time[order], len(time) - np.arange(len(time))
-    factors = np.where(event[order], 1.0, 1.0 - 1.0 / left)
-    chances = np.r_[1.0, np.cumprod(factors)]
-    G = chances[np.searchsorted(sorted_times, at, side="right")]
+    G = chance_uncensored(time, event, at)
     if not (G > 0).all():
         first = float(at[G <= 0].min())
         raise InputError(

@@ -185,6 +185,31 @@ class KernelCox(SurvivalLearner):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return np.exp(-np.exp(np.log(hazards) + risks[:, None]))
 
+    def predict_median(self, X: Any, strata: Any = None) -> Floats:
+        """Median time of each sample, (samples,): the first at which its chance to have no event is at most 1/2.
+
+        NaN where the chance is above 1/2 at the last time of the training samples.
+
+        Parameters
+        ----------
+        X, strata
+            See `predict_survival_function`.
+
+        Raises
+        ------
+        InputError
+            If strata are missing or not needed, or a stratum is unknown.
+        """
+        check_is_fitted(self)
+        risks = self.predict(X)
+        medians = np.full(len(risks), np.nan)
+        for rows, own in self._baselines(strata, samples_of(X), len(risks)):
+            known, steps = self.baseline_times_[own], self.baseline_hazard_[own]
+            with np.errstate(over="ignore"):
+                places = np.searchsorted(steps, np.log(2) * np.exp(-risks[rows]))
+            medians[rows] = np.r_[known, np.nan][places]
+        return medians
+
     def _baselines(self, strata: Any, samples: Any, count: int) -> list[tuple[Any, Any]]:
         """Rows of new samples, and the entries of the baseline of their stratum."""
         known = getattr(self, "baseline_strata_", None)

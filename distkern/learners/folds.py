@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from distkern.core.errors import InputError
-from distkern.core.parameters import whole_number
+from distkern.core.labels import encoded_labels
+from distkern.core.parameters import one_of, whole_number
 from distkern.core.typing import Array, Indices
 
 Split = tuple[Indices, Indices]
@@ -107,3 +109,21 @@ class Folds:
                     f"class {np.asarray(label).item()!r} has {size} {units}{where}, too few for {count} {which} folds: "
                     "use fewer folds, or leave the class out"
                 )
+
+
+def left_out(outer: int | str, cohorts: Any, groups: Array | None, samples: Any) -> tuple[str, Array] | None:
+    """What each split leaves out: the cohorts, or the groups; None for a number of outer folds.
+
+    Returns
+    -------
+    The name of the protocol, and the unit of each sample, (m,).
+    """
+    if cohorts is not None:
+        names, codes = encoded_labels(cohorts, samples, "cohorts")
+        return "leave-one-cohort-out", np.asarray(names)[codes]
+    if not isinstance(outer, str):
+        return None
+    one_of(outer, "outer", ("leave-one-group-out",))
+    if groups is None:
+        raise InputError("leave-one-group-out needs groups: name the group of each sample")
+    return "leave-one-group-out", groups

@@ -44,12 +44,12 @@ def first_step(model: Any) -> Any:
     return model if inner is None else first_step(inner)
 
 
-def _last_step(model: Any) -> Any:
+def last_step(model: Any) -> Any:
     """The estimator that gives the predictions: of a pipeline its last step, of a search its best model."""
     if isinstance(model, Pipeline):
-        return _last_step(model.steps[-1][1])
+        return last_step(model.steps[-1][1])
     inner = fitted_part(model)
-    return model if inner is None else _last_step(inner)
+    return model if inner is None else last_step(inner)
 
 
 def _model_has(name: str) -> Callable[[CohortPredictor], bool]:
@@ -199,6 +199,16 @@ class CohortPredictor:
         """Classes that a sample may have at an error level, boolean (samples, classes); see `CalibratedClassifier`."""
         return self._together("predict_set", X, error=error)
 
+    @available_if(_model_has("predict_survival_function"))
+    def predict_survival_function(self, X: Any, times: Any, strata: Any = None) -> Floats:
+        """Chance of each sample to have no event up to each time, (samples, times); only of a `KernelCox`."""
+        return self._in_strata("predict_survival_function", X, strata, times=times)
+
+    @available_if(_model_has("predict_median"))
+    def predict_median(self, X: Any, strata: Any = None) -> Floats:
+        """Median time of each sample, (samples,), NaN where it is not reached; only of a `KernelCox`."""
+        return self._in_strata("predict_median", X, strata)
+
     @available_if(_model_has("transform"))
     def transform(self, X: Any) -> Any:
         """Output of the model's ``transform`` for the samples (samples, n): an array, or what `set_output` asks for."""
@@ -217,7 +227,7 @@ class CohortPredictor:
             return total
         if callable(getattr(self.model, "scorer_", None)) and self.model.scoring is not None:  # a search
             return float(self.model.scorer_(self, X, y))
-        judge = copy(_last_step(self.model))
+        judge = copy(last_step(self.model))
         judge.predict = self.predict  # it compares y with predictions for these samples
         return float(judge.score(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
 
@@ -252,6 +262,17 @@ class CohortPredictor:
         if hasattr(parts[0], "to_arrow"):
             return type(parts[0])(np.concatenate(parts), schema=list(parts[0].columns), orient="row")
         return np.concatenate(parts)
+
+    def _in_strata(self, method: str, X: Any, strata: Any, **options: Any) -> Floats:
+        """Call a method of a survival model on all samples, each with its stratum."""
+        source, found, done = as_samples(X), [], 0
+        given = None if strata is None else aligned(strata, samples_of(source), "strata")
+        for part in self._cross(source):
+            stop = done + part.shape[0]
+            own = {} if given is None else {"strata": given[done:stop]}
+            found.append(getattr(self.model, method)(part, **options, **own))
+            done = stop
+        return np.concatenate(found)
 
     def _cross(self, X: Any) -> Iterator[Any]:
         """Kernel values of blocks of samples, so that memory is bounded; the samples, if the model has the kernel."""

@@ -18,7 +18,7 @@ from distkern.core.labels import encoded_labels
 from distkern.core.parameters import entries, one_of
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.evaluation import METRICS, Evaluation, mean_of_known
-from distkern.learners.folds import Folds, Nested, Split
+from distkern.learners.folds import Folds, Nested, Split, left_out
 from distkern.learners.held_out import HeldOut
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix
@@ -91,7 +91,7 @@ def cross_validate_gram(
         Candidate values for the parameter lam of a survival model or a `KernelLogistic`; None to evaluate it unchanged.
     strata
         Stratum of each sample, such as its cohort, (m,), for survival models: only samples of one stratum are compared,
-        in training and in testing.
+        in testing, and by a `KernelCox` in training too.
     C
         Candidate values for the parameter C of the (last) estimator; None to evaluate the estimator unchanged.
     outer, inner, repeats
@@ -133,9 +133,7 @@ def cross_validate_gram(
     if one_of(scoring, "scoring", ("accuracy", "concordance")) == "concordance":
         if C is not GRID:
             raise InputError("C= is for classifiers: give lam= for survival models")
-        if cohorts is not None or isinstance(outer, str):
-            raise InputError("survival models are evaluated in folds: give a number of outer folds, and no cohorts")
-        survival = SurvivalFolds(outer, inner, repeats, groups, strata, seed)
+        survival = SurvivalFolds(outer, inner, repeats, groups, cohorts, strata, seed)
         matrix = training_matrix(gram, kernel, max_bytes)
         return evaluate_survival(estimator, matrix, y, lam, survival, max_bytes, on_event)
     if strata is not None:
@@ -149,14 +147,13 @@ def cross_validate_gram(
     labels = labels_and_weights(y, None, matrix)[0]
     group_of = None if groups is None else encoded_labels(groups, matrix, "groups")[1]
     plan = Folds(labels, group_of, inner if len(choice.values) > 1 else None, seed)
-    left_out = None
-    if cohorts is not None or isinstance(outer, str):
-        units = _units(outer, cohorts, group_of, matrix)
-        splits = list(plan.leaving_out(units))
-        left_out = None if cohorts is None else np.unique(units).tolist()  # groups may be patients
-        outer, repeats = "leave-one-group-out" if cohorts is None else "leave-one-cohort-out", 1
+    units, cohort_names = left_out(outer, cohorts, group_of, matrix), None
+    if units is not None:
+        splits = list(plan.leaving_out(units[1]))
+        cohort_names = None if cohorts is None else np.unique(units[1]).tolist()  # groups may be patients
+        outer, repeats = units[0], 1
     else:
-        splits = list(plan.outer(outer, repeats))
+        splits = list(plan.outer(outer, repeats))  # type: ignore[arg-type]
     in_memory = matrix.nbytes <= memory_allowed(max_bytes) // (2 if max_bytes is None else 1)
     if in_memory and not isinstance(matrix, ArrayGram):
         matrix = ArrayGram(read_matrix(matrix), row_ids=matrix.row_ids)
@@ -171,7 +168,7 @@ def cross_validate_gram(
         "inner": inner,
         "grouped": groups is not None,
         "seed": seed,
-        "left_out": left_out,
+        "left_out": cohort_names,
     }
     spent = time.perf_counter() - started
     return Evaluation(**columns, classes=held_out.classes, settings=settings, seconds=spent, held_out=held_out)
@@ -201,17 +198,6 @@ def _evaluated(
     names = ("repeat", "fold", "n_test", *METRICS, "C")
     columns = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
     return columns, kept.found()
-
-
-def _units(outer: int | str, cohorts: Any, groups: Array | None, matrix: BaseGram) -> Array:
-    """What each split leaves out: the cohorts, or the groups."""
-    if cohorts is not None:
-        names, codes = encoded_labels(cohorts, matrix, "cohorts")
-        return np.asarray(names)[codes]
-    one_of(outer, "outer", ("leave-one-group-out",))
-    if groups is None:
-        raise InputError("leave-one-group-out needs groups: name the group of each sample")
-    return groups
 
 
 class _Kept:

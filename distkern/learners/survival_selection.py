@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -20,9 +20,11 @@ from distkern.core.parameters import entries
 from distkern.core.typing import Array, Floats, Indices
 from distkern.learners.concordance import ConcordantPairs, concordant_pairs
 from distkern.learners.cox import KernelCox
-from distkern.learners.folds import Folds, Split
+from distkern.learners.folds import Folds, Nested, Split, left_out
+from distkern.learners.held_out_risks import HeldOutRisks, inverse_square_chances, places_among
 from distkern.learners.memory import memory_allowed, read_matrix
 from distkern.learners.newton import SurvivalLearner
+from distkern.learners.survival_evaluation import SurvivalEvaluation
 from distkern.learners.survival_times import survival_y, times_and_events
 from distkern.learners.validation import positive
 from distkern.operators.array import ArrayGram
@@ -41,84 +43,14 @@ VECTORS_SHARE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalEvaluation:
-    """Concordance of every outer fold of a repeated nested cross-validation.
-
-    Parameters
-    ----------
-    repeat, fold, n_test
-        Number of the repeat, number of the fold within it, and number of test samples, (folds,) each.
-    found, comparable
-        Twice the number of concordant pairs of test samples plus that of pairs of equal risk, and twice the number of
-        comparable pairs, (folds,).
-    lam
-        Value chosen by the inner cross-validation; NaN if none was chosen.
-    settings
-        Arguments of the evaluation.
-    seconds
-        Duration.
-
-    Examples
-    --------
-    >>> columns = ([0, 0], [0, 1], [5, 5], [12, 6], [16, 8], [0.1, 1.0])
-    >>> SurvivalEvaluation(*map(np.array, columns), settings={}, seconds=0.1).mean()
-    0.75
-    """
-
-    repeat: Array
-    fold: Array
-    n_test: Array
-    found: Array
-    comparable: Array
-    lam: Floats
-    settings: dict[str, Any]
-    seconds: float
-
-    @property
-    def concordance(self) -> Floats:
-        """Concordance index of each fold, (folds,); NaN if it has no comparable pair."""
-        return np.divide(self.found, self.comparable, out=np.full(len(self.found), np.nan), where=self.comparable > 0)
-
-    def repeat_means(self) -> Floats:
-        """Concordance index of each repeat: its pairs are those within the folds, pooled."""
-        numbers = np.unique(self.repeat)
-        found, comparable = (
-            np.array([values[self.repeat == number].sum() for number in numbers])
-            for values in (self.found, self.comparable)
-        )
-        return np.divide(found, comparable, out=np.full(len(numbers), np.nan), where=comparable > 0)
-
-    def mean(self) -> float:
-        """Mean of the concordance indices of the repeats."""
-        return float(np.nanmean(self.repeat_means()))
-
-    def std(self) -> float:
-        """Sample standard deviation of the concordance indices of the repeats; NaN for one repeat.
-
-        It is no standard error, because repeats share samples.
-        """
-        values = self.repeat_means()
-        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values; an undefined number becomes None."""
-        out: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            out[field.name] = (
-                [None if item != item else item for item in value.tolist()] if isinstance(value, np.ndarray) else value
-            )
-        return out
-
-
-@dataclass(frozen=True, eq=False)
 class SurvivalFolds:
     """How samples are split: see `cross_validate_gram`."""
 
-    outer: int
+    outer: int | str
     inner: int
     repeats: int
     groups: Any
+    cohorts: Any
     strata: Any
     seed: int
 
@@ -128,6 +60,46 @@ def evaluate_survival(
 ) -> SurvivalEvaluation:
     """Nested cross-validation of a survival model; parameters are those of `cross_validate_gram`."""
     started = time.perf_counter()
+    work, grid = survival_work(estimator, gram, y, lam, plan.strata, max_bytes)
+    data, groups = work.data, None if plan.groups is None else encoded_labels(plan.groups, gram, "groups")[1]
+    folds = Folds(data.kinds, groups, plan.inner if len(grid) > 1 else None, plan.seed)
+    units = left_out(plan.outer, plan.cohorts, groups, gram)
+    if units is None:
+        outer, repeats = plan.outer, plan.repeats
+        splits = list(folds.outer(outer, repeats))  # type: ignore[arg-type]
+    else:
+        outer, repeats = units[0], 1
+        splits = list(folds.leaving_out(units[1]))
+    of_repeat, rows = len(splits) // repeats, []
+    kept = _Kept(data, repeats, groups)
+    for done, (risks, chosen) in enumerate(work.nested(splits, grid), start=1):
+        (train, test, _), place = splits[done - 1], divmod(done - 1, of_repeat)
+        pairs = data.pairs(test, risks.test)
+        kept.add(*place, train, test, risks)
+        rows.append((*place, len(test), pairs.found, pairs.comparable, np.nan if lam is None else chosen))
+        on_event(Progress("evaluate", done, len(splits)))
+    settings = {
+        "samples": len(data.time),
+        "events": int(data.event.sum()),
+        "estimator": repr(work.model),
+        "lam": None if lam is None else grid,
+        "outer": outer,
+        "repeats": repeats,
+        "inner": plan.inner,
+        "grouped": groups is not None,
+        "stratified": data.strata is not None,
+        "seed": plan.seed,
+    }
+    names = ("repeat", "fold", "n_test", "found", "comparable", "lam")
+    columns: dict[str, Any] = dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+    spent = time.perf_counter() - started
+    return SurvivalEvaluation(**columns, settings=settings, seconds=spent, held_out=kept.found())
+
+
+def survival_work(
+    estimator: Any, gram: BaseGram, y: Any, lam: Any, strata: Any, max_bytes: Any
+) -> tuple[SurvivalWork, list[float]]:
+    """Check a survival model, its data and the values of λ, and read the matrix if it fits in memory."""
     model = KernelCox() if estimator is None else estimator
     tail = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(tail, SurvivalLearner):
@@ -141,95 +113,112 @@ def evaluate_survival(
     grid = [tail.lam] if lam is None else sorted({positive(value, "lam") for value in entries(lam, "lam")})
     if not grid:
         raise InputError(f"lam must be positive numbers to choose from, not {lam!r}")
-    data = _Data(
-        *times_and_events(y, gram),
-        None if plan.strata is None else encoded_labels(plan.strata, gram, "strata")[1],
+    data = SurvivalData(
+        *times_and_events(y, gram), None if strata is None else encoded_labels(strata, gram, "strata")[1]
     )
-    groups = None if plan.groups is None else encoded_labels(plan.groups, gram, "groups")[1]
-    kinds = np.where(data.event, "event", "censored")
-    folds = Folds(kinds, groups, plan.inner if len(grid) > 1 else None, plan.seed)
-    splits = list(folds.outer(plan.outer, plan.repeats))
     allowed = memory_allowed(max_bytes)
     if not isinstance(gram, ArrayGram) and gram.nbytes <= allowed // (2 if max_bytes is None else 1):
         gram = ArrayGram(read_matrix(gram), row_ids=gram.row_ids)
-    work = _Work(model, tail, gram, data, allowed)
-    rows = []
-    for done, (pairs, chosen) in enumerate(work.nested(splits, grid), start=1):
-        rows.append((len(splits[done - 1][1]), pairs.found, pairs.comparable, np.nan if lam is None else chosen))
-        on_event(Progress("evaluate", done, len(splits)))
-    n_test, found, comparable, chosen_lam = (np.array(column) for column in zip(*rows, strict=True))
-    number = np.arange(len(rows))
-    settings = {
-        "samples": len(data.time),
-        "events": int(data.event.sum()),
-        "estimator": repr(model),
-        "lam": None if lam is None else grid,
-        "outer": plan.outer,
-        "repeats": plan.repeats,
-        "inner": plan.inner,
-        "grouped": groups is not None,
-        "stratified": data.strata is not None,
-        "seed": plan.seed,
-    }
-    spent = time.perf_counter() - started
-    places = number // plan.outer, number % plan.outer
-    return SurvivalEvaluation(*places, n_test, found, comparable, chosen_lam, settings, spent)
+    return SurvivalWork(model, tail, gram, data, allowed), grid
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
+class SurvivalData:
+    """Time, event and stratum of each sample."""
+
     time: Floats
     event: Array
     strata: Array | None
 
+    @property
+    def kinds(self) -> Array:
+        """By what folds are stratified."""
+        return np.where(self.event, "event", "censored")
+
     def take(self, samples: Indices) -> tuple[Floats, Array, Array | None]:
+        """Time, event and stratum of some samples."""
         return self.time[samples], self.event[samples], None if self.strata is None else self.strata[samples]
 
     def pairs(self, samples: Indices, risks: Floats) -> ConcordantPairs:
+        """Sums over the comparable pairs of some samples."""
         time, event, strata = self.take(samples)
         return concordant_pairs(time, event, risks, strata=strata)
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class SplitRisks:
+    """Risks of the training and of the test samples of a split, by the model of its training part."""
+
+    train: Floats
+    test: Floats
+
+
+class _Kept:
+    """Collects the risks of all folds."""
+
+    def __init__(self, data: SurvivalData, repeats: int, groups: Indices | None) -> None:
+        self.data, self.groups, shape = data, groups, (repeats, len(data.time))
+        self.risks, self.places, self.weights = (np.full(shape, np.nan) for _ in range(3))
+        self.folds = np.zeros(shape, dtype=np.intp)
+
+    def add(self, repeat: int, fold: int, train: Indices, test: Indices, risks: SplitRisks) -> None:
+        """Keep the risks of the test samples of a fold."""
+        time, event, _ = self.data.take(train)
+        self.risks[repeat, test], self.folds[repeat, test] = risks.test, fold
+        self.places[repeat, test] = places_among(risks.train, risks.test)
+        self.weights[repeat, test] = inverse_square_chances(time, event, self.data.time[test])
+
+    def found(self) -> HeldOutRisks:
+        """The risks of all folds."""
+        data = self.data
+        known = self.risks, self.places, self.weights, self.folds
+        return HeldOutRisks(data.time, data.event, *known, data.strata, self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalWork:
     """A survival model, and the matrix and times of all samples."""
 
     model: Any
     tail: SurvivalLearner
     gram: BaseGram
-    data: _Data
+    data: SurvivalData
     memory: int
 
-    def nested(
-        self, splits: Sequence[tuple[Indices, Indices, list[Split]]], grid: list[float]
-    ) -> Iterator[tuple[ConcordantPairs, float]]:
-        """Pairs of the test samples of each outer split, and the λ chosen by its inner splits."""
-        within = [(train[a], train[b]) for train, _, inner in splits for a, b in inner]
-        found = iter(self._pairs(within, [grid] * len(within)))
+    def nested(self, splits: Sequence[Nested], grid: list[float]) -> Iterator[tuple[SplitRisks, float]]:
+        """Risks of each outer split, and the λ chosen by its inner splits."""
+        found = iter(self._pairs([(train[a], train[b]) for train, _, inner in splits for a, b in inner], grid))
         chosen = []
         for _, _, inner in splits:
             of_splits = [next(found) for _ in inner]
-            by_value = [
-                reduce(add, (pairs[at] for pairs in of_splits), ConcordantPairs(0, 0)) for at in range(len(grid))
-            ]
-            chosen.append(_best(by_value, grid) if inner else grid[0])
+            chosen.append(_best(of_splits, grid) if inner else grid[0])
         outer = [(train, test) for train, test, _ in splits]
-        for (pairs,), value in zip(self._pairs(outer, [[value] for value in chosen]), chosen, strict=True):
-            yield pairs, value
+        for (risks,), value in zip(self._risks(outer, [[value] for value in chosen]), chosen, strict=True):
+            yield risks, value
 
-    def _pairs(self, splits: Sequence[Split], grids: Sequence[list[float]]) -> Iterator[list[ConcordantPairs]]:
+    def chosen(self, splits: Sequence[Split], grid: list[float]) -> float:
+        """The λ of the highest concordance over the splits."""
+        return _best(list(self._pairs(splits, grid)), grid) if len(grid) > 1 else grid[0]
+
+    def _pairs(self, splits: Sequence[Split], grid: list[float]) -> Iterator[list[ConcordantPairs]]:
         """Pairs of the test samples of each split, for each λ."""
+        for (_, test), found in zip(splits, self._risks(splits, [grid] * len(splits)), strict=True):
+            yield [self.data.pairs(test, risks.test) for risks in found]
+
+    def _risks(self, splits: Sequence[Split], grids: Sequence[list[float]]) -> Iterator[list[SplitRisks]]:
+        """Risks of each split, for each λ."""
         if isinstance(self.model, Pipeline) and len(self.model) > 1:
             for (train, test), grid in zip(splits, grids, strict=True):
-                yield [self.data.pairs(test, risks) for risks in self._one_by_one(train, test, grid)]
+                yield self._one_by_one(train, test, grid)
             return
         samples, at, columns = len(self.gram), 0, max(1, max(map(len, grids), default=1))
         at_once = max(1, self.memory // (VECTORS_SHARE * vector_bytes(samples, columns)))
         for at in range(0, len(splits), at_once):
             part, own = splits[at : at + at_once], grids[at : at + at_once]
-            scores = iter(self._together([train for train, _ in part], own))
-            for (_, test), grid in zip(part, own, strict=True):
-                yield [self.data.pairs(test, next(scores)[test]) for _ in grid]
+            found = iter(self._together([train for train, _ in part], own))
+            for (train, test), grid in zip(part, own, strict=True):
+                of_split = [next(found) for _ in grid]
+                yield [SplitRisks(risks[train], risks[test]) for risks in of_split]
 
     def _together(self, parts: Sequence[Indices], grids: Sequence[list[float]]) -> list[Floats]:
         """Risks of all samples, of the models of all training parts and λ."""
@@ -242,18 +231,19 @@ class _Work:
         model._warn_unless_converged(found)
         return [model._risk_of_score * one.scores[:, 0] for one in found]
 
-    def _one_by_one(self, train: Indices, test: Indices, grid: list[float]) -> list[Floats]:
-        """Risks of the test samples, of the models of one training part, after the steps before the model."""
+    def _one_by_one(self, train: Indices, test: Indices, grid: list[float]) -> list[SplitRisks]:
+        """Risks of the models of one training part, after the steps before the model."""
         head = clone(self.model[:-1])
         part = head.fit_transform(self.gram[np.ix_(train, train)])
         new = head.transform(self.gram[np.ix_(test, train)])
         time, event, strata = self.data.take(train)
         options = {} if strata is None or not isinstance(self.tail, KernelCox) else {"strata": strata}
         fitted = clone(self.tail).fit_path(part, survival_y(time, event), grid, **options)
-        return [one.predict(new) for one in fitted]
+        return [SplitRisks(one.predict(part), one.predict(new)) for one in fitted]
 
 
-def _best(pairs: Sequence[ConcordantPairs], grid: Sequence[float]) -> float:
-    """The largest λ with the highest concordance."""
+def _best(of_splits: Sequence[list[ConcordantPairs]], grid: Sequence[float]) -> float:
+    """The largest λ with the highest concordance over the splits."""
+    pairs = [reduce(add, (pairs[at] for pairs in of_splits), ConcordantPairs(0, 0)) for at in range(len(grid))]
     values = np.array([one.found / one.comparable if one.comparable else 0.5 for one in pairs])
     return grid[int(np.flatnonzero(values >= values.max() - TIE)[-1])]

@@ -12,12 +12,13 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from distkern._version import __version__
+from distkern.core.alignment import SampleNames
 from distkern.core.events import Listener, silent
 from distkern.core.labels import encoded_labels
 from distkern.core.parameters import one_of
 from distkern.core.typing import Array
 from distkern.io.source import Source
-from distkern.kernels.base import Kernel, check_source, finite_tile
+from distkern.kernels.base import Kernel, Prepared, check_source, finite_tile
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.planning import bytes_per_tile
 from distkern.learners.calibration import CalibratedClassifier
@@ -136,17 +137,9 @@ def train_classifier(
     """
     one_of(learner, "learner", LEARNERS)
     source = as_samples(X)
-    labels = labels_and_weights(y, None, _names_of(source))[0]
-    group_of = None if groups is None else encoded_labels(groups, _names_of(source), "groups")[1]
-    resolved = (Kendall() if kernel is None else kernel).resolve(source, seed)
-    m = len(source)
-    require_memory(
-        max(bytes_per_tile(resolved, m, m, source.shape[1]), 32 * m**2),
-        memory_limit,
-        f"the kernel between {m:,} samples",
-    )
-    prepared = resolved.prepare(check_source(resolved, source))
-    gram = ArrayGram(finite_tile(resolved, prepared, prepared, source.ids, source.ids))
+    labels = labels_and_weights(y, None, names_of(source))[0]
+    group_of = None if groups is None else encoded_labels(groups, names_of(source), "groups")[1]
+    resolved, prepared, gram = kernel_values(source, kernel, seed, memory_limit)
     half = None if memory_limit is None else memory_allowed(memory_limit) // 2
     model = standardized(learner, half)
     protocol: dict[str, Any] = {"outer": outer, "repeats": repeats, "inner": inner, "seed": seed}
@@ -169,9 +162,23 @@ def train_classifier(
     return TrainedClassifier(CohortPredictor(calibrated, columns, card=card), evaluation)
 
 
-def _names_of(source: Source) -> Any:
-    from distkern.core.alignment import SampleNames
+def kernel_values(
+    source: Source, kernel: Kernel | None, seed: int, memory_limit: int | str | None
+) -> tuple[Kernel, Prepared, ArrayGram]:
+    """The kernel with all parameters fixed, the prepared samples, and the kernel values between them, in memory."""
+    resolved = (Kendall() if kernel is None else kernel).resolve(source, seed)
+    m = len(source)
+    require_memory(
+        max(bytes_per_tile(resolved, m, m, source.shape[1]), 32 * m**2),
+        memory_limit,
+        f"the kernel between {m:,} samples",
+    )
+    prepared = resolved.prepare(check_source(resolved, source))
+    return resolved, prepared, ArrayGram(finite_tile(resolved, prepared, prepared, source.ids, source.ids))
 
+
+def names_of(source: Source) -> SampleNames:
+    """Names of the samples, with which labels, times and groups are aligned."""
     return SampleNames(len(source), source.ids, whose="the cohort", listed="the names of the samples")
 
 
@@ -224,12 +231,19 @@ def _card(
         "C": chosen if learner == "svm" else None,
         "lam": chosen if learner == "logistic" else None,
         "calibration": calibration,
-        "kernel": kernel.spec(),
+        **about_cohort(source, kernel),
         "classes": {str(label): count for label, count in sorted(Counter(labels.tolist()).items())},
+        "validation": {name: None if value != value else value for name, value in scores.items()}
+        | {key: evaluation.settings[key] for key in ("outer", "repeats", "inner", "grouped", "seed")},
+    }
+
+
+def about_cohort(source: Source, kernel: Kernel) -> dict[str, Any]:
+    """What every card says of the kernel, the cohort and the versions."""
+    return {
+        "kernel": kernel.spec(),
         "cohort": source.describe(),
         "samples": len(source),
         "features": source.shape[1],
-        "validation": {name: None if value != value else value for name, value in scores.items()}
-        | {key: evaluation.settings[key] for key in ("outer", "repeats", "inner", "grouped", "seed")},
         "versions": {"distkern": __version__, "numpy": np.__version__},
     }

@@ -25,6 +25,7 @@ _HOME_OF = {
     "plot_precision_recall": "distkern.plot.precision_recall",
     "plot_roc": "distkern.plot.roc",
     "plot_silhouettes": "distkern.plot.silhouettes",
+    "plot_survival": "distkern.plot.survival",
     "plot_targets": "distkern.plot.targets",
     "plot_witness": "distkern.plot.witness",
 }

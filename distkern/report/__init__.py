@@ -23,6 +23,7 @@ _HOME_OF = {
     "plot_precision_recall": "distkern.plot",
     "plot_roc": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
+    "plot_survival": "distkern.plot",
     "plot_targets": "distkern.plot",
     "plot_witness": "distkern.plot",
     "write_cluster_report": "distkern.report.cluster_page",

@@ -2,6 +2,7 @@
 
 import json
 
+import naive
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
@@ -14,6 +15,7 @@ from distkern import (
     KernelCox,
     KernelRidge,
     KernelStandardizer,
+    SurvivalEvaluation,
     SurvivalSVM,
     compute_gram,
     concordance_index,
@@ -127,9 +129,76 @@ def test_one_lambda_needs_no_inner_folds():
         (None, survival_y(TIME, np.arange(M) < 2), {}, "class 'event' has 2 samples"),
         (None, Y, {"scoring": "auc"}, "scoring must be one of accuracy, concordance"),
         (None, STRATA, {"scoring": "accuracy", "strata": STRATA}, "strata= is for survival models"),
-        (None, STRATA, {"scoring": "accuracy", "lam": [1.0]}, "lam= is for survival models"),
+        (None, STRATA, {"scoring": "accuracy", "lam": [1.0]}, "KernelSVC has no parameter lam to choose"),
+        (None, Y, {"cohorts": np.zeros(M)}, "two cohorts or groups are needed"),
+        (None, Y, {"outer": "leave-one-group-out"}, "needs groups"),
+        (None, Y, {"outer": "leave-one-cohort-out"}, "outer must be"),
+        (None, Y, {"cohorts": np.where(EVENT, "a", "b")}, "has all samples of class"),
     ],
 )
 def test_mistakes_are_refused(model, y, options, message):
     with pytest.raises((InputError, InputTypeError), match=message):
         cross_validate_gram(model, K, y, **({"scoring": "concordance"} | options))
+
+
+def test_cohorts_and_groups_are_left_out():
+    cohorts = np.array(["ams", "rot", "par"])[np.arange(M) % 3]
+    options = {"scoring": "concordance", "lam": GRID, "inner": 3}
+    found = cross_validate_gram(MODELS["cox"], K, Y, cohorts=cohorts, **options)
+    assert found.settings["outer"] == "leave-one-cohort-out"
+    assert found.repeat.tolist() == [0, 0, 0]
+    for number, name in enumerate(np.unique(cohorts)):
+        train, test = np.flatnonzero(cohorts != name), np.flatnonzero(cohorts == name)
+        risks = KernelCox(found.lam[number], tol=1e-9).fit(K[np.ix_(train, train)], Y[train])
+        assert found.concordance[number] == risks.score(K[np.ix_(test, train)], Y[test])
+    same = cross_validate_gram(
+        MODELS["cox"], K, Y, groups=np.arange(M) % 3, outer="leave-one-group-out", **options | {"inner": 2}
+    )
+    assert same.settings["outer"] == "leave-one-group-out"
+    assert same.n_test.tolist() == [20, 20, 20]
+    assert same.settings["grouped"]
+
+
+@pytest.mark.parametrize("name", ["cox", "svm", "after a step"])
+def test_held_out_risks_are_those_of_each_fold(name):
+    found = cross_validate_gram(MODELS[name], K, Y, scoring="concordance", lam=[0.1], outer=3, repeats=2)
+    held, model = found.held_out, MODELS[name]
+    for repeat in range(2):
+        splits = StratifiedKFold(3, shuffle=True, random_state=repeat).split(X, EVENT)
+        for fold, (train, test) in enumerate(splits):
+            (fitted,) = (model[-1] if hasattr(model, "steps") else model).fit_path(
+                K[np.ix_(train, train)], Y[train], [0.1]
+            )
+            known, new = fitted.predict(K[np.ix_(train, train)]), fitted.predict(K[np.ix_(test, train)])
+            if hasattr(model, "steps"):
+                head = KernelStandardizer()
+                part = head.fit_transform(ArrayGram(K)[np.ix_(train, train)])
+                (fitted,) = model[-1].fit_path(part, Y[train], [0.1])
+                known, new = fitted.predict(part), fitted.predict(head.transform(ArrayGram(K)[np.ix_(test, train)]))
+            np.testing.assert_allclose(held.risks[repeat, test], new, rtol=1e-6, atol=1e-8)
+            assert (held.folds[repeat, test] == fold).all()
+            places = [(np.sum(known < risk) + np.sum(known <= risk)) / (2 * len(train)) for risk in new]
+            np.testing.assert_allclose(held.places[repeat, test], places, atol=1e-12)
+            chances = [naive.still_observed(TIME[train], EVENT[train], at) for at in TIME[test]]
+            expected = [1 / chance**2 if chance > 0 else 0.0 for chance in chances]
+            np.testing.assert_allclose(held.weights[repeat, test], expected, rtol=1e-10)
+    assert held.scores(draws=0)["value"][0] == pytest.approx(found.mean(), rel=1e-12)
+
+
+def test_an_evaluation_survives_a_file():
+    found = cross_validate_gram(None, K, Y, scoring="concordance", strata=STRATA, groups=np.arange(M) // 2, repeats=2)
+    again = SurvivalEvaluation.from_dict(json.loads(json.dumps(found.to_dict())))
+    np.testing.assert_array_equal(again.concordance, found.concordance)
+    assert again.settings == found.settings
+    assert again.external is None
+    for left, right in zip(
+        again.held_out.scores(draws=20).to_numpy()[:, 1:],
+        found.held_out.scores(draws=20).to_numpy()[:, 1:],
+        strict=True,
+    ):
+        np.testing.assert_allclose(left.astype(float), right.astype(float), rtol=1e-7)
+    assert again.held_out.log_rank().pvalue == found.held_out.log_rank().pvalue
+    older = {key: value for key, value in found.to_dict().items() if key not in ("held_out", "external")}
+    assert SurvivalEvaluation.from_dict(older).held_out is None
+    with pytest.raises(InputError, match="has the fields"):
+        SurvivalEvaluation.from_dict({"found": [1]})
