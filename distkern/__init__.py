@@ -96,6 +96,8 @@ _HOMES = {
     "distkern.learners.consensus": ("Consensus", "cluster_consensus", "consensus_ranking"),
     "distkern.learners.agreement": ("Agreement", "kendall_w"),
     "distkern.learners.difference": ("DifferenceTest", "hsic_test", "mmd_test", "permanova"),
+    "distkern.learners.external": ("predict_external",),
+    "distkern.learners.held_out": ("HeldOut",),
     "distkern.learners.markers": ("rank_markers",),
     "distkern.learners.membership": ("Membership", "cluster_covariates"),
     "distkern.learners.mixture": ("MallowsMixture",),

@@ -12,6 +12,7 @@ from distkern.core.typing import Array, Floats
 from distkern.learners.held_out import HeldOut
 from distkern.learners.held_out_risks import HeldOutRisks, inverse_square_chances, places_among
 from distkern.learners.survival_times import times_and_events
+from distkern.learners.validation import samples_of
 
 
 def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldOut:
@@ -20,7 +21,7 @@ def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldO
     Parameters
     ----------
     model
-        Fitted classifier of samples, such as a `CohortPredictor`, with a ``decision_function``.
+        Fitted classifier of samples, such as a `CohortPredictor` or one of scikit-learn, with a ``decision_function``.
     X
         The samples of the other cohort, (m, n), in any container that ``model`` takes.
     y
@@ -47,11 +48,7 @@ def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldO
     >>> float(found.scores(draws=0).set_index("score").loc["sensitivity", "value"])
     1.0
     """
-    from distkern.learners.predictor import as_samples
-    from distkern.learners.validation import samples_of
-
-    source = as_samples(X)
-    samples = samples_of(source)
+    samples = samples_of(X)
     given, codes = encoded_labels(y, samples, "y")
     classes = list(model.classes_.tolist())
     unknown = [label for label in np.asarray(given).tolist() if label not in classes]
@@ -61,9 +58,9 @@ def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldO
             "labels of the same kind"
         )
     truth = np.array([classes.index(label) for label in np.asarray(given).tolist()], dtype=np.intp)[codes]
-    decisions = np.asarray(model.decision_function(source), dtype=np.float64)
-    predicted = np.array([classes.index(label) for label in np.asarray(model.predict(source)).tolist()], dtype=np.intp)
-    chances = model.predict_proba(source)[None] if hasattr(model, "predict_proba") else None
+    decisions = np.asarray(model.decision_function(X), dtype=np.float64)
+    predicted = np.array([classes.index(label) for label in np.asarray(model.predict(X)).tolist()], dtype=np.intp)
+    chances = model.predict_proba(X)[None] if hasattr(model, "predict_proba") else None
     group_of = None if groups is None else encoded_labels(groups, samples, "groups")[1]
     return HeldOut(
         tuple(classes), truth, predicted[None], decisions.reshape(1, len(truth), -1), chances, None, group_of
@@ -116,7 +113,7 @@ def predict_external_survival(
     samples = samples_of(source)
     time, event = times_and_events(y, samples)
     known_time, known_event = times_and_events(training, len(training))
-    risks = np.asarray(model.predict(source), dtype=np.float64)
+    risks = np.asarray(model.predict(X), dtype=np.float64)
     places = places_among(training_risks, risks)
     weights = inverse_square_chances(known_time, known_event, time)
     group_of = None if groups is None else encoded_labels(groups, samples, "groups")[1]

@@ -9,7 +9,11 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 OF_FAULTS = [FOLDER / "03-cluster.ipynb"]
-WITHOUT_WORK = [FOLDER / "10-table-2.ipynb", FOLDER / "11-does-supervision-help.ipynb"]  # no work on a Gram matrix
+WITHOUT_WORK = [
+    FOLDER / "10-table-2.ipynb",
+    FOLDER / "11-does-supervision-help.ipynb",
+    FOLDER / "12-another-platform.ipynb",
+]  # no work on a Gram matrix
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
