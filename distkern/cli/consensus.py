@@ -71,12 +71,12 @@ METHODS = ("kemeny", "borda", "copeland", "median-rank", "local-search")
 @click.option("--weights", type=LocalPath(), metavar="FILE", help="File with that column. Default: INPUT.")
 @sep_option
 @click.option("-k", type=click.IntRange(1), metavar="K", help="Place only the best K items; all others are tied.")
-@click.option("--allow-ties", is_flag=True, help="Let the consensus tie items.")
+@click.option("--ties", type=Choice(["never", "allowed"]), default="never", help="Whether the consensus may tie items.")
 @click.option(
     "--penalty",
     type=click.FloatRange(0, 1),
     default=0.5,
-    help="With -k or --allow-ties: what a pair counts that is tied either on the ballot or in the consensus.",
+    help="With -k or --ties allowed: what a pair counts that is tied either on the ballot or in the consensus.",
 )
 @click.option(
     "--time-limit",
@@ -108,7 +108,7 @@ def consensus(
     input: Path,
     method: str,
     k: int | None,
-    allow_ties: bool,
+    ties: str,
     penalty: float,
     time_limit: float | None,
     bootstrap: int,
@@ -121,7 +121,7 @@ def consensus(
     **given: Any,
 ) -> None:
     """Find a consensus ranking of the ballots in INPUT."""
-    _refuse_usage(method, k, allow_ties, bootstrap, given)
+    _refuse_usage(method, k, ties == "allowed", bootstrap, given)
     if out is not None:
         refuse_unwritable_table(out, overwrite)
     on_interruption("nothing was written: run the same command again")
@@ -131,9 +131,9 @@ def consensus(
     from distkern.learners.consensus import TIME_LIMIT, consensus_ranking
 
     about: dict[str, Any] = {"method": method, "sample_weight": ballots.weights}
-    ties: Any = "allowed" if allow_ties else "never"
+    tied: dict[str, Any] = {"k": k, "ties": ties, "penalty": penalty}
     limit = TIME_LIMIT if time_limit is None else time_limit
-    found = consensus_ranking(ballots.rankings, k=k, ties=ties, penalty=penalty, time_limit=limit, **about)
+    found = consensus_ranking(ballots.rankings, time_limit=limit, **tied, **about)
     drawn = None
     if bootstrap:
         say(f"drawing {bootstrap:,} resamples", quiet)
@@ -153,8 +153,8 @@ def consensus(
 
 def _refuse_usage(method: str, k: int | None, allow_ties: bool, bootstrap: int, given: dict[str, Any]) -> None:
     if k is not None and allow_ties:
-        raise click.UsageError("-k ties all other items: leave out -k or --allow-ties")
-    option = "-k" if k is not None else "--allow-ties"
+        raise click.UsageError("-k ties all other items: leave out -k or --ties allowed")
+    option = "-k" if k is not None else "--ties allowed"
     if (k is not None or allow_ties) and method != "kemeny":
         raise click.UsageError(f"{option} is for --method kemeny: leave one of the two out")
     if bootstrap and (k is not None or allow_ties):

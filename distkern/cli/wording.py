@@ -36,6 +36,7 @@ OPTIONS: dict[str, str | None] = {
     "max_bytes": "--memory-limit",
     "max_rank": "--max-rank",
     "memory_limit": "--memory-limit",
+    "method": "--method",
     "min_tau": "--min-tau",
     "missing": "--missing",
     "overwrite": "--overwrite",
@@ -44,6 +45,7 @@ OPTIONS: dict[str, str | None] = {
     "seed": "--seed",
     "sep": "--sep",
     "ties": "--ties",
+    "time_limit": "--time-limit",
     "versus": "--versus",
 }
 """The option of each argument that a message refers to; None where commands have none."""

@@ -18,6 +18,7 @@ from distkern.core.labels import checked_labels, sorted_labels
 from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.parameters import one_of, whole_number
 from distkern.core.rankings import Rankings
+from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Array, Floats, Indices
 from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
@@ -311,7 +312,9 @@ def _ranking(votes: Votes, method: Method, deadline: float, n_orders: int = 1) -
     found: dict[str, Any] = {}
     if method == "median-rank":
         if votes.scores is None or votes.weights is None:
-            raise InputError("pairwise votes have no places: method='median-rank' needs rankings")
+            raise InputError(
+                "pairwise votes have no places: {method} needs rankings", method=Argument("method", method)
+            )
         order, footrule, unique = median_rank(votes.scores, votes.weights)
         found = {"footrule": footrule, "unique": unique, "winners": (names[order[0]],)}
     else:
@@ -369,9 +372,9 @@ def _check(method: str, ties: str, k: Any, penalty: Any, time_limit: Any) -> Non
     if k is not None:
         whole_number(k, "k", 1)
     if (k is not None or ties == "allowed") and method != "kemeny":
-        raise InputError(f"k and ties are for method='kemeny', and method is {method!r}")
+        raise InputError("k and ties are for {only}", only=Argument("method", "kemeny"))
     if k is not None and ties == "allowed":
-        raise InputError("with k all other items are tied: leave out k or ties='allowed'")
+        raise InputError("with k all other items are tied: leave out k or {ties}", ties=Argument("ties", ties))
     if isinstance(penalty, bool) or not isinstance(penalty, (int, float)) or not 0 <= penalty <= 1:
         raise InputError(f"penalty must be a number from 0 to 1, not {penalty!r}")
     if time_limit is None:
@@ -393,8 +396,14 @@ def _warn_without_proof(found: Iterable[Consensus], time_limit: float | None) ->
     if open_ones and time_limit is None:
         worst = max(open_ones, key=lambda ranking: ranking.gap)
         warn(
-            f"Kemeny's consensus is not proven after {TIME_LIMIT:g} seconds: its distance is {worst.distance:.12g}, "
-            f"and the least is at least {worst.lower_bound:.12g}; give a time_limit"
+            Sentence(
+                "Kemeny's consensus is not proven after {seconds:g} seconds: its distance is {distance:.12g}, and the "
+                "least is at least {bound:.12g}; choose a {limit}",
+                seconds=TIME_LIMIT,
+                distance=worst.distance,
+                bound=worst.lower_bound,
+                limit=Argument("time_limit"),
+            )
         )
 
 

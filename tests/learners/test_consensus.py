@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from naive_consensus import cost_with_ties, footrule, optimal_orders, preferred_of, weak_orders
 
 from distkern.compiled.consensus import EXACT_ITEMS
 from distkern.core.errors import InputError
+from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.rankings import Rankings
 from distkern.datasets import load_apa
-from distkern.learners.consensus import cluster_consensus, consensus_ranking
+from distkern.learners.consensus import METHODS, best_order, cluster_consensus, consensus_ranking
 
 scores = st.sampled_from([-np.inf, 0.0, 1.0, 2.0, 3.0, np.nan])
 
@@ -109,13 +111,165 @@ def test_the_exact_minimum_at_its_largest_size():
     assert found.distance == 0
 
 
-def test_matrix_that_does_not_fit_is_refused():
-    X = np.tile(np.arange(EXACT_ITEMS + 1.0), (2, 1))
-    with pytest.raises(InputError, match=r"2\^21 sets; the limit is 20 items: use method='local-search'"):
+def test_more_items_than_the_table_holds_are_solved_by_a_programme():
+    """The order of one voter, against the orders of two others that reverse neighbours."""
+    n = 2 * EXACT_ITEMS
+    X = np.tile(np.arange(n, 0.0, -1), (3, 1))
+    X[1, ::2], X[1, 1::2] = X[0, 1::2], X[0, ::2]
+    found = consensus_ranking(X, method="kemeny")
+    assert found.order.tolist() == list(range(n))
+    assert (found.distance, found.lower_bound, found.gap, found.optimal) == (n / 2, n / 2, 0, True)
+    assert (found.unique, found.winners, found.n_optimal, found.n_optimal_exact) == (True, ("0",), 1, True)
+
+
+@given(st.data())
+def test_copeland_counts_majorities_and_equal_items_are_counted(data):
+    m, n = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 5))
+    X = data.draw(arrays(np.float64, (m, n), elements=scores))
+    preferred, _ = preferred_of(X, np.ones(m))
+    by_rule = {
+        "copeland": [
+            sum(
+                (preferred[a, b] > preferred[b, a]) + (preferred[a, b] == preferred[b, a]) / 2
+                for b in range(n)
+                if b != a
+            )
+            for a in range(n)
+        ],
+        "borda": [sum(preferred[a, b] - preferred[b, a] for b in range(n)) for a in range(n)],
+    }
+    for method, points in by_rule.items():
+        found = consensus_ranking(X, method=method)
+        assert found.order.tolist() == sorted(range(n), key=lambda item: -points[item])
+        allowed = [
+            order for order in permutations(range(n)) if sorted(points, reverse=True) == [points[i] for i in order]
+        ]
+        assert (found.n_optimal, found.n_optimal_exact) == (len(allowed), True)
+        assert set(found.winners) == {str(order[0]) for order in allowed}
+        assert found.unique == (len(found.winners) == 1)
+
+
+@given(st.data())
+def test_every_method_has_a_bound_and_says_whether_it_is_optimal(data):
+    m, n = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 5))
+    X = data.draw(arrays(np.float64, (m, n), elements=scores))
+    weights = data.draw(arrays(np.float64, m, elements=st.sampled_from([0.5, 1.0, 2.5])))
+    least, orders = optimal_orders(preferred_of(X, weights)[0])
+    for method in METHODS:
+        found = consensus_ranking(X, method=method, sample_weight=weights)
+        assert found.lower_bound <= least <= found.distance
+        assert found.gap == found.distance - found.lower_bound
+        assert not found.optimal or found.distance == least
+        if method == "kemeny":
+            assert found.optimal
+            assert [
+                tuple(order)
+                for order in consensus_ranking(X, method=method, sample_weight=weights, n_orders=200).optimal_orders
+            ] == orders
+
+
+@given(st.data())
+def test_consensus_with_ties_and_of_k_items_is_the_least_by_fagin(data):
+    m, n = data.draw(st.integers(1, 5)), data.draw(st.integers(2, 4))
+    X = data.draw(arrays(np.float64, (m, n), elements=scores))
+    penalty = data.draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+    preferred, tied = preferred_of(X, np.ones(m))
+    every = {numbers: cost_with_ties(numbers, preferred, tied, penalty) for numbers in weak_orders(n)}
+    found = consensus_ranking(X, method="kemeny", ties="allowed", penalty=penalty)
+    assert found.distance == found.lower_bound == min(every.values())
+    places = {item: number for number, bucket in enumerate(found.buckets) for item in bucket}
+    assert every[tuple(places[str(item)] for item in range(n))] == found.distance
+    assert str(found) == " > ".join(" = ".join(bucket) for bucket in found.buckets)
+    k = data.draw(st.integers(1, n))
+    lists = [
+        cost
+        for numbers, cost in every.items()
+        if [numbers.count(number) for number in range(min(k, n - 1))] == [1] * min(k, n - 1)
+        and max(numbers) <= min(k, n - 1)
+    ]
+    top = consensus_ranking(X, method="kemeny", k=k, penalty=penalty)
+    assert top.distance == top.lower_bound == min(lists)
+    assert [len(bucket) for bucket in top.buckets[:k]] == [1] * k
+
+
+def test_values_of_tied_items_are_means():
+    found = consensus_ranking([[2, 1, 1, 0], [2, 1, 1, 0]], method="kemeny", ties="allowed")
+    assert (str(found), found.distance, found.values.tolist()) == ("0 > 1 = 2 > 3", 0, [4, 2.5, 2.5, 1])
+
+
+def test_pairwise_votes_are_ballots_of_two_items():
+    rng = np.random.default_rng(0)
+    n, games = 6, []
+    for _ in range(80):
+        row = np.full(n, np.nan)
+        row[rng.choice(n, 2, replace=False)] = rng.integers(0, 3, 2)
+        games.append(row)
+    X = np.array(games)
+    wins, ties = preferred_of(X, np.ones(len(X)))
+    votes = PairwiseVotes("abcdef", wins, ties)
+    for options in ({}, {"method": "copeland"}, {"method": "kemeny"}, {"method": "kemeny", "ties": "allowed"}):
+        one, two = consensus_ranking(votes, **options), consensus_ranking(X, **options)
+        assert one.order.tolist() == two.order.tolist()
+        assert (one.distance, one.lower_bound, one.voters) == (two.distance, two.lower_bound, 80)
+    with pytest.raises(InputError, match="pairwise votes have no places"):
+        consensus_ranking(votes, method="median-rank")
+    with pytest.raises(InputError, match="leave out sample_weight"):
+        consensus_ranking(votes, sample_weight=[1])
+
+
+def test_median_rank_tells_its_footrule():
+    found = consensus_ranking(load_apa(), method="median-rank")
+    votes = load_apa()
+    least = min(footrule(order, votes.values, votes.counts) for order in permutations(range(5)))
+    assert found.footrule == pytest.approx(least) == footrule(found.order.tolist(), votes.values, votes.counts)
+    with pytest.raises(InputError, match="method must be one of borda, kemeny, local-search, copeland, not"):
+        best_order(np.zeros((2, 2)), "median-rank")
+
+
+def test_rounding_makes_no_majority():
+    """0.1 + 0.2 and 0.3 voters disagree: neither order is better."""
+    X = [[2, 1, 0], [2, 1, 0], [1, 2, 0]]
+    found = consensus_ranking(X, method="kemeny", sample_weight=[0.1, 0.2, 0.3])
+    assert (found.n_optimal, found.unique, found.winners) == (2, False, ("0", "1"))
+    assert consensus_ranking(X, method="copeland", sample_weight=[0.1, 0.2, 0.3]).winners == ("0", "1")
+
+
+def test_a_hard_case_tells_its_gap_and_warns_only_if_no_time_was_given(monkeypatch):
+    X = np.random.default_rng(0).permuted(np.tile(np.arange(60.0), (10, 1)), axis=1)
+    found = consensus_ranking(X, method="kemeny", time_limit=0.3)
+    assert not found.optimal
+    assert 0 < found.gap < found.distance
+    assert found.unique is None
+    assert not found.n_optimal_exact
+    monkeypatch.setattr("distkern.learners.consensus.TIME_LIMIT", 0.1)
+    with pytest.warns(UserWarning, match="consensus is not proven after 0.1 seconds: its distance is"):
         consensus_ranking(X, method="kemeny")
-    with pytest.raises(InputError, match="method must be one of borda, kemeny, local-search"):
-        consensus_ranking(X, method="copeland")
+    with pytest.warns(UserWarning, match="not proven"):
+        cluster_consensus(X, [0] * 10, method="kemeny")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "copelan"}, "method must be one of borda, kemeny, local-search, copeland, median-rank"),
+        ({"ties": "some"}, "ties must be one of never, allowed"),
+        ({"k": 2}, "k and ties are for method='kemeny'"),
+        ({"method": "kemeny", "k": 0}, "k must be a whole number of 1 or more"),
+        ({"method": "kemeny", "k": 4}, "k is 4, and there are 3 items"),
+        ({"method": "kemeny", "k": 2, "ties": "allowed"}, "leave out k or ties='allowed'"),
+        ({"method": "kemeny", "ties": "allowed", "penalty": 2}, "penalty must be a number from 0 to 1"),
+        ({"time_limit": 0}, "time_limit must be a number of seconds above 0"),
+        ({"n_orders": 0}, "n_orders must be a whole number of 1 or more"),
+        ({"sample_weight": [1]}, "weights of shape"),
+    ],
+)
+def test_wrong_parameters_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        consensus_ranking([[1, 2, 3], [3, 2, 1]], **options)
+
+
+def test_wrong_labels_are_refused():
     with pytest.raises(InputError, match="labels of shape"):
-        cluster_consensus(X, [0])
-    with pytest.raises(InputError, match="weights of shape"):
-        consensus_ranking(X, sample_weight=[1])
+        cluster_consensus([[1, 2, 3], [3, 2, 1]], [0])
+    with pytest.raises(InputError, match="method must be one of"):
+        cluster_consensus([[1, 2, 3], [3, 2, 1]], [0, 1], method="plurality")
