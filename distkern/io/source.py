@@ -63,6 +63,9 @@ class Source:
     counts: Array | None = None
     """Number of voters of each sample, if the container is a `Rankings`."""
 
+    about: str | None = None
+    """What a reader of ballots says of its file."""
+
     origin: Origin | None = None
     """The file of the samples, if they were read from one just so."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, TypeVar
 
 from distkern.core.errors import InputError
 from distkern.core.events import Listener, Progress, silent
@@ -47,15 +47,26 @@ class Options:
 
 def numbered_lines(file: TextIO, path: Path, progress: Listener) -> Iterator[tuple[int, str]]:
     """Yield the number, from 1, and the text of each line of an open file that is not empty."""
+    for number, line in reported(enumerate(file, start=1), file, path, progress):
+        if text := line.strip():
+            yield number, text
+
+
+T = TypeVar("T")
+
+
+def reported(rows: Iterable[T], file: TextIO, path: Path, progress: Listener) -> Iterator[T]:
+    """Yield the rows of an open file, and report now and then how many of its bytes are read."""
     total = path.stat().st_size
     source: Any = getattr(file, "buffer", None)
     source = getattr(source, "fileobj", None) or source  # the compressed file, whose size is known
-    for number, line in enumerate(file, start=1):
-        if number % LINES == 0:
-            progress(Progress("reading ballots", min(source.tell(), total), total))
-        if text := line.strip():
-            yield number, text
-    progress(Progress("reading ballots", total, total))
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        if count % LINES == 0:
+            progress(Progress("reading ballots", min(source.tell(), total - 1), total))
+        yield row
+    if count >= LINES:
+        progress(Progress("reading ballots", total, total))
 
 
 def bad_line(path: Path, number: int, text: str, reason: str, advice: str | Sentence) -> InputError:

@@ -62,7 +62,7 @@ def is_preflib(head: str) -> bool:
         if not line.startswith("#"):
             return False
         found = _HEADER.fullmatch(line.strip())
-        if found and found[1] in (*_COUNTED, "ALTERNATIVE NAME", "DATA TYPE"):
+        if found and found[1] in ("NUMBER ALTERNATIVES", "ALTERNATIVE NAME"):
             return True
     return False
 
@@ -227,24 +227,22 @@ def _orders(
         voters += count
         if orders.repeats(text, count):
             continue
-        try:  # an order without ties, as most are
-            ballot = [index[cell] for cell in text.split(",")]
-            size = len(ballot)
-            if len(set(ballot)) < size:
-                raise KeyError
+        ballot = [index.get(cell, -1) for cell in text.split(",")]
+        size = len(ballot)
+        if -1 not in ballot and len(set(ballot)) == size:  # an order without ties, as most are
             orders.add_strict(ballot, count)
-        except KeyError:
+        else:
             groups = _groups(path, number, line, text, index, n)
             size = sum(map(len, groups))
             if strict and size > len(groups):
                 advice = "take the braces out, or call the file .toc or .toi"
-                raise bad_line(path, number, line, f"has ties, and {header.type} files have none", advice) from None
+                raise bad_line(path, number, line, f"has ties, and {header.type} files have none", advice)
             if any(not group for group in groups):
-                raise bad_line(path, number, line, "has empty braces", "take them out") from None
+                raise bad_line(path, number, line, "has empty braces", "take them out")
             orders.add(groups, count)
         if complete and size < n:
             reason = f"ranks {size} of {n} alternatives, and {header.type} files rank all"
-            raise bad_line(path, number, line, reason, "complete it, or call the file .soi or .toi") from None
+            raise bad_line(path, number, line, reason, "complete it, or call the file .soi or .toi")
     _refuse_other_numbers(path, header, len(orders), voters)
     metadata = _metadata(header, orders)
     return orders.rankings(list(items.values()), options.gaps or "top", metadata=metadata)

@@ -14,7 +14,7 @@ from distkern.core.names import checked_names
 from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.parameters import entries, flag, one_of
 from distkern.core.rankings import Rankings
-from distkern.core.sentences import Argument
+from distkern.core.sentences import Argument, OptionalPart
 from distkern.io.foreign import head_of, refuse_foreign
 from distkern.io.rankings.blt import is_blt, read_blt
 from distkern.io.rankings.lines import Gaps, Options, Values
@@ -42,7 +42,20 @@ SUFFIXES = {**dict.fromkeys(PREFLIB, "preflib"), ".blt": "blt"}
 VALUES = ("scores", "ranks", "orderings", "approval")
 GAPS = ("top", "interleaving")
 
-_TABLE_ONLY = ("values", "voter", "item", "rank", "score", "winner", "loser", "tie", "count", "blank", "sep")
+_TABLE_ONLY = {
+    "values": OptionalPart(": leave out {option}", option=Argument("values")),
+    "voter": OptionalPart(": leave out {option}", option=Argument("voter")),
+    "item": OptionalPart(": leave out {option}", option=Argument("item")),
+    "rank": OptionalPart(": leave out {option}", option=Argument("rank")),
+    "score": OptionalPart(": leave out {option}", option=Argument("score")),
+    "winner": OptionalPart(": leave out {option}", option=Argument("winner")),
+    "loser": OptionalPart(": leave out {option}", option=Argument("loser")),
+    "tie": OptionalPart(": leave out {option}", option=Argument("tie")),
+    "count": OptionalPart(": leave out {option}", option=Argument("count")),
+    "blank": OptionalPart(": leave out {option}", option=Argument("blank")),
+    "sep": OptionalPart(": leave out {option}", option=Argument("sep")),
+}
+"""Options of tables, and what to do about each where there is no table."""
 
 
 def read_rankings(
@@ -162,14 +175,16 @@ def read_votes(path: Path, options: Options, format: str | None = None) -> Ranki
         given = [name for name in _TABLE_ONLY if getattr(options, name) not in (None, frozenset())]
         if given:
             raise InputError(
-                "{file!r} is {format}, not a table: leave out {option}",
+                "{file!r} is {format}, not a table{advice}",
                 file=path.name,
                 format=NAMES[found],
-                option=Argument(given[0]),
+                advice=_TABLE_ONLY[given[0]],
             )
     if found in ("preflib", "blt") and options.items is not None:
         raise InputError(
-            "{file!r} names its items itself: leave out {option}", file=path.name, option=Argument("items")
+            "{file!r} names its items itself{advice}",
+            file=path.name,
+            advice=OptionalPart(": leave out {option}", option=Argument("items")),
         )
     read = READERS[found](path, options)
     if found in ("wide", "long") and options.merge and isinstance(read, Rankings):
@@ -214,8 +229,8 @@ def table_in(path: Path, options: Options) -> str:
     return kind_of_table(names, options)
 
 
-def described(votes: Rankings | PairwiseVotes) -> str:
-    """Describe what was read from a file, in a line.
+def described(votes: Rankings | PairwiseVotes, *, decided: bool = True) -> str:
+    """Describe what was read from a file, in a line; whether it is ``decided`` what a missing value means.
 
     Examples
     --------
@@ -229,6 +244,8 @@ def described(votes: Rankings | PairwiseVotes) -> str:
     different = len(votes.distinct()[0])
     kinds = {word: int(votes.counts[[kind == word for kind in votes.kind]].sum()) for word in set(votes.kind)}
     words = {"total": "total", "top": "with unranked items last", "interleaving": "with items not observed"}
+    if not decided:
+        words["interleaving"] = "with gaps"
     said = (
         f"all {words[votes.kind[0]]}"
         if len(kinds) == 1

@@ -14,14 +14,13 @@ import numpy as np
 
 from distkern.core.ballots import may_be_ranks, place_number
 from distkern.core.errors import InputError
-from distkern.core.events import Progress
 from distkern.core.names import checked_names
 from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.rankings import Rankings
 from distkern.core.sentences import Argument, OptionalPart, Sentence
 from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats
-from distkern.io.rankings.lines import LINES, Options, bad_line, in_order, whole
+from distkern.io.rankings.lines import Options, bad_line, in_order, reported, whole
 from distkern.io.rankings.meaning import gaps_of, refuse_either, refuse_places
 from distkern.io.rankings.orders import Orders
 from distkern.io.tables import MISSING, LostDigitsError, numbered_rows, numbers_of_texts, open_text
@@ -42,6 +41,18 @@ _PATTERNS = {
     "count": r"counts?|frequency|freq|n_?voters|n_?votes|n_?ballots|multiplicity",
 }
 """Names of columns that say what they hold."""
+
+_ADVICE = {
+    "voter": OptionalPart(": name it with {option}", option=Argument("voter")),
+    "item": OptionalPart(": name it with {option}", option=Argument("item")),
+    "rank": OptionalPart(": name it with {option}", option=Argument("rank")),
+    "score": OptionalPart(": name it with {option}", option=Argument("score")),
+    "winner": OptionalPart(": name it with {option}", option=Argument("winner")),
+    "loser": OptionalPart(": name it with {option}", option=Argument("loser")),
+    "tie": OptionalPart(": name it with {option}", option=Argument("tie")),
+    "count": OptionalPart(": name it with {option}", option=Argument("count")),
+}
+"""What to do about a column that is not found."""
 
 _NAMES = re.compile(
     rf"|{_PATTERNS['voter']}|(?:.*[ _.-])?(?:ids?|identifier|name)|index|unnamed: \d+|no|nr|number", re.I
@@ -89,14 +100,7 @@ def _opened(path: Path, options: Options) -> Iterator[Opened]:
         repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
         if repeated is not None:
             raise InputError(f"{path.name!r} has two columns {repeated!r}: rename one of them")
-        yield Opened(path, names, _reported(rows, path, options))
-
-
-def _reported(rows: Iterator[tuple[int, list[str]]], path: Path, options: Options) -> Iterator[tuple[int, list[str]]]:
-    for k, row in enumerate(rows, start=1):
-        if k % LINES == 0:
-            options.progress(Progress("reading ballots", k, 0))
-        yield row
+        yield Opened(path, names, reported(rows, file, path, options.progress))
 
 
 # Columns -----------------------------------------------------------------------------------------------------------
@@ -124,6 +128,17 @@ def _matches(names: Sequence[str], role: str) -> list[str]:
     return [name for name in names if re.fullmatch(_PATTERNS[role], name.strip(), re.I)]
 
 
+def says_count(name: str) -> bool:
+    """Whether the name of a column says that it holds numbers of voters.
+
+    Examples
+    --------
+    >>> says_count("Count"), says_count("account")
+    (True, False)
+    """
+    return bool(_matches([name], "count"))
+
+
 def _column(table: Opened, role: str, given: str | None) -> int | None:
     """Position of the column with a role; None if there is none."""
     if given is not None:
@@ -131,12 +146,12 @@ def _column(table: Opened, role: str, given: str | None) -> int | None:
     found = _matches(table.names, role)
     if len(found) > 1:
         raise InputError(
-            "the columns {first!r} and {second!r} of {file!r} may both hold the {role}: name one with {option}",
+            "the columns {first!r} and {second!r} of {file!r} may both hold the {role}{advice}",
             first=found[0],
             second=found[1],
             file=table.path.name,
             role=role,
-            option=Argument(role),
+            advice=_ADVICE[role],
         )
     return table.names.index(found[0]) if found else None
 
@@ -145,10 +160,10 @@ def _needed(table: Opened, role: str, given: str | None) -> int:
     found = _column(table, role, given)
     if found is None:
         raise InputError(
-            "{file!r} has no column of the {role}: name it with {option}",
+            "{file!r} has no column of the {role}{advice}",
             file=table.path.name,
             role=role,
-            option=Argument(role),
+            advice=_ADVICE[role],
         )
     return found
 
@@ -354,8 +369,10 @@ def _naming(table: Opened, rows: list[tuple[int, list[str]]], rest: list[int], o
     first = table.names[0]
     if _NAMES.fullmatch(first.strip()):
         return [0]
+    if place_number(first) is not None:
+        return []
     if options.values == "orderings":
-        return [] if place_number(first) is not None else [0]
+        return [0]
     cells = [line[0].strip() for _, line in rows]
     if any(not _is_blank(cell, options) and cell.lower() not in _MARKS and not _is_numeric(cell) for cell in cells):
         return [0]
@@ -397,7 +414,10 @@ def _ids(table: Opened, rows: list[tuple[int, list[str]]], named: list[int]) -> 
             advice = Sentence(
                 "give every ballot another name, or name its columns with {voter}; if a voter has a line for each "
                 "item, name the columns with {voter}, {item}, and {rank} or {score}",
-                **{role: Argument(role) for role in ("voter", "item", "rank", "score")},
+                voter=Argument("voter"),
+                item=Argument("item"),
+                rank=Argument("rank"),
+                score=Argument("score"),
             )
             raise bad_line(table.path, number, table.text(cells), reason, advice)
         lines[name] = number
@@ -416,6 +436,8 @@ def _matrix(
         values = "approval"
     lines = [_line(table, number, cells, places, values, options) for number, cells in rows]
     matrix = np.stack(lines).T.copy() if transposed else np.stack(lines)
+    if np.isnan(matrix).all():
+        raise InputError(f"{table.path.name!r} holds no ballot with a value: check the file")
     if values is None:
         if may_be_ranks(matrix, partial=options.gaps == "top"):
             items = [cells[0].strip() for _, cells in rows] if transposed else names
@@ -476,13 +498,11 @@ def _orderings(
     other = next((k for k, number in numbers.items() if number is None), None)
     if other is not None:
         raise InputError(
-            "the column {name!r} of {file!r} is no place such as rank_1: with {orderings} every column is one; name a "
-            "column of counts with {count} or of voters with {voter}",
+            "the column {name!r} of {file!r} is no place such as rank_1: with {orderings} every column is one; take it "
+            "out, or say with an option what it holds",
             name=table.names[other],
             file=table.path.name,
             orderings=Argument("values", "orderings"),
-            count=Argument("count"),
-            voter=Argument("voter"),
         )
     places = sorted(places, key=lambda k: numbers[k] or 0)
     index = {} if options.items is None else {name: k for k, name in enumerate(options.items)}

@@ -54,7 +54,8 @@ def read_text(path: Path, options: Options) -> Rankings:
             count, text = _counted(path, number, line)
             if orders.repeats(text, count):
                 continue
-            ballot = [index.get(name.strip(), -1) for name in text.split(">")]
+            plain = '"' not in text and "=" not in text
+            ballot = [index.get(name.strip(), -1) for name in text.split(">")] if plain else [-1]
             if -1 not in ballot and len(set(ballot)) == len(ballot):  # known items without ties, as most lines are
                 orders.add_strict(ballot, count)
             else:
@@ -115,7 +116,7 @@ def _items(path: Path, number: int, line: str, text: str) -> Iterator[tuple[str,
             advice = 'put a name with quotation marks, as in "Ann ""A"" Lee" > Bob'
             raise bad_line(path, number, line, "has quotation marks inside a name", advice)
         name = found[2].strip() if found[1] is None else found[1].replace('""', '"')
-        if found[1] is not None and found.end() == len(text) and position == 0 and ">" in name:
+        if position == 0 and found.end() == len(text) and line.startswith('"') and ">" in name:
             raise bad_line(path, number, line, "is one name in quotation marks", "take the quotation marks out")
         yield name, found[3]
         if not found[3]:

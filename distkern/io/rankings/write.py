@@ -20,17 +20,20 @@ from distkern.core.parameters import one_of
 from distkern.core.rankings import Rankings
 from distkern.core.sentences import Argument
 from distkern.io.rankings.blt import blt_text
+from distkern.io.rankings.lines import Options
 from distkern.io.rankings.orders import groups_in
 from distkern.io.rankings.preflib import preflib_text
 from distkern.io.rankings.read import PREFLIB, READERS, SUFFIXES, Format
+from distkern.io.rankings.tables import kind_of_table, says_count
 from distkern.io.rankings.text import text_of
+from distkern.io.tables import MISSING
 
 VALUES = ("scores", "ranks", "orderings")
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """Separator of the columns of a table by the ending of its name."""
 
-RESERVED = ("voter", "count")
-"""Columns of a table that are no items."""
+COLUMNS = ("voter", "count")
+"""Columns of a wide table before those of the items or places."""
 
 
 def write_rankings(
@@ -123,7 +126,7 @@ def _refuse_two_kinds(rankings: Rankings) -> None:
 
 
 def _lines(votes: Rankings | PairwiseVotes, format: str, ending: str, values: str, file: str) -> Iterator[str]:
-    """Lines of the file; what cannot be written is refused when they are made."""
+    """Lines of the file; what the format cannot hold is refused when they are made."""
     if format == "preflib":
         yield from preflib_text(votes, ending.removeprefix(".") if ending in PREFLIB else None, file)
         return
@@ -163,7 +166,9 @@ def _names(rankings: Rankings) -> list[str]:
 def _numbers(rankings: Rankings, values: str) -> Iterator[list[str]]:
     """The cells of each ranking."""
     if np.isinf(rankings.values).any() and values == "scores":
-        raise InputError("an infinite score cannot be written: write values='ranks', or replace it")
+        raise InputError(
+            "an infinite score cannot be written: write {ranks}, or replace it", ranks=Argument("values", "ranks")
+        )
     for row in rankings.values:
         kept = ~np.isnan(row)
         shown = row.copy()
@@ -175,20 +180,31 @@ def _numbers(rankings: Rankings, values: str) -> Iterator[list[str]]:
 
 
 def _wide(rankings: Rankings, values: str) -> Iterator[list[str]]:
-    taken = [name for name in rankings.items if name in RESERVED]
-    if taken:
-        raise InputError(f"a table has a column {taken[0]!r} already: rename this item, or write another format")
-    yield ["voter", "count", *rankings.items]
+    header = [*COLUMNS, *rankings.items]
+    taken = next((name for name in rankings.items if name in COLUMNS or says_count(name)), None)
+    if taken is not None or kind_of_table(header, Options()) != "wide":
+        raise InputError(
+            f"the item {taken or rankings.items[0]!r} would be read as another column of the table: rename it, or "
+            "write another format"
+        )
+    yield header
     for name, count, cells in zip(_names(rankings), rankings.counts.tolist(), _numbers(rankings, values), strict=True):
         yield [name, str(count), *cells]
 
 
 def _orderings(rankings: Rankings) -> Iterator[list[str]]:
     longest = int((~np.isnan(rankings.values)).sum(axis=1).max())
-    yield ["voter", "count", *(f"rank_{k + 1}" for k in range(longest))]
+    missing = next((name for name in rankings.items if name in MISSING), None)
+    if missing is not None:
+        raise InputError(f"the item {missing!r} would be read as an empty cell: rename it, or write another format")
+    yield [*COLUMNS, *(f"rank_{k + 1}" for k in range(longest))]
     for name, count, groups in zip(_names(rankings), rankings.counts.tolist(), groups_in(rankings), strict=True):
         if any(len(group) > 1 for group in groups):
-            raise InputError(f"ranking {name!r} has ties, which orderings cannot hold: write values='ranks'")
+            raise InputError(
+                "ranking {name!r} has ties, which orderings cannot hold: write {ranks}",
+                name=name,
+                ranks=Argument("values", "ranks"),
+            )
         yield [name, str(count), *(rankings.items[item] for (item,) in groups), *[""] * (longest - len(groups))]
 
 
