@@ -71,6 +71,8 @@ _HOMES = {
     "distkern.io.collapse": ("collapse_features",),
     "distkern.io.expression": ("read_expression",),
     "distkern.io.gmt": ("read_gmt",),
+    "distkern.io.rankings.read": ("read_rankings",),
+    "distkern.io.rankings.write": ("write_rankings",),
     "distkern.learners.cox": ("KernelCox",),
     "distkern.learners.decomposition": ("KernelPCA",),
     "distkern.learners.discriminant": ("KernelFisherDiscriminant",),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from distkern.cli.ballots import read_meaning
+from distkern.cli.ballots import OPTIONS, ballot_options, ballots_of, read_meaning
 from distkern.cli.cohort import read_cohort
 from distkern.cli.common import (
     LocalPath,
@@ -28,7 +28,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 
-READING = ("samples", "label", "sep", "layer", "use_rep", "values", "collapse", "genes")
+READING = ("samples", "label", "sep", "layer", "use_rep", "values", "collapse", "genes", *OPTIONS)
 """Options that change what is read from a file."""
 
 EPILOG = """\b
@@ -44,6 +44,7 @@ interruption run the same command again."""
 @click.argument("input", type=LocalPath())
 @click.argument("store", type=StoreLocation())
 @cohort_options
+@ballot_options
 @view_options
 @execution_options
 @json_option
@@ -89,11 +90,11 @@ def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
         if told.layer or told.use_rep:
             key = f"the layer {told.layer!r}" if told.layer else f"{told.use_rep!r} in obsm"
             say(f"read from {key}, as the samples of the store were", quiet)
+    given["ballots"] = ballots_of({name: given.pop(name) for name in OPTIONS})
     before, asked = told.values or "scores", given["values"]
-    if "orderings" not in (before, asked) and asked not in (None, before):
+    if not {"orderings", "approval"} & {before, asked} and asked not in (None, before):
         raise InputError(f"the samples of the store were read with --values {before}: leave out --values {asked}")
     values = asked or before
     given["sep"] = separator_of(given["sep"])
-    items = gram.features if values == "orderings" else None
-    source = read_cohort(input, items=items, **(given | {"values": values}))
+    source = read_cohort(input, items=gram.features, progress=progress_of(quiet), **(given | {"values": values}))
     return read_meaning(input, source, gram.kernel, values)[0] if values == "ranks" else source

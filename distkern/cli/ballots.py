@@ -1,4 +1,4 @@
-"""Ballots from the files of a command: which values are the best, and what an item without a value means."""
+"""Ballots from the files of a command: their options, which values are the best, and what a missing value means."""
 
 from __future__ import annotations
 
@@ -7,17 +7,58 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from distkern.cli.common import Choice, options
 from distkern.core.errors import InputError
 
 if TYPE_CHECKING:
+    from distkern.core.events import Listener
     from distkern.core.typing import Array, Floats
+    from distkern.io.format import Format
     from distkern.io.source import Source
 
 WORDS = {
     "scores": "the largest value is the best (scores)",
     "ranks": "1 is the best (ranks)",
     "orderings": "the cells name the items, best first (orderings)",
+    "approval": "approved items come first (approval)",
+    "ballots": "the file says it",
 }
+
+OPTIONS = ("gaps", "voter", "item", "rank", "score", "blank")
+"""Options that say how ballots are read; `ballots_of` gathers them."""
+
+ballot_options = options(
+    click.option(
+        "--gaps",
+        type=Choice(["top", "interleaving"]),
+        help="Items that a ballot lacks: after all others (top), or of unknown rank (interleaving). Default: top for "
+        "orders of PrefLib, BLT and text, else as the kernel takes them.",
+    ),
+    click.option(
+        "--voter",
+        "voter",
+        metavar="COLUMN",
+        multiple=True,
+        help="For a table with a row for each voter and item: the column of the voter, or several. Default: found by "
+        "name, and so are those of --item and --rank or --score.",
+    ),
+    click.option("--item", metavar="COLUMN", help="For such a table: the column of the item."),
+    click.option("--rank", metavar="COLUMN", help="For such a table: the column of ranks, 1 = best."),
+    click.option("--score", metavar="COLUMN", help="For such a table: the column of scores, the largest is the best."),
+    click.option(
+        "--blank",
+        metavar="TEXT",
+        multiple=True,
+        help="Text that means no value in a table of ballots, such as 0 or DNF, besides an empty cell, NA and NaN.",
+    ),
+)
+
+
+def ballots_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Select the options that say how ballots are read, as far as they are given."""
+    return {name: given[name] for name in OPTIONS if given[name]}
 
 
 @dataclass(frozen=True)
@@ -27,29 +68,33 @@ class Reading:
     Parameters
     ----------
     values
-        ``"scores"``, ``"ranks"`` or ``"orderings"``.
+        ``"scores"``, ``"ranks"``, ``"orderings"``, ``"approval"``, or ``"ballots"`` of a file that says which items
+        come first.
     sample, first
         Name of the first ballot, and its best items.
     gaps
         Whether items without a value come last (``"top"``), or have an unknown rank (``"interleaving"``); None where
         every item has a value.
+    about
+        What was read, in a line, if that is known.
     """
 
     values: str
     sample: str
     first: tuple[str, ...]
     gaps: str | None
+    about: str | None = None
 
     def __str__(self) -> str:
         gaps = {"top": "; items without a value come last", "interleaving": "; items without a value have any rank"}
         best = " and ".join(map(repr, self.first)) or "nothing"
-        return (
-            f"{WORDS[self.values]}: the first ballot, {self.sample!r}, puts {best} first{gaps.get(self.gaps or '', '')}"
-        )
+        how = self.about or WORDS[self.values]
+        return f"{how}: the first ballot, {self.sample!r}, puts {best} first{gaps.get(self.gaps or '', '')}"
 
     def to_json(self) -> dict[str, Any]:
         """Write it as JSON."""
-        return {"values": self.values, "ballot": self.sample, "first": list(self.first), "gaps": self.gaps}
+        said = {"values": self.values, "ballot": self.sample, "first": list(self.first), "gaps": self.gaps}
+        return said | ({} if self.about is None else {"about": self.about})
 
 
 def directed(kernel: Any) -> bool:
@@ -84,8 +129,8 @@ def read_meaning(
     Parameters
     ----------
     asked
-        What the caller says that the values mean: ``"scores"``, ``"ranks"``, or ``"orderings"`` (which are scores by
-        now).
+        What the caller says that the values mean: ``"scores"``, ``"ranks"``, or ``"orderings"`` and ``"approval"``
+        (which are scores by now).
     ranked
         Whether rankings are an answer, so that the direction matters whatever the kernel.
 
@@ -98,10 +143,12 @@ def read_meaning(
     InputError
         If the values may be ranks or scores, and that makes a difference.
     """
+    top = kernel is not None and gaps_come_last(kernel)
+    if source.about is not None:  # a reader of ballots has turned them into scores
+        return source, _reading(source, asked or "ballots", top)
     matters = ranked or (kernel is not None and directed(kernel))
     if not matters and asked is None:
         return source, None
-    top = kernel is not None and gaps_come_last(kernel)
     if asked == "ranks":
         from distkern.core.ballots import as_scores
 
@@ -112,17 +159,11 @@ def read_meaning(
 
 
 def _refuse_either(path: Path, source: Source, top: bool) -> None:
-    from distkern.core.ballots import first_items, may_be_ranks
+    from distkern.core.ballots import may_be_ranks
+    from distkern.io.rankings.meaning import refuse_either
 
-    if not all(may_be_ranks(values, partial=top) for values in _parts_of(source)):
-        return
-    items, ballot = _items(source), source.read(slice(0, 1))[0]
-    last, first = first_items(ballot, items), first_items(-ballot, items)
-    raise InputError(
-        f"the values of {path.name!r} may be ranks or scores: write --values ranks if 1 is the best, so that the "
-        f"first ballot puts {' and '.join(map(repr, first)) or 'nothing'} first, or --values scores if the largest "
-        f"value is the best, so that it puts {' and '.join(map(repr, last)) or 'nothing'} first"
-    )
+    if all(may_be_ranks(values, partial=top) for values in _parts_of(source)):
+        refuse_either(path.name, source.read(slice(0, 1))[0], _items(source))
 
 
 def _reading(source: Source, asked: str, top: bool) -> Reading:
@@ -132,8 +173,9 @@ def _reading(source: Source, asked: str, top: bool) -> Reading:
 
     has_gaps = any(np.isnan(values).any() for values in _parts_of(source))
     gaps = ("top" if top else "interleaving") if has_gaps else None
+    gaps = "top" if "top" in (source.kinds or ()) else gaps
     name = source.ids[0] if source.ids else "0"
-    return Reading(asked, name, first_items(source.read(slice(0, 1))[0], _items(source)), gaps)
+    return Reading(asked, name, first_items(source.read(slice(0, 1))[0], _items(source)), gaps, source.about)
 
 
 def _parts_of(source: Source) -> Iterator[Floats]:
@@ -153,7 +195,7 @@ def _replaced(source: Source, values: Floats, asked: str | None = None) -> Sourc
     from distkern.io.source import Source
 
     other = Source(ArrayReader(values, "ballots"), source.ids, source.features)
-    other.kinds = source.kinds
+    other.kinds, other.counts, other.about = source.kinds, source.counts, source.about
     other.origin = source.origin if source.origin is None or asked is None else replace(source.origin, values=asked)
     return other
 
@@ -171,58 +213,117 @@ def with_gaps_last(source: Source, kernel: Any) -> Source:
     return lasting
 
 
-# Orderings ------------------------------------------------------------------------------------------------------------
+# Files of ballots ---------------------------------------------------------------------------------------------------
 
 
-def refuse_places(path: Path, names: Any, asked: str | None) -> None:
-    """Refuse a table whose columns are places, unless the caller says what its cells are."""
-    from distkern.core.ballots import are_places
+def holds_ballots(path: Path, found: Format, values: str | None, ballots: dict[str, Any], sep: str | None) -> bool:
+    """Whether a file holds ballots in a form that is no table of numbers, or is said to do so."""
+    from distkern.io.formats.rankings import BALLOTS
+    from distkern.io.rankings.lines import Options
+    from distkern.io.rankings.read import table_in
 
-    if asked is None and names is not None and are_places(names):
-        raise InputError(
-            f"the columns of {path.name!r} ({names[0]}, …, {names[-1]}) look like places, whose cells name items: "
-            "write --values orderings if they do, or --values scores or --values ranks if every column is an item"
-        )
+    if found.name == BALLOTS.name or values in ("orderings", "approval") or ballots:
+        return True
+    return found.samples is None and table_in(path, Options(sep=sep)) != "wide"
 
 
-def read_orderings(
-    path: Path, samples: str | None, label: str | None, sep: str | None, items: Sequence[str] | None = None
+def read_ballots(
+    path: Path,
+    *,
+    values: str | None = None,
+    samples: str | None = None,
+    label: str | None = None,
+    sep: str | None = None,
+    items: Sequence[str] | None = None,
+    ballots: dict[str, Any] | None = None,
+    progress: Listener | None = None,
 ) -> Source:
-    """Read a table whose columns are places, best first, and whose cells name items, by default all that occur."""
-    from distkern.core.rankings import Rankings
-    from distkern.io.blocks import ArrayReader
+    """Read ballots by the reader of `distkern.read_rankings` into a cohort of scores, larger = preferred.
+
+    Parameters
+    ----------
+    values, samples, sep
+        Options of the command.
+    label
+        Column of a table that is no item, such as weights.
+    items
+        The items, for a format that does not name them itself.
+    ballots
+        Options of `ballot_options`.
+    progress
+        Where the progress is shown.
+
+    Raises
+    ------
+    InputError
+        If the file holds pairwise votes, or cannot be read; the message names the line.
+    """
+    from distkern.core.events import silent
+    from distkern.core.pairwise_votes import PairwiseVotes
     from distkern.io.origin import Origin
-    from distkern.io.registry import find_format
-    from distkern.io.source import Source
-    from distkern.io.tables import MISSING, read_texts
+    from distkern.io.rankings.lines import Options
+    from distkern.io.rankings.read import described, read_votes
 
-    if find_format(path).samples is not None or samples == "columns":
-        raise InputError(
-            f"--values orderings is for a text table whose rows are ballots, and {path.name!r} is read otherwise: "
-            "save it as such a table, and write --samples rows"
-        )
-    places, rows = read_texts(path, sep)
-    if label is not None and label not in places:
-        from distkern.core.suggest import did_you_mean
-
-        raise InputError(f"{path.name!r} has no column {label!r}: name one of its columns{did_you_mean(label, places)}")
-    kept = _in_order(path, [name for name in places if name != label])
-    cells = [[line[places.index(name)].strip() for name in kept] for line in rows.values()]
-    ballots = [[None if cell in MISSING else cell for cell in line] for line in cells]
-    full = Rankings.from_orderings(ballots, kind="interleaving", items=items)
-    source = Source(ArrayReader(full.values, "ballots"), list(rows), full.items)
-    source.origin = Origin(path.name, samples="rows", label=label, values="orderings")
+    given = dict(ballots or {})
+    asked = given.get("gaps")
+    options = Options(sep=sep, samples=samples or "rows", items=None if items is None else tuple(items))
+    options = replace(options, progress=progress or silent)
+    options = replace(options, **{name: given[name] for name in ("item", "rank", "score") if name in given})
+    if "voter" in given:
+        options = replace(options, voter=tuple(given["voter"]))
+    options = replace(options, blank=frozenset(given.get("blank", ())))
+    form = _form(path, options, values, samples, label)
+    if form in ("wide", "long"):
+        # the kernel says what an item without a value means, unless the caller does; see `with_gaps_last`
+        options = replace(options, values=values, gaps=asked or "interleaving")  # type: ignore[arg-type]
+    else:
+        options = replace(options, gaps=asked, items=None if form != "text" else options.items)
+    if label is not None:
+        options = replace(options, count=label) if form == "long" else replace(options, ignore=(label,), count="")
+    votes = read_votes(path, options, form)
+    if label is not None and form == "wide" and getattr(votes, "ids", None) is None:  # nothing to match weights by
+        votes = read_votes(path, replace(options, ignore=(), count=label), form)
+        label = None
+    assert not isinstance(votes, PairwiseVotes)
+    decided = asked is not None or form not in ("wide", "long")
+    source = _as_scores(votes, decided)
+    source.about = described(votes, decided=decided)
+    told = values if form == "wide" and values != "scores" else None
+    source.origin = Origin(path.name, samples, label if form == "wide" else None, values=told)
     return source
 
 
-def _in_order(path: Path, places: list[str]) -> list[str]:
-    """Sort columns by the number of their place."""
-    from distkern.core.ballots import place_number
+def _form(path: Path, options: Any, values: str | None, samples: str | None, label: str | None) -> str:
+    """The format of a file of ballots; refuse options that it does not have."""
+    from distkern.io.rankings.read import format_of
 
-    numbers = [place_number(name) for name in places]
-    if None in numbers:
-        raise InputError(
-            f"the column {places[numbers.index(None)]!r} of {path.name!r} is no place such as rank_1: with --values "
-            "orderings every column is one; name a column of weights or labels with --weight or --label"
-        )
-    return [place for _, place in sorted(zip(numbers, places, strict=True))]
+    form = "wide" if values in ("orderings", "approval") else format_of(path, options)
+    if form == "pairwise" or (form == "preflib" and path.name.lower().removesuffix(".gz").endswith(".wmd")):
+        raise InputError(f"{path.name!r} holds pairwise votes, of which no kernel is computed: give a file of ballots")
+    if form == "wide":
+        from distkern.io.registry import find_format
+
+        if find_format(path).samples is not None or (values == "orderings" and samples == "columns"):
+            raise InputError(
+                f"--values {values} is for a text table whose rows are ballots, and {path.name!r} is read otherwise: "
+                "save it as such a table, and write --samples rows"
+            )
+        return form
+    if samples == "columns":
+        raise InputError(f"in {path.name!r} every line or voter is a sample: leave out --samples columns")
+    if values not in (None, "scores") or (label is not None and form != "long"):
+        option = "--values" if values not in (None, "scores") else f"the column {label!r}"
+        raise InputError(f"{path.name!r} says itself what its ballots mean, and has no columns: leave out {option}")
+    return form
+
+
+def _as_scores(votes: Any, decided: bool) -> Source:
+    """Ballots as a cohort; where it is not decided what a missing value means, NaN stays, and no kind is told."""
+    from distkern.io.source import as_source
+
+    source = as_source(votes)
+    if decided:
+        return source
+    open_ended = _replaced(source, votes.values)
+    open_ended.kinds = None
+    return open_ended

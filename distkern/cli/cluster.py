@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkern.cli.ballots import Reading, directed, read_meaning, with_gaps_last
+from distkern.cli.ballots import Reading, ballot_options, ballots_of, directed, read_meaning, with_gaps_last
 from distkern.cli.cohort import read_cohort, read_covariates, read_weights
 from distkern.cli.common import (
     Choice,
@@ -28,6 +28,7 @@ from distkern.cli.common import (
     open_store,
     print_json,
     print_table,
+    progress_of,
     quiet_option,
     refuse_same_file,
     refuse_unwritable_file,
@@ -60,12 +61,14 @@ Examples:
   distkern cluster cohort.zarr -k 2-10 --choose gap --references 20 --workers 4
   distkern cluster cohort.zarr -k 2-6 --resamples 50 --covariates clinical.csv --report clusters.html
   distkern cluster votes.csv -k 2-8 --kernel kendall --samples rows --weight count --consensus kemeny --values ranks
+  distkern cluster votes.soi -k 2-8 --kernel partial-kendall --consensus kemeny
   distkern cluster votes.zarr -k 3 --consensus borda --cohort votes.csv --samples rows --values scores
 
 INPUT is a store of `distkern gram`, or a cohort in one of its formats, whose kernel is then computed in memory. Several
 numbers of clusters are computed in the same passes over the matrix, and one is chosen. Weights in a separate file are
-matched by the samples' ids. Where rankings matter and the values of ballots may be ranks (1 = best) as well as scores
-(the largest is the best), --values says which."""
+matched by the samples' ids. A file of ballots (PrefLib, BLT, orders as text such as '12: a > b = c', a table with a row
+for each voter and item) is found by its content, and its numbers of voters are the weights. Where rankings matter and
+the values of ballots may be ranks (1 = best) as well as scores (the largest is the best), --values says which."""
 
 
 @click.command(epilog=EPILOG, short_help="Cluster the samples of a store or a cohort.")
@@ -112,10 +115,12 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
 )
 @kernel_choice(required=False, about=_KERNEL)
 @cohort_options
+@ballot_options
 @click.option(
     "--weight",
     metavar="COLUMN",
-    help="Column of weights: how many observations each sample stands for, such as voters.",
+    help="Column of weights: how many observations each sample stands for, such as voters. Default: the counts of a "
+    "file of ballots.",
 )
 @click.option(
     "--weights", type=LocalPath(), metavar="FILE", help="File with that column. Default: the file of the cohort."
@@ -180,8 +185,9 @@ def cluster(
     with executor_of(**given) as executor:
         note = partial(say, quiet=quiet or not sys.stderr.isatty())
         note(f"reading {str(input)!r}")
+        given["progress"] = progress_of(quiet)
         found = _opened(input, executor, consensus, given) if is_store else _read(Path(input), consensus, given)
-        weights = _weights(input, found.ids, given)
+        weights, weight_name = _weights(input, found, given)
         described = None
         if covariates is not None:
             described = read_covariates(covariates, found.ids, samples="rows", sep=separator_of(given["sep"]))
@@ -192,7 +198,7 @@ def cluster(
         limits: dict[str, Any] = {"n_init": starts, "random_state": seed, "memory_limit": memory_limit}
         tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
     chosen = _chosen(tried, choose)
-    result = Result(found, tried, chosen, choose, weights, given["weight"])
+    result = Result(found, tried, chosen, choose, weights, weight_name)
     if consensus is not None:
         result = replace(result, rankings=_consensus(found, result, consensus))
     if consensus is not None and bootstrap:
@@ -210,7 +216,7 @@ def cluster(
     if report is not None:
         from distkern.report.cluster_page import write_cluster_report
 
-        options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": given["weight"]}
+        options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": weight_name}
         note("writing the page")
         options |= {"membership": result.membership, "rankings": result.rankings, "cohort": found.ballots}
         options |= {"certainty": result.certainty}
@@ -241,6 +247,8 @@ class Samples:
         Names of the samples, and where they come from.
     ballots, reading
         The samples as scores, larger = preferred, and how they were read; None where rankings do not matter.
+    counts
+        Number of voters of each sample, if the file of ballots tells it.
     """
 
     X: Any
@@ -250,6 +258,7 @@ class Samples:
     source: str
     ballots: Any = None
     reading: Reading | None = None
+    counts: Any = None
 
 
 def _is_store(path: Path | str, kernel: str | None) -> bool:
@@ -309,7 +318,7 @@ def _opened(store: Path | str, executor: Any, consensus: str | None, given: dict
     if consensus is None:
         return found
     ballots, reading = _ballots_of(gram, given)
-    return replace(found, ballots=ballots, reading=reading)
+    return replace(found, ballots=ballots, reading=reading, counts=ballots.counts)
 
 
 def _read(path: Path, consensus: str | None, given: dict[str, Any]) -> Samples:
@@ -317,13 +326,14 @@ def _read(path: Path, consensus: str | None, given: dict[str, Any]) -> Samples:
     whole, reading = read_meaning(path, _cohort(path, given), kernel, given["values"], ranked=consensus is not None)
     source = with_gaps_last(whole, kernel)
     ids = list(source.ids or map(str, range(len(source))))
-    return Samples(source, kernel, kernel, ids, source.describe(), source, reading)
+    return Samples(source, kernel, kernel, ids, source.describe(), source, reading, source.counts)
 
 
 def _cohort(path: Path, given: dict[str, Any]) -> Any:
     """Read a cohort, without the column of weights if its file has one."""
     own = given["weight"] if given["weight"] is not None and given["weights"] in (None, path) else given["label"]
     how = {name: given[name] for name in ("samples", "layer", "use_rep", "values", "collapse", "genes")}
+    how |= {"ballots": ballots_of(given), "progress": given["progress"]}
     return read_cohort(path, label=own, sep=separator_of(given["sep"]), **how)
 
 
@@ -353,12 +363,18 @@ def _ballots_of(gram: Any, given: dict[str, Any]) -> tuple[Any, Reading | None]:
     return with_gaps_last(scores, gram.kernel), reading
 
 
-def _weights(input: Path | str, ids: list[str], given: dict[str, Any]) -> list[float] | None:
-    """Read the weight of each sample."""
+def _weights(input: Path | str, found: Samples, given: dict[str, Any]) -> tuple[list[float] | None, str | None]:
+    """Weight of each sample, and what they are: a column, or the voters that a file of ballots counts."""
+    beside = given["weights"] in (None, given["cohort"] or Path(input))
+    if found.counts is not None and beside and (given["weight"] is None or found.ballots.origin.label is None):
+        counts = [float(count) for count in found.counts]
+        told = given["weight"] is not None or set(counts) != {1.0}
+        return (counts, given["weight"] or "voters") if told else (None, None)
     if given["weight"] is None:
-        return None
+        return None, None
     file = given["weights"] or given["cohort"] or Path(input)
-    return read_weights(file, given["weight"], ids, samples=given["samples"], sep=separator_of(given["sep"]))
+    sep = separator_of(given["sep"])
+    return read_weights(file, given["weight"], found.ids, samples=given["samples"], sep=sep), given["weight"]
 
 
 # The result --------------------------------------------------------------------------------------------------------

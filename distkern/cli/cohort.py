@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distkern.cli.ballots import read_orderings, refuse_places
+from distkern.cli.ballots import holds_ballots, read_ballots
 from distkern.core.errors import InputError
 from distkern.core.labels import MISSING_TEXTS
 from distkern.core.names import beside_numbers
 
 if TYPE_CHECKING:
+    from distkern.core.events import Listener
     from distkern.io.source import Source
 
 BLOCK_BYTES = 2**26
@@ -40,13 +41,16 @@ def read_cohort(
     items: Sequence[str] | None = None,
     collapse: str | None = None,
     genes: Path | None = None,
+    ballots: dict[str, Any] | None = None,
+    progress: Listener | None = None,
 ) -> Source:
-    """Read a table, or a cohort with labels; open any other file, because workers read it by path."""
+    """Read a table, ballots, or a cohort with labels; open any other file, because workers read it by path."""
     from distkern.core.feature_names import warn_of_spreadsheets
     from distkern.gram.open import holds_gram
     from distkern.io.expression import read_expression
     from distkern.io.format import ReadOptions
     from distkern.io.origin import Origin
+    from distkern.io.rankings.meaning import refuse_places
     from distkern.io.registry import find_format, open_file
     from distkern.io.source import as_source, source_of
     from distkern.io.tables import read_names
@@ -56,10 +60,11 @@ def read_cohort(
     found = find_format(path)
     if not found.matrix:
         return _bags(path, samples, labels, label, sep, layer or use_rep)
-    if values == "orderings":
-        return read_orderings(path, samples, label, sep, items)
-    if found.samples is None and samples == "rows":
-        refuse_places(path, [name for name in read_names(path, sep)[1] if name != label], values)
+    if holds_ballots(path, found, values, ballots or {}, sep):
+        how = {"values": values, "samples": samples, "label": label, "sep": sep}
+        return read_ballots(path, items=items, ballots=ballots, progress=progress, **how)
+    if found.samples is None and samples == "rows" and values is None:
+        refuse_places(path.name, [name for name in read_names(path, sep)[1] if name != label])
     chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
     if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
         adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=genes, **chosen)  # type: ignore[arg-type]
@@ -71,7 +76,8 @@ def read_cohort(
     source.origin = Origin(
         path.name, samples if found.samples is None else None, None if labels else label, layer, use_rep
     )
-    refuse_places(path, source.features, values)
+    if values is None:
+        refuse_places(path.name, source.features)
     return source
 
 

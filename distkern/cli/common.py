@@ -24,7 +24,7 @@ from distkern.core.units import parse_bytes
 PLAIN_SECONDS = 10.0
 """Seconds between two lines of progress where stderr is no terminal."""
 
-VALUES = ("scores", "ranks", "orderings")
+VALUES = ("scores", "ranks", "orderings", "approval")
 """What the values of ballots may mean."""
 
 OTHER_TABLES = frozenset(
@@ -158,7 +158,7 @@ cohort_options = options(
         "--values",
         type=Choice(VALUES),
         help="Meaning of the values of ballots. scores: the largest is the best. ranks: 1 is the best. orderings: the "
-        "columns are places, the best first, and each cell names an item.",
+        "columns are places, the best first, and each cell names an item. approval: marks such as yes, x, no and -1.",
     ),
     sep_option,
 )

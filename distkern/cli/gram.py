@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkern.cli.ballots import read_meaning
+from distkern.cli.ballots import ballot_options, ballots_of, read_meaning
 from distkern.cli.cohort import holds_label, read_cohort
 from distkern.cli.common import (
     Choice,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 gram_options = options(
     kernel_options,
     cohort_options,
+    ballot_options,
     click.option(
         "--labels",
         type=LocalPath(),
@@ -97,11 +98,13 @@ Examples:
   distkern gram cohort.csv cohort.zarr --samples columns --kernel kendall --ties b
   distkern gram cohort.h5ad cohort.zarr --kernel mallows --param lam=2 --param scaled=true --workers 4
   distkern gram new.csv new.zarr --against cohort.csv --samples rows --kernel gaussian --param sigma=median
+  distkern gram votes.soi votes.zarr --kernel partial-kendall --param kind=top
   distkern gram million.h5ad million.zarr --kernel gaussian --landmarks 500 --landmark-choice kmeans++
   distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler-file cluster.json
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
-INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, or a .zarr folder. An existing
+INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, a .zarr folder, or a file of
+ballots: PrefLib, BLT, orders as text ('12: a > b = c'), or a table with a row for each voter and item. An existing
 store of the same samples and kernel is completed: after an interruption run the same command again."""
 
 
@@ -123,7 +126,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     refuse_unwritable(store)
     found = None if given["overwrite"] or no_resume else _existing(store)
     runs = found["runs"] if found else []
-    kernel, X, Y, reading = read_arguments(**given)
+    kernel, X, Y, reading = read_arguments(**given, progress=progress_of(quiet))
     continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
     with executor_of(**given) as executor:
         on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
@@ -190,7 +193,12 @@ def read_arguments(
         only_in_training = holds_label(against, label, samples, separator)
         own = None if only_in_training else label
     how: dict[str, Any] = {"samples": samples, "sep": separator, "layer": layer, "use_rep": use_rep, "values": values}
-    how |= {"collapse": collapse, "genes": genes}
+    how |= {
+        "collapse": collapse,
+        "genes": genes,
+        "ballots": ballots_of(execution),
+        "progress": execution.get("progress"),
+    }
     X, reading = read_meaning(input, read_cohort(input, labels=labels, label=own, **how), built, values)
     if against is None:
         return built, X, None, reading

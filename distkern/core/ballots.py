@@ -14,6 +14,9 @@ from distkern.core.typing import Floats
 _PLACE = re.compile(r"(?:rank|place|position|pos|choice|preference|pref|vote|pick)[ _.#-]*(\d+)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)(?:[ _.-]*(?:rank|place|choice|preference|pref|vote|pick))?", re.IGNORECASE)
 
+_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+"""Places in words, from the first on."""
+
 _TIES = ("average", "min", "max", "dense")
 """Rules by which tied values are ranked, as `scipy.stats.rankdata` names them."""
 
@@ -36,9 +39,11 @@ def place_number(name: str) -> int | None:
 
     Examples
     --------
-    >>> place_number("Rank 2"), place_number("3rd choice"), place_number("pear")
-    (2, 3, None)
+    >>> place_number("Rank 2"), place_number("3rd choice"), place_number("Second"), place_number("pear")
+    (2, 3, 2, None)
     """
+    if name.strip().lower() in _WORDS:
+        return _WORDS.index(name.strip().lower()) + 1
     found = _PLACE.fullmatch(name.strip()) or _ORDINAL.fullmatch(name.strip())
     return int(found[1]) if found else None
 

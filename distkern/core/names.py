@@ -8,6 +8,7 @@ enter, and `shown` escapes them where names of somebody else's file are printed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -112,6 +113,25 @@ def checked_names(names: Iterable[Any], what: str, source: str | None = None) ->
             "line without control characters, and check the quotation marks if it comes from a text table"
         )
     return texts
+
+
+def refuse_repeated(names: Iterable[str], what: str) -> None:
+    """Refuse a name that two of them have.
+
+    Raises
+    ------
+    InputError
+        Names it.
+
+    Examples
+    --------
+    >>> refuse_repeated(["a", "b", "a"], "item")
+    Traceback (most recent call last):
+    distkern.core.errors.InputError: two items have the name 'a': make the names unique
+    """
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise InputError(f"two {what}s have the name {repeated[0]!r}: make the names unique")
 
 
 def checked_text(text: str, what: str, source: str | None = None) -> str:

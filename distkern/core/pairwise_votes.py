@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from distkern.core.containers import as_floats, plain_values
 from distkern.core.errors import InputError
-from distkern.core.names import checked_names
+from distkern.core.names import checked_names, refuse_repeated
+from distkern.core.parameters import entries
 from distkern.core.typing import Floats
 
 
@@ -26,6 +27,8 @@ class PairwiseVotes:
         (n, n): number or weight of the comparisons that item i won against item j. The diagonal is zero.
     ties
         (n, n), symmetric: number or weight of the comparisons of i and j that neither won; none by default.
+    metadata
+        What a file says about the votes, such as their title. Votes are equal whatever their metadata.
 
     Raises
     ------
@@ -46,12 +49,11 @@ class PairwiseVotes:
     items: tuple[str, ...]
     wins: Floats
     ties: Floats = None  # type: ignore[assignment]
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         items = checked_names(self.items, "item")
-        repeated = [name for name, times in Counter(items).items() if times > 1]
-        if repeated:
-            raise InputError(f"two items have the name {repeated[0]!r}: make the names unique")
+        refuse_repeated(items, "item")
         if not items:
             raise InputError("there are no items: name at least one")
         wins = _checked(self.wins, "wins", items)
@@ -65,8 +67,70 @@ class PairwiseVotes:
             )
         for part in (wins, ties):
             part.flags.writeable = False
-        for name, checked in {"items": items, "wins": wins, "ties": ties}.items():
+        for name, checked in {"items": items, "wins": wins, "ties": ties, "metadata": dict(self.metadata)}.items():
             object.__setattr__(self, name, checked)
+
+    @classmethod
+    def from_results(
+        cls,
+        winners: Any,
+        losers: Any,
+        *,
+        counts: Any = None,
+        tied: Any = None,
+        items: Iterable[Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> PairwiseVotes:
+        """Count results.
+
+        Parameters
+        ----------
+        winners, losers
+            (k,): names of the two items of each result.
+        counts
+            (k,): number of votes with this result; 1 by default.
+        tied
+            (k,): whether the two items are tied.
+        items
+            Names of the items; by default those that occur, sorted.
+        metadata
+            What is known about the votes.
+
+        Raises
+        ------
+        InputError
+            If the lengths differ, or a result names an unknown item or one item twice; its position is named.
+
+        Examples
+        --------
+        >>> PairwiseVotes.from_results(["a", "b"], ["b", "a"], tied=[False, True]).ties
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        first, second = (
+            list(map(str, entries(names, word))) for names, word in ((winners, "winners"), (losers, "losers"))
+        )
+        names = sorted({*first, *second}) if items is None else list(checked_names(items, "item"))
+        place = {name: k for k, name in enumerate(names)}
+        for k, (one, other) in enumerate(zip(first, second, strict=len(first) == len(second))):
+            unknown = next((name for name in (one, other) if name not in place), None)
+            if unknown is not None:
+                raise InputError(f"result {k} names {unknown!r}, which is not among the items: add it or correct it")
+            if one == other:
+                raise InputError(f"result {k} is between {one!r} and itself: a result is between two items")
+        weights = np.ones(len(first)) if counts is None else np.asarray(counts, dtype=float)
+        draws = np.zeros(len(first), dtype=bool) if tied is None else np.asarray(tied, dtype=bool)
+        if not len(first) == len(second) == len(weights) == len(draws):
+            raise InputError(
+                f"there are {len(first)} winners, {len(second)} losers, {len(weights)} counts and {len(draws)} marks "
+                "of ties: give one of each for every result"
+            )
+        rows, columns = (np.array([place[name] for name in those], dtype=np.intp) for those in (first, second))
+        wins, ties = np.zeros((2, len(names), len(names)))
+        np.add.at(wins, (rows[~draws], columns[~draws]), weights[~draws])
+        np.add.at(ties, (rows[draws], columns[draws]), weights[draws])
+        ties += ties.T.copy()
+        return cls(tuple(names), wins, ties, metadata or {})
 
     @property
     def preferred(self) -> Floats:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from distkern.core.alignment import SampleNames, aligned
 from distkern.core.containers import as_floats, plain, plain_values
 from distkern.core.errors import InputError
-from distkern.core.names import checked_names
+from distkern.core.names import checked_names, refuse_repeated
 from distkern.core.orderings import placements
 from distkern.core.parameters import entries
 from distkern.core.suggest import did_you_mean
@@ -38,6 +37,10 @@ class Rankings:
         the others is unknown. ``"top"``: the item comes after all observed items.
     counts
         (m,): number of voters for each ranking.
+    ids
+        Names of the m samples, if they have any, such as the voters of a table.
+    metadata
+        What a file says about the rankings, such as their title. Rankings are equal whatever their ids and metadata.
 
     Raises
     ------
@@ -58,6 +61,8 @@ class Rankings:
     items: tuple[str, ...]
     kind: tuple[str, ...]
     counts: NDArray[np.int64]
+    ids: tuple[str, ...] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         values = _as_values(self.values)
@@ -66,7 +71,9 @@ class Rankings:
         counts = _as_counts(self.counts, len(values))
         for part in (values, counts):
             part.flags.writeable = False
-        for name, checked in {"values": values, "items": items, "kind": kind, "counts": counts}.items():
+        ids, metadata = _as_ids(self.ids, len(values)), dict(self.metadata)
+        parts = {"values": values, "items": items, "kind": kind, "counts": counts, "ids": ids, "metadata": metadata}
+        for name, checked in parts.items():
             object.__setattr__(self, name, checked)
         missing = np.isnan(values) & (np.array(kind) == "total")[:, None]
         if missing.any():
@@ -223,10 +230,12 @@ class Rankings:
     def __getitem__(self, rows: int | slice | Sequence[int] | Indices | NDArray[np.bool_]) -> Rankings:
         """Select rankings by a position, a slice, positions or a mask; always returns a `Rankings`."""
         picked = np.atleast_1d(np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)])
-        return self._take(picked, self.counts[picked])
+        named = self.ids is not None and len(np.unique(picked)) == len(picked)
+        ids = tuple(self.ids[row] for row in picked) if named and self.ids is not None else None
+        return self._take(picked, self.counts[picked], ids)
 
     def expand(self) -> Rankings:
-        """Return one row per voter: each ranking repeated by its count.
+        """Return one row per voter: each ranking repeated by its count, without names of samples.
 
         Examples
         --------
@@ -237,7 +246,7 @@ class Rankings:
         return self._take(rows, np.ones(len(rows), dtype=np.int64))
 
     def distinct(self) -> tuple[Rankings, Indices]:
-        """Merge rankings with equal values and kind, in order of first appearance, and add their counts.
+        """Merge rankings with equal values and kind, in order of first appearance, and add their counts; without ids.
 
         Returns
         -------
@@ -295,7 +304,7 @@ class Rankings:
             np.concatenate([part.values for part in kept]),
             tuple(kind for part in kept for kind in part.kind),
         )
-        return cls(values, kept[0].items, kinds, counts)
+        return cls(values, kept[0].items, kinds, counts, metadata=kept[0].metadata)
 
     def _keys(self) -> Iterator[tuple[str, bytes]]:
         """A key of each ranking, which equal ones share."""
@@ -303,8 +312,9 @@ class Rankings:
         canonical[np.isnan(canonical)] = np.nan
         return ((kind, row.tobytes()) for kind, row in zip(self.kind, canonical, strict=True))
 
-    def _take(self, rows: Indices, counts: NDArray[np.int64]) -> Rankings:
-        return Rankings(self.values[rows], self.items, tuple(self.kind[row] for row in rows), counts)
+    def _take(self, rows: Indices, counts: NDArray[np.int64], ids: tuple[str, ...] | None = None) -> Rankings:
+        kinds = tuple(self.kind[row] for row in rows)
+        return Rankings(self.values[rows], self.items, kinds, counts, ids, self.metadata)
 
 
 # Checks ------------------------------------------------------------------------------------------------------------
@@ -323,9 +333,17 @@ def _as_items(items: Any, count: int) -> tuple[str, ...]:
     names = checked_names(items, "item")
     if len(names) != count:
         raise InputError(f"{len(names)} names for {count} items: give one per item")
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise InputError(f"two items have the name {repeated[0]!r}: make the names unique")
+    refuse_repeated(names, "item")
+    return names
+
+
+def _as_ids(ids: Any, count: int) -> tuple[str, ...] | None:
+    if ids is None:
+        return None
+    names = checked_names(ids, "sample")
+    if len(names) != count:
+        raise InputError(f"{len(names)} ids for {count} rankings: give one per ranking")
+    refuse_repeated(names, "sample")
     return names
 
 

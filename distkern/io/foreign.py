@@ -91,13 +91,12 @@ FILES = (
         begins=(b"#1.2", b"#1.3"),
     ),
     _kind(
-        "a PrefLib file",
+        "a majority graph of PrefLib",
         Sentence(
-            "write a table with a row for each ballot, a column for each alternative with larger numbers for preferred "
-            "ones, and a column with the number of voters; or give its orders to distkern.Rankings.from_orderings"
+            "get the ballots that it was made of (.soc, .soi, .toc or .toi), or write its edges as a table with the "
+            "columns winner, loser and count, and give that to distkern.read_rankings"
         ),
-        *(".soc", ".soi", ".toc", ".toi", ".tog", ".mjg", ".wmg", ".pwg", ".wmd"),
-        begins=(b"# FILE NAME:",),
+        *(".tog", ".mjg", ".wmg", ".pwg"),
     ),
     _kind(
         "a spreadsheet",

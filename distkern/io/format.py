@@ -64,8 +64,8 @@ class Opened:
         Further values by name, one for each sample: candidates for labels.
     label
         Column of the labels, if the format has a usual name for it.
-    kinds
-        Kind of each ranking of a `Rankings`.
+    kinds, counts
+        Kind of each ranking of a `Rankings`, and its number of voters.
     kind
         Name of the container in messages; by default the name of its values.
     file
@@ -78,6 +78,7 @@ class Opened:
     columns: Mapping[str, Any] = field(default_factory=dict)
     label: str | None = None
     kinds: tuple[str, ...] | None = None
+    counts: Any = None
     kind: str | None = None
     file: str | None = None
 

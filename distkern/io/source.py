@@ -20,7 +20,7 @@ from distkern.core.files import as_path
 from distkern.core.names import checked_names, is_missing
 from distkern.core.parameters import entries
 from distkern.core.sentences import Argument, OptionalPart, Sentence
-from distkern.core.typing import Floats, Indices
+from distkern.core.typing import Array, Floats, Indices
 from distkern.core.validation import Names, are_named, warn_without_names
 from distkern.io.bags import WidenedReader
 from distkern.io.blocks import ArrayReader, GapReader, PartReader, Reader, refuse_masked
@@ -59,6 +59,12 @@ class Source:
 
     kinds: tuple[str, ...] | None = None
     """Kind of each sample, if the container is a `Rankings`."""
+
+    counts: Array | None = None
+    """Number of voters of each sample, if the container is a `Rankings`."""
+
+    about: str | None = None
+    """What a reader of ballots says of its file."""
 
     origin: Origin | None = None
     """The file of the samples, if they were read from one just so."""
@@ -121,7 +127,7 @@ class Source:
     def nameless(self) -> Source:
         """Return the same samples without names, for tasks: names would be sent with each of them."""
         bare = copy.copy(self)
-        bare.ids = bare.features = bare.kinds = None
+        bare.ids = bare.features = bare.kinds = bare.counts = None
         return bare
 
     def part(self, rows: Indices) -> Source:
@@ -138,6 +144,7 @@ class Source:
         other._reader = ArrayReader(self.read(rows))
         other.ids = None if self.ids is None else self.ids[rows]
         other.kinds = None if self.kinds is None else self.kinds[rows]
+        other.counts = None if self.counts is None else self.counts[rows]
         other.shape = other._reader.shape[0], self.shape[1]
         return other
 
@@ -328,7 +335,7 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
 def source_of(opened: Opened, ids: Iterable[Any] | None = None) -> Source:
     """View an open file or container as blocks of rows; ``ids`` replace its own names of samples."""
     source = Source(reader_of(opened), ids=opened.ids if ids is None else ids, features=opened.features)
-    source.kinds, source.file = opened.kinds, opened.file
+    source.kinds, source.counts, source.file = opened.kinds, opened.counts, opened.file
     return source
 
 

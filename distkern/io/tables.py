@@ -228,14 +228,26 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise InputError(f"{path.name!r} is a damaged gzip file ({error}): get it again") from error
 
 
-def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:
-    """Read the first line that is not empty; return it and the separator of the columns."""
-    first = file.readline()
+def head_text(head: bytes) -> str:
+    """Decode the beginning of a text file, which may be compressed; empty if it is no text."""
+    try:
+        if head.startswith(GZIP):
+            head = zlib.decompressobj(wbits=31).decompress(head)
+        return "" if b"\0" in head else head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:  # the last character may be incomplete
+        return head[: error.start].decode("utf-8-sig") if len(head) - error.start < 4 else ""
+    except zlib.error:
+        return ""
+
+
+def _first_line(path: Path, file: TextIO) -> tuple[str, int]:
+    """Read the first line that is not empty; return it and the number of empty lines before it."""
+    skipped, first = 0, file.readline()
     while first and not first.strip():
-        first = file.readline()
+        skipped, first = skipped + 1, file.readline()
     if not first:
         raise InputError(f"{path.name!r} is empty")
-    return first, _separator(path, first) if sep is None else sep
+    return first, skipped
 
 
 def header_and_rows(
@@ -259,11 +271,20 @@ def header_and_rows(
     InputError
         If the header or a row cannot be used; the message names the line.
     """
-    first, sep = header_line(path, file, sep)
+    names, rows = numbered_rows(path, file, sep, skip_spaces=skip_spaces)
+    return names, (line for _, line in rows)
+
+
+def numbered_rows(
+    path: Path, file: TextIO, sep: str | None, *, skip_spaces: bool = False
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Read the header of an open table, as `header_and_rows` does; each row has the number of its (last) line."""
+    first, skipped = _first_line(path, file)
+    sep = _separator(path, first) if sep is None else sep
     reader = csv.reader(_chain(first, file), delimiter=sep, strict=True, skipinitialspace=skip_spaces)
     header = next(reader)
     names = column_names(path, header, sep)
-    return names, _rows(path, reader, names, len(header))
+    return names, _rows(path, reader, names, len(header), skipped)
 
 
 def column_names(path: Path, header: list[str], sep: str) -> list[str]:
@@ -292,7 +313,7 @@ def column_names(path: Path, header: list[str], sep: str) -> list[str]:
 def _is_from_r(path: Path, width: int, sep: str) -> bool:
     """Whether rows have one cell more than the header, which is not empty in all of them."""
     with open_text(path) as file:
-        header_line(path, file, sep)
+        _first_line(path, file)
         for line in csv.reader(file, delimiter=sep, strict=True):
             if line and len(line) <= width:
                 return False
@@ -310,10 +331,11 @@ def _chain(first: str, file: TextIO) -> Iterator[str]:
     yield from file
 
 
-def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[list[str]]:
-    """Yield the cells of each row, without separators too many at its end."""
+def _rows(path: Path, reader: Any, names: list[str], headed: int, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the line and the cells of each row, without separators too many at its end."""
     width = len(names)
     for line in reader:
+        number = reader.line_num + skipped
         more = [position for position in range(width, len(line)) if line[position].strip()]
         if not more:
             del line[width:]
@@ -325,7 +347,7 @@ def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[li
             raise InputError(
                 "line {line} of {file!r} has {cells} cells after its name, but the header names {columns} columns: "
                 "complete the line, or state the separator with {sep}",
-                line=reader.line_num,
+                line=number,
                 file=path.name,
                 cells=len(line) - 1,
                 columns=width - 1,
@@ -333,10 +355,10 @@ def _rows(path: Path, reader: Any, names: list[str], headed: int) -> Iterator[li
             )
         if headed < width and not line[-1].strip():
             raise InputError(
-                f"line {reader.line_num} of {path.name!r} ends with an empty cell, and the header names one column "
+                f"line {number} of {path.name!r} ends with an empty cell, and the header names one column "
                 "less than other lines have: name all columns, or write NA where a value is missing"
             )
-        yield line
+        yield number, line
 
 
 def _separator(path: Path, header: str) -> str:

@@ -41,7 +41,7 @@ def unobserved_last(rankings: Rankings) -> Rankings:
         values[row, seen] = np.unique(values[row, seen], return_inverse=True)[1]
     values[top] = np.where(np.isnan(values[top]), -np.inf, values[top])
     kinds = tuple("total" if word == "top" else word for word in rankings.kind)
-    return Rankings(values, rankings.items, kinds, rankings.counts)
+    return Rankings(values, rankings.items, kinds, rankings.counts, rankings.ids, rankings.metadata)
 
 
 class PartialKernel(Kernel):

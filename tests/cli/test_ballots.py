@@ -158,7 +158,8 @@ def test_orderings_are_read_from_the_best_item(run, places):
     expected = cluster_consensus(Rankings.from_orderings(orderings), [0] * 3, method="kemeny")[0]
     assert consensus(done) == [list(expected.items)] == [["ann", "bob", "cid"]]
     ballots = json.loads(done.stdout)["ballots"]
-    assert ballots == {"values": "orderings", "ballot": "v1", "first": ["ann"], "gaps": None}
+    about = "3 ballots (3 different) of 3 items, all total; table of orderings"
+    assert ballots == {"values": "orderings", "ballot": "v1", "first": ["ann"], "gaps": None, "about": about}
 
 
 def test_orderings_are_told_by_the_number_of_the_place(run, tmp_path):

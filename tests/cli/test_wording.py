@@ -464,7 +464,7 @@ def test_reference_outside_the_tables_keeps_its_python_name():
 
 # The tables --------------------------------------------------------------------------------------------------------
 
-PYTHON_ONLY = {"learners/neighbors.py", "learners/persist.py"}
+PYTHON_ONLY = {"io/rankings/write.py", "learners/neighbors.py", "learners/persist.py"}
 """Modules whose arguments no command passes on."""
 
 

@@ -23,12 +23,10 @@ MATRIX = (
     '!Series_title\t"x"\n!Sample_characteristics_ch1\t"ill"\t"well"\n!series_matrix_table_begin\n'
     '"ID_REF"\t"s1"\t"s2"\n"A"\t1\t2\n"B"\t3\t4\n!series_matrix_table_end\n'
 )
-PREFLIB = "# FILE NAME: 1.soi\n# NUMBER ALTERNATIVES: 2\n10: 1,2\n2: 2\n"
 KINDS = [
     ("a.gct", GCT, "a GCT file"),
     ("d.soft", SOFT, "a GEO SOFT file"),
     ("GSE1_series_matrix.txt", MATRIX, "a GEO series matrix"),
-    ("x.soi", PREFLIB, "a PrefLib file"),
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from distkern.core.errors import InputError
 from distkern.core.sentences import Argument, Call, OptionalPart
 from distkern.io.format import Columns, Format, Opened, ReadOptions
 from distkern.io.id_columns import refuse_id_columns
-from distkern.io.tables import GZIP, SEPARATORS, beginning, check_labels, read_names, read_numbers, read_texts
+from distkern.io.tables import SEPARATORS, beginning, check_labels, head_text, read_names, read_numbers, read_texts
 
 ENDINGS = (".csv", ".tsv", ".txt", ".tab")
 
@@ -51,24 +50,12 @@ def _columns(path: Path, options: ReadOptions) -> Columns:
 
 def _is_table(path: Path, head: bytes) -> bool:
     """Whether the second line has as many cells as the header, or one more, as R writes tables."""
-    lines = [line for line in _text(head).splitlines() if line.strip()][:2]
+    lines = [line for line in head_text(head).splitlines() if line.strip()][:2]
     if len(lines) < 2:
         return False
     sep = max(SEPARATORS, key=lines[0].count)
     header, row = (line.count(sep) for line in lines)
     return header > 0 and row - header in (0, 1)
-
-
-def _text(head: bytes) -> str:
-    """Decode the beginning of a text file, which may be compressed; empty if it is no text."""
-    try:
-        if head.startswith(GZIP):
-            head = zlib.decompressobj(wbits=31).decompress(head)
-        return "" if b"\0" in head else head.decode("utf-8-sig")
-    except UnicodeDecodeError as error:  # the last character may be incomplete
-        return head[: error.start].decode("utf-8-sig") if len(head) - error.start < 4 else ""
-    except zlib.error:
-        return ""
 
 
 TABLE = Format(
