@@ -343,10 +343,14 @@ class RankStore:
 
     def normalised_rows(self, f: Floats, rows: slice) -> Floats:
         """Φ_f(x) of some samples, (k, p)."""
-        ranks, groups = self._read(rows), self.groups[rows]
-        out, f, one = np.zeros(ranks.shape), np.array(f, dtype=np.float64), np.ones(1)
+        block, one = self._block(rows), np.ones(1)
+        [table] = block.with_ties([np.array(f, dtype=np.float64)])
+        out = np.zeros(block.ranks.shape)
         for i, own in enumerate(out):
-            add_to_features(ranks[i : i + 1], groups[i : i + 1], self.ties == "mid", one, f, own)
+            if block.groups[i] == len(own):
+                own[:] = table[block.ranks[i]]
+            else:
+                add_to_features(block.ranks[i : i + 1], block.groups[i : i + 1], block.mid, one, table, own)
         return out
 
     def _read(self, rows: slice) -> Array:
