@@ -10,7 +10,8 @@ intercept, and for (1/p) Σ f² ≤ 1:
 The proximal map of a set is argmin ½ ‖f − g‖² + step · penalty(f) over its f. For a cone of centred vectors and the
 ball it is: centre, project onto the cone, and scale to the radius √p if longer. That is the projection onto the
 intersection, because the cone contains 0. For `Smooth`, a multiplier μ of the ball gives f = a S(g, a τ) with S the
-smoothed isotonic regression, τ = step · γ and a = 1/(1 + μ): its norm ascends with a, which secants within brackets find.
+smoothed isotonic regression, τ = step · γ and a = 1/(1 + μ). Its norm ascends with a, which secants within brackets
+find.
 
 Source: Vert's slides on supervised quantile normalisation (SUQUAN), "Constraints on f" and "SUQUAN-BND and
 SUQUAN-SPAV". The slides bound Σ (f_{r+1} − f_r)² for SPAV, and solve "a penalised version (as opposed to a constrained
@@ -138,7 +139,7 @@ def _smoothed(g: Floats, tau: float) -> Floats:
 
 
 def _on_sphere(g: Floats, tau: float, radius: float, low: float, high: float) -> Floats:
-    """a S(g, a τ) with the norm √p, for a factor a in [low, high].
+    """Scale S(g, a τ) by the factor a in [low, high] with which it has the norm √p.
 
     The logarithm of the norm, by that of a, has a slope of nearly 1 where f is smooth: secants from there.
     """

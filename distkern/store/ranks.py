@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -57,6 +58,9 @@ ROOM = 4
 
 LEAST_ROOM = 512
 """or so many. More of them would fill the cache; the samples they belong to are taken one by one."""
+
+REMEMBERED = 2**25
+"""Bytes of tie groups that are remembered from one pass to the next."""
 
 MOST_ROWS = 512
 """Most samples of a block."""
@@ -128,6 +132,7 @@ class RankStore:
         self.ranks, self.groups, self.ids, self.features, self.path = ranks, groups, ids, features, path
         self.shape: tuple[int, int] = ranks.shape
         self.missing, self.ties = missing, "mean"
+        self._ties: dict[tuple[int, int], _Ties] = {}
 
     @classmethod
     def of(cls, X: Any, missing: str = "error") -> RankStore:
@@ -329,13 +334,17 @@ class RankStore:
     def _block(self, rows: slice) -> _Block:
         """Some samples, whose tie groups have rows of their own where there are few."""
         ranks, groups, p = self._read(rows), self.groups[rows], self.shape[1]
-        found = np.zeros((0, 2), np.int64)
-        if (groups < p).any():
-            ranks, groups = (ranks if self.path is not None else ranks.copy()), groups.copy()
-            room = min(max(p // ROOM, LEAST_ROOM), int(np.iinfo(ranks.dtype).max) - p)
-            found = np.empty((room, 2), np.int64)
-            found = found[: separate(ranks, groups, found)]
-        return _Block(ranks, groups, found, self.ties == "mid")
+        mid = self.ties == "mid"
+        if not (groups < p).any():
+            return _Block(ranks, groups, np.zeros((0, 2), np.int64), mid)
+        own = ranks if self.path is not None else ranks.copy()
+        known = self._ties.get((rows.start, rows.stop))
+        if known is None:
+            known = _Ties.of(own, groups)
+            if sum(ties.nbytes for ties in list(self._ties.values())) + known.nbytes <= REMEMBERED:
+                self._ties[rows.start, rows.stop] = known
+        own.reshape(-1)[known.places] = known.numbers
+        return _Block(own, known.groups, known.found, mid)
 
     def normalised(self, f: Floats) -> Floats:
         """Φ_f(x) = Π_x f of each sample, (m, p), for f of any order, (p,)."""
@@ -371,6 +380,30 @@ class RankStore:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"at {str(self.path)!r}"
         return f"<RankStore {where}: {self.shape[0]:,} samples, {self.shape[1]:,} features>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Ties:
+    """Tie groups of some samples that have rows of their own: numbers of these rows, and where they belong."""
+
+    places: Indices
+    numbers: Array
+    groups: Array
+    found: Array
+
+    @classmethod
+    def of(cls, ranks: Array, groups: Array) -> _Ties:
+        """Look for the tie groups among the ranks of some samples."""
+        p = ranks.shape[1]
+        separated, counts = ranks.copy(), groups.copy()
+        found = np.empty((min(max(p // ROOM, LEAST_ROOM), int(np.iinfo(ranks.dtype).max) - p), 2), np.int64)
+        used = separate(separated, counts, found)
+        places = np.flatnonzero(separated != ranks)
+        return cls(places, separated.reshape(-1)[places], counts, found[:used].copy())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (self.places, self.numbers, self.groups, self.found))
 
 
 class _Block:
