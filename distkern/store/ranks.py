@@ -354,11 +354,12 @@ class RankStore:
         """Φ_f(x) of some samples, (k, p)."""
         block, one = self._block(rows), np.ones(1)
         [table] = block.with_ties([np.array(f, dtype=np.float64)])
-        out = np.zeros(block.ranks.shape)
+        out = np.empty(block.ranks.shape)
         for i, own in enumerate(out):
             if block.groups[i] == len(own):
-                own[:] = table[block.ranks[i]]
+                np.take(table, block.ranks[i], out=own, mode="clip")  # "raise" takes a copy
             else:
+                own[:] = 0.0
                 add_to_features(block.ranks[i : i + 1], block.groups[i : i + 1], block.mid, one, table, own)
         return out
 
