@@ -66,10 +66,10 @@ def smooth_isotonic(g, tau):  # type: ignore[no-untyped-def]
     """
     p = len(g)
     sums, sizes, f = g.copy(), np.ones(p, np.int64), np.empty(p)
-    rows, right = np.empty(p), np.empty(p)
+    inverses, right = np.empty(p), np.empty(p)
     blocks = p
     while True:
-        _solve_blocks(sums, sizes, blocks, tau, rows, right, f)
+        _solve_blocks(sums, sizes, blocks, tau, inverses, right, f)
         kept = 0
         for block in range(1, blocks):
             if f[block - 1] > f[block]:
@@ -84,16 +84,17 @@ def smooth_isotonic(g, tau):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _solve_blocks(sums, sizes, blocks, tau, rows, right, f):  # type: ignore[no-untyped-def]
+def _solve_blocks(sums, sizes, blocks, tau, inverses, right, f):  # type: ignore[no-untyped-def]
     """Solve the tridiagonal system over the blocks."""
-    passed_row = passed_right = 0.0
+    passed_row = passed_right = row = 0.0
     for block in range(blocks):
-        rows[block], right[block] = sizes[block] + passed_row, sums[block] + passed_right
-        share = tau / (rows[block] + tau)
-        passed_row, passed_right = rows[block] * share, right[block] * share
-    f[blocks - 1] = right[blocks - 1] / rows[blocks - 1]
+        row, right[block] = sizes[block] + passed_row, sums[block] + passed_right
+        inverses[block] = 1.0 / (row + tau)
+        share = tau * inverses[block]
+        passed_row, passed_right = row * share, right[block] * share
+    f[blocks - 1] = right[blocks - 1] / row
     for block in range(blocks - 2, -1, -1):
-        f[block] = (right[block] + tau * f[block + 1]) / (rows[block] + tau)
+        f[block] = (right[block] + tau * f[block + 1]) * inverses[block]
 
 
 @compiled

@@ -2,7 +2,8 @@
 
 Work on several columns at a time, each in its own lane, takes one vector instruction where a loop over the columns
 would take many. The tables are (rows, LANES), C-contiguous, or (rows,) for a single column: one routine serves both.
-Each lane has the bits that it would have alone.
+Each lane has the bits that it would have alone. `zeros` makes tables whose rows are lines of the cache: a row that lies
+across two lines is looked up at half the speed.
 
 Each operation is a plain Python function, which is called with ``NUMBA_DISABLE_JIT=1``, and an overload with a compiled
 body.
@@ -10,6 +11,7 @@ body.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,7 +29,25 @@ LANES = 8
 TOGETHER = 8
 """Number of samples that the looked-up operations take together: what the registers hold."""
 
-ROW = ir.VectorType(ir.DoubleType(), LANES)
+LINE = 64
+"""Bytes of a line of the cache."""
+
+NUMBER = ir.DoubleType()
+ROW = ir.VectorType(NUMBER, LANES)
+
+
+def zeros(*shape: int) -> Floats:
+    """Zeros that begin at a line of the cache.
+
+    Examples
+    --------
+    >>> zeros(3, 8).ctypes.data % 64
+    0
+    """
+    size = 8 * math.prod(shape)
+    memory = np.zeros(size + LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(np.float64).reshape(shape)
 
 
 def in_lanes(V: Array) -> list[Floats]:
@@ -41,7 +61,7 @@ def in_lanes(V: Array) -> list[Floats]:
     n, columns = V.shape
     if columns == 1:
         return [np.array(V[:, 0], dtype=np.float64)]
-    tables = np.zeros((-(-columns // LANES), n, LANES))
+    tables = zeros(-(-columns // LANES), n, LANES)
     for number, table in enumerate(tables):
         part = V[:, number * LANES : (number + 1) * LANES]
         table[:, : part.shape[1]] = part
@@ -63,23 +83,23 @@ def add_scaled(out: Any, i: Any, a: Any, j: Any, factor: Any) -> None:
     out[i] += factor * a[j]
 
 
-def add_looked_up_products(ranks, first, W, F, Z):  # type: ignore[no-untyped-def]
-    """Z[i] += Σ_j W[j] · F[ranks[i, j]] for eight samples i from the first one on, lane by lane."""
-    for j in range(len(W)):
+def add_looked_up_products(ranks, first, start, stop, W, F, Z):  # type: ignore[no-untyped-def]
+    """Z[i] += Σ_j W[j] · F[ranks[i, j]] over features j, for eight samples i from the first one on, lane by lane."""
+    for j in range(start, stop):
         for i in range(first, first + TOGETHER):
             Z[i] += W[j] * F[ranks[i, j]]
 
 
-def add_looked_up_rows(ranks, first, R, F, G):  # type: ignore[no-untyped-def]
-    """G[j] += Σ_i R[i] · F[ranks[i, j]] over eight samples i from the first one on, lane by lane."""
-    for j in range(len(G)):
+def add_looked_up_rows(ranks, first, start, stop, R, F, G):  # type: ignore[no-untyped-def]
+    """G[j] += Σ_i R[i] · F[ranks[i, j]] over eight samples i from the first one on, for features j, lane by lane."""
+    for j in range(start, stop):
         for i in range(first, first + TOGETHER):
             G[j] += R[i] * F[ranks[i, j]]
 
 
-def add_to_looked_up(ranks, first, R, W, G):  # type: ignore[no-untyped-def]
-    """G[ranks[i, j]] += R[i] · W[j] for eight samples i from the first one on, lane by lane."""
-    for j in range(len(W)):
+def add_to_looked_up(ranks, first, start, stop, R, W, G):  # type: ignore[no-untyped-def]
+    """G[ranks[i, j]] += R[i] · W[j] for eight samples i from the first one on and features j, lane by lane."""
+    for j in range(start, stop):
         for i in range(first, first + TOGETHER):
             G[ranks[i, j]] += R[i] * W[j]
 
@@ -143,18 +163,28 @@ def _one_scaled(out, i, a, j, factor):  # type: ignore[no-untyped-def]
 
 
 class _EightSamples:
-    """Rows of eight samples from the first one on, and their ranks, while code of a loop over the features is built."""
+    """Rows of eight samples from the first one on, and their ranks, while code of a loop over the features is built.
+
+    A row has eight numbers, or one where the tables are of a single column.
+    """
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         self.builder = builder
-        data = [context.make_array(signature.args[n])(context, builder, args[n]).data for n in (0, 3, 4, 5)]
-        self._ranks, self._tables = data[0], data[1:]
-        self.first, self.features = args[1:3]
+        arrays = [context.make_array(signature.args[n])(context, builder, args[n]) for n in (0, 4, 5, 6)]
+        self._ranks, *self._tables = (array.data for array in arrays)
+        self._features = cgutils.unpack_tuple(builder, arrays[0].shape)[1]
+        self._kind, self._width = (ROW, LANES) if signature.args[4].ndim == 2 else (NUMBER, 1)
+        self.first, self._start, self._stop = args[1:4]
+
+    def features(self) -> Any:
+        """The loop over the features."""
+        step = ir.Constant(self._start.type, 1)
+        return cgutils.for_range_slice(self.builder, self._start, self._stop, step, self._start.type)
 
     def row(self, table: int, number: Any) -> Any:
         """Pointer to a row of the first, second or third table."""
-        place = self.builder.mul(number, ir.Constant(number.type, LANES))
-        return self.builder.bitcast(self.builder.gep(self._tables[table], [place]), ROW.as_pointer())
+        place = self.builder.mul(number, ir.Constant(number.type, self._width))
+        return self.builder.bitcast(self.builder.gep(self._tables[table], [place]), self._kind.as_pointer())
 
     def sample(self, k: int) -> Any:
         """Number of sample k of the eight."""
@@ -162,7 +192,7 @@ class _EightSamples:
 
     def rank(self, k: int, feature: Any) -> Any:
         """Rank of a feature in sample k."""
-        place = self.builder.add(self.builder.mul(self.sample(k), self.features), feature)
+        place = self.builder.add(self.builder.mul(self.sample(k), self._features), feature)
         return self.builder.zext(self.builder.load(self.builder.gep(self._ranks, [place])), feature.type)
 
     def load(self, pointer: Any) -> Any:
@@ -172,12 +202,12 @@ class _EightSamples:
 
 def _of_eight(build: Callable[[_EightSamples], None]) -> Any:
     @intrinsic
-    def operation(typing: Any, ranks: Any, first: Any, features: Any, A: Any, B: Any, C: Any) -> Any:
+    def operation(typing: Any, ranks: Any, first: Any, start: Any, stop: Any, A: Any, B: Any, C: Any) -> Any:
         def body(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             build(_EightSamples(context, builder, signature, args))
             return context.get_dummy_value()
 
-        return types.void(ranks, types.intp, types.intp, A, B, C), body
+        return types.void(ranks, types.intp, types.intp, types.intp, A, B, C), body
 
     return operation
 
@@ -185,10 +215,10 @@ def _of_eight(build: Callable[[_EightSamples], None]) -> Any:
 def _build_products(eight: _EightSamples) -> None:
     builder = eight.builder
     sums = [cgutils.alloca_once_value(builder, eight.load(eight.row(2, eight.sample(k)))) for k in range(TOGETHER)]
-    with cgutils.for_range(builder, eight.features) as loop:
-        w = eight.load(eight.row(0, loop.index))
+    with eight.features() as (feature, _):
+        w = eight.load(eight.row(0, feature))
         for k, total in enumerate(sums):
-            product = builder.fmul(w, eight.load(eight.row(1, eight.rank(k, loop.index))))
+            product = builder.fmul(w, eight.load(eight.row(1, eight.rank(k, feature))))
             builder.store(builder.fadd(builder.load(total), product), total)
     for k, total in enumerate(sums):
         builder.store(builder.load(total), eight.row(2, eight.sample(k)), align=8)
@@ -197,42 +227,36 @@ def _build_products(eight: _EightSamples) -> None:
 def _build_rows(eight: _EightSamples) -> None:
     builder = eight.builder
     weights = [eight.load(eight.row(0, eight.sample(k))) for k in range(TOGETHER)]
-    with cgutils.for_range(builder, eight.features) as loop:
-        place = eight.row(2, loop.index)
+    with eight.features() as (feature, _):
+        place = eight.row(2, feature)
         total = eight.load(place)
         for k, weight in enumerate(weights):
-            total = builder.fadd(total, builder.fmul(weight, eight.load(eight.row(1, eight.rank(k, loop.index)))))
+            total = builder.fadd(total, builder.fmul(weight, eight.load(eight.row(1, eight.rank(k, feature)))))
         builder.store(total, place, align=8)
 
 
 def _build_looked_up(eight: _EightSamples) -> None:
     builder = eight.builder
     weights = [eight.load(eight.row(0, eight.sample(k))) for k in range(TOGETHER)]
-    with cgutils.for_range(builder, eight.features) as loop:
-        w = eight.load(eight.row(1, loop.index))
+    with eight.features() as (feature, _):
+        w = eight.load(eight.row(1, feature))
         for k, weight in enumerate(weights):
-            _add(builder, eight.row(2, eight.rank(k, loop.index)), builder.fmul(weight, w))
+            _add(builder, eight.row(2, eight.rank(k, feature)), builder.fmul(weight, w))
 
 
 _products, _rows_of, _looked_up = (_of_eight(build) for build in (_build_products, _build_rows, _build_looked_up))
 
 
 @overload(add_looked_up_products)
-def _products_body(ranks, first, W, F, Z):  # type: ignore[no-untyped-def]
-    if Z.ndim == 1:
-        return add_looked_up_products
-    return lambda ranks, first, W, F, Z: _products(ranks, first, len(W), W, F, Z)
+def _products_body(ranks, first, start, stop, W, F, Z):  # type: ignore[no-untyped-def]
+    return lambda ranks, first, start, stop, W, F, Z: _products(ranks, first, start, stop, W, F, Z)
 
 
 @overload(add_looked_up_rows)
-def _rows_body(ranks, first, R, F, G):  # type: ignore[no-untyped-def]
-    if G.ndim == 1:
-        return add_looked_up_rows
-    return lambda ranks, first, R, F, G: _rows_of(ranks, first, len(G), R, F, G)
+def _rows_body(ranks, first, start, stop, R, F, G):  # type: ignore[no-untyped-def]
+    return lambda ranks, first, start, stop, R, F, G: _rows_of(ranks, first, start, stop, R, F, G)
 
 
 @overload(add_to_looked_up)
-def _looked_up_body(ranks, first, R, W, G):  # type: ignore[no-untyped-def]
-    if G.ndim == 1:
-        return add_to_looked_up
-    return lambda ranks, first, R, W, G: _looked_up(ranks, first, len(W), R, W, G)
+def _looked_up_body(ranks, first, start, stop, R, W, G):  # type: ignore[no-untyped-def]
+    return lambda ranks, first, start, stop, R, W, G: _looked_up(ranks, first, start, stop, R, W, G)

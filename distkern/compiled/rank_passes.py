@@ -14,7 +14,9 @@ linear between two. A missing value is stored as p, and [Π_x]_jr = 1/p: it stan
 learned target. So every row of Π_x adds up to 1.
 
 W and F, the columns w_c and f_c, are tables of `distkern.compiled.lanes`, and so are ρ, z and the sums. Samples without
-ties are taken by eight, which share the look at each row of W. The samples of a call decide on the order of all sums.
+ties are taken by eight, which share the look at each row of W, and through a strip of features at a time, so that the
+cache holds the table that is looked up. A few ties are rows of the tables: see `distkern.compiled.rank_ties`. The
+samples of a call decide on the order of all sums.
 
 Source: Vert's slides on supervised quantile normalisation (SUQUAN), "SUQUAN as matrix regression"; the slides print the
 transpose of the matrix in their example, which is the one above. Interpolation is as in limma.
@@ -34,6 +36,9 @@ from distkern.compiled.lanes import (
 )
 from distkern.compiled.radix import order_scratch, stable_order
 from distkern.core.jit import compiled
+
+STRIP = 512
+"""Features that all samples of a call are taken through at a time: their rows of W or G, 32 KiB, stay in the cache."""
 
 
 @compiled
@@ -77,11 +82,11 @@ def outputs(ranks, groups, mid, W, F, Z):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     ranks, groups
-        Of `first_ranks`, (k, p) and (k,).
+        Of `first_ranks`, (k, p) and (k,), and perhaps of `distkern.compiled.rank_ties.separate`.
     mid
         Whether equal values have their middle rank.
     W, F
-        w_c and f_c as columns, (p, LANES) or (p,), C-contiguous.
+        w_c and f_c as columns, (p, LANES) or (p,), C-contiguous; F with the rows of tie groups after its own.
     Z
         (k, LANES) or (k,).
     """
@@ -90,12 +95,15 @@ def outputs(ranks, groups, mid, W, F, Z):  # type: ignore[no-untyped-def]
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            add_looked_up_products(ranks, i, W, F, Z)
-            i += TOGETHER
+            end = _end_without_ties(groups, i, p)
+            for start in range(0, p, STRIP):
+                for first in range(i, end, TOGETHER):
+                    add_looked_up_products(ranks, first, start, min(start + STRIP, p), W, F, Z)
+            i = end
         else:
             table = F
             if groups[i] < p:
-                _fill_table(ranks[i], mid, F, sizes, means)
+                _fill_table(ranks[i], mid, F[:p], sizes, means)
                 table = means
             for j in range(p):
                 add_products(Z, i, W, j, table, np.intp(ranks[i, j]))
@@ -105,17 +113,20 @@ def outputs(ranks, groups, mid, W, F, Z):  # type: ignore[no-untyped-def]
 @compiled
 def add_to_features(ranks, groups, mid, R, F, G):  # type: ignore[no-untyped-def]
     """Add Σ_i ρ_ic Π_{x_i} f_c to the columns of G, (p, LANES) or (p,); R holds ρ."""
-    p = len(F)
+    p = len(G)
     sizes, means = np.zeros(p + 1, np.int64), _rows(p + 1, F)
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            add_looked_up_rows(ranks, i, R, F, G)
-            i += TOGETHER
+            end = _end_without_ties(groups, i, p)
+            for start in range(0, p, STRIP):
+                for first in range(i, end, TOGETHER):
+                    add_looked_up_rows(ranks, first, start, min(start + STRIP, p), R, F, G)
+            i = end
         else:
             table = F
             if groups[i] < p:
-                _fill_table(ranks[i], mid, F, sizes, means)
+                _fill_table(ranks[i], mid, F[:p], sizes, means)
                 table = means
             for j in range(p):
                 add_products(G, j, R, i, table, np.intp(ranks[i, j]))
@@ -124,16 +135,19 @@ def add_to_features(ranks, groups, mid, R, F, G):  # type: ignore[no-untyped-def
 
 @compiled
 def add_to_ranks(ranks, groups, mid, R, W, G):  # type: ignore[no-untyped-def]
-    """Add Σ_i ρ_ic Π_{x_i}ᵀ w_c to the columns of G, (p, LANES) or (p,); R holds ρ."""
+    """Add Σ_i ρ_ic Π_{x_i}ᵀ w_c to the columns of G, (p, LANES) or (p,), or with rows of tie groups; R holds ρ."""
     p = len(W)
     sizes, sums = np.zeros(p + 1, np.int64), _rows(p + 1, W)
     i = 0
     while i < len(ranks):
         if _without_ties(groups, i, p):
-            add_to_looked_up(ranks, i, R, W, G)
-            i += TOGETHER
+            end = _end_without_ties(groups, i, p)
+            for start in range(0, p, STRIP):
+                for first in range(i, end, TOGETHER):
+                    add_to_looked_up(ranks, first, start, min(start + STRIP, p), R, W, G)
+            i = end
         elif groups[i] < p:
-            _add_tied(ranks, i, mid, R, W, sizes, sums, G)
+            _add_tied(ranks, i, mid, R, W, sizes, sums, G[:p])
             i += 1
         else:
             for j in range(p):
@@ -156,6 +170,14 @@ def _without_ties(groups, first, p):  # type: ignore[no-untyped-def]
         if groups[i] < p:
             return False
     return True
+
+
+@compiled
+def _end_without_ties(groups, first, p):  # type: ignore[no-untyped-def]
+    """Where the eights of samples without ties end that begin here."""
+    while _without_ties(groups, first, p):
+        first += TOGETHER
+    return first
 
 
 @compiled

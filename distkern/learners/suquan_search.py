@@ -308,12 +308,13 @@ class _Search:
         targets = [firsts[fold] for fold in range(len(self.folds)) for _ in self.lams]
         fitted = self._on_gram(tasks, targets)
         starts, first_passes = self._serve(map(partial(_start, learned=sets[0] is not None), tasks, targets, fitted))
-        jobs = [(k, within) for k in range(len(tasks)) for within in sets]
+        jobs = [(k, g) for k in range(len(tasks)) for g in range(len(sets))]
+        jobs.sort(key=lambda job: tasks[job[0]].lam)  # a small λ takes the most passes: it does not come last
         memory = self.model._memory(self.store) // usable_cores()  # a model in each thread
         alternating = partial(
             alternate, n_iter=self.model.n_iter, refit=weight_step(self.store, self.Y.shape[1], memory)
         )
-        paths = (_path(tasks[k], within, starts[k], alternating, tests[k]) for k, within in jobs)
+        paths = (_path(tasks[k], sets[g], starts[k], alternating, tests[k]) for k, g in jobs)
         found, passes = self._serve(paths)
         failed = sum(not converged for _, converged in found)
         if failed:
@@ -322,9 +323,11 @@ class _Search:
                 "iterations: raise max_iter",
                 ConvergenceWarning,
             )
-        values = [self._score(Z, tests[k], weights) for (k, _), (Z, _) in zip(jobs, found, strict=True)]
+        scores = np.empty((len(tasks), len(sets)))
+        for (k, g), (Z, _) in zip(jobs, found, strict=True):
+            scores[k, g] = self._score(Z, tests[k], weights)
         shape = len(self.folds), len(self.lams), len(self.gammas)
-        return np.array(values).reshape(shape), begun + first_passes + passes
+        return scores.reshape(shape), begun + first_passes + passes
 
     def _on_gram(self, tasks: list[Task], targets: list[Floats]) -> list[Fitted | None]:
         """Models at the first targets on the Gram matrix, for tasks with a common target where that is cheaper."""

@@ -10,7 +10,8 @@ intercept, and for (1/p) Σ f² ≤ 1:
 The proximal map of a set is argmin ½ ‖f − g‖² + step · penalty(f) over its f. For a cone of centred vectors and the
 ball it is: centre, project onto the cone, and scale to the radius √p if longer. That is the projection onto the
 intersection, because the cone contains 0. For `Smooth`, a multiplier μ of the ball gives f = a S(g, a τ) with S the
-smoothed isotonic regression, τ = step · γ and a = 1/(1 + μ): its norm ascends with a, so a is found by bracketing.
+smoothed isotonic regression, τ = step · γ and a = 1/(1 + μ). Its norm ascends with a, which secants within brackets
+find.
 
 Source: Vert's slides on supervised quantile normalisation (SUQUAN), "Constraints on f" and "SUQUAN-BND and
 SUQUAN-SPAV". The slides bound Σ (f_{r+1} − f_r)² for SPAV, and solve "a penalised version (as opposed to a constrained
@@ -29,6 +30,12 @@ from distkern.core.typing import Floats
 
 NEGLIGIBLE = 1e-300
 """Weight of the roughness below which it changes no value."""
+
+SAME_NORM = 1e-12
+"""Relative difference of norms that are equal."""
+
+SECANTS = 200
+"""Most steps to a norm: more than bisection takes. Some four suffice."""
 
 
 def centred(f: Floats) -> Floats:
@@ -119,8 +126,7 @@ class Smooth:
         if norm <= radius:
             return f
         low, high = radius / float(np.linalg.norm(isotonic(g))), radius / norm
-        share = _share(g, tau, radius, low, high)
-        return in_ball(share * _smoothed(g, share * tau))
+        return in_ball(_on_sphere(g, tau, radius, low, high))
 
     def penalty(self, f: Floats) -> float:
         """(γ/2) Σ (f_{r+1} − f_r)²."""
@@ -132,16 +138,26 @@ def _smoothed(g: Floats, tau: float) -> Floats:
     return np.asarray(smooth_isotonic(g, tau) if tau > NEGLIGIBLE else isotonic(g), dtype=np.float64)
 
 
-def _share(g: Floats, tau: float, radius: float, low: float, high: float) -> float:
-    """The factor a in [low, high] with a ‖S(g, a τ)‖ = √p."""
-    from scipy.optimize import brentq
+def _on_sphere(g: Floats, tau: float, radius: float, low: float, high: float) -> Floats:
+    """Scale S(g, a τ) by the factor a in [low, high] with which it has the norm √p.
 
-    def excess(share: float) -> float:
-        return share * float(np.linalg.norm(_smoothed(g, share * tau))) - radius
-
-    if excess(low) >= 0 or excess(high) <= 0:  # equal up to rounding
-        return low if abs(excess(low)) < abs(excess(high)) else high
-    return float(brentq(excess, low, high, xtol=1e-15 * high, rtol=1e-14))
+    The logarithm of the norm, by that of a, has a slope of nearly 1 where f is smooth: secants from there.
+    """
+    ends, last = (math.log(low), math.log(high)), None
+    at = ends[1]
+    for _ in range(SECANTS):
+        share = math.exp(at)
+        f = share * _smoothed(g, share * tau)
+        excess = math.log(float(np.linalg.norm(f)) / radius)
+        if abs(excess) <= SAME_NORM or ends[1] - ends[0] <= SAME_NORM:
+            break
+        ends = (at, ends[1]) if excess < 0 else (ends[0], at)
+        slope = 1.0 if last is None or at == last[0] else (excess - last[1]) / (at - last[0])
+        last = at, excess
+        at = at - excess / slope if slope > 0 else ends[0]
+        if not ends[0] < at < ends[1]:
+            at = 0.5 * (ends[0] + ends[1])
+    return f
 
 
 TargetSet = Ridge | Bounded | Smooth

@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -32,8 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from distkern.compiled.lanes import TOGETHER, from_lanes, in_lanes
+from distkern.compiled.lanes import TOGETHER, from_lanes, in_lanes, zeros
 from distkern.compiled.rank_passes import add_to_features, add_to_ranks, first_ranks, outputs
+from distkern.compiled.rank_ties import fill_rows, separate, share_rows
 from distkern.core.errors import InputError, StoreError, StoreMismatchError
 from distkern.core.events import Progress
 from distkern.core.files import as_path, write_text
@@ -48,8 +50,17 @@ from distkern.kernels.quantile_targets import TIES, read_block, refuse_unranked
 FORMAT = 1
 """Version of the files."""
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**23
 """Bytes of the ranks of a block, about: so many that the sums of a block are little beside the work on it."""
+
+ROOM = 4
+"""Tie groups of a block that have rows of their own, at most: the number of features divided by this,"""
+
+LEAST_ROOM = 512
+"""or so many. More of them would fill the cache; the samples they belong to are taken one by one."""
+
+REMEMBERED = 2**25
+"""Bytes of tie groups that are remembered from one pass to the next."""
 
 MOST_ROWS = 512
 """Most samples of a block."""
@@ -121,6 +132,7 @@ class RankStore:
         self.ranks, self.groups, self.ids, self.features, self.path = ranks, groups, ids, features, path
         self.shape: tuple[int, int] = ranks.shape
         self.missing, self.ties = missing, "mean"
+        self._ties: dict[tuple[int, int], _Ties] = {}
 
     @classmethod
     def of(cls, X: Any, missing: str = "error") -> RankStore:
@@ -298,27 +310,41 @@ class RankStore:
         """
         columns = (W if W is not None else F).shape[1]  # type: ignore[union-attr]
         left, right = (None if V is None else in_lanes(V) for V in (W, F))
-        jobs = [
-            _Sum(_chosen(wanted, columns) if V is not None else _chosen(False, columns), V, add)
-            for wanted, V, add in ((by_feature, F, add_to_features), (by_rank, W, add_to_ranks))
+        jobs: list[_Sum] = [
+            _ByFeature(_chosen(by_feature, columns) if F is not None else _chosen(False, columns), F, right),
+            _ByRank(_chosen(by_rank, columns) if W is not None else _chosen(False, columns), W, left),
         ]
-        mid = self.ties == "mid"
 
         def work(rows: slice) -> list[list[Floats]]:
-            ranks, groups = self._read(rows), self.groups[rows]
-            Z = np.zeros((len(ranks), columns))
+            block = self._block(rows)
+            Z = np.zeros((len(block.groups), columns))
             if left is not None and right is not None:
                 found = in_lanes(Z)
-                for w, f, z in zip(left, right, found, strict=True):
-                    outputs(ranks, groups, mid, w, f, z)
+                for w, f, z in zip(left, block.with_ties(right), found, strict=True):
+                    outputs(block.ranks, block.groups, block.mid, w, f, z)
                 Z = from_lanes(found, columns)
             R = np.asarray(respond(rows, Z), dtype=np.float64)
-            return [job.part(ranks, groups, mid, R) for job in jobs]
+            return [job.part(block, R) for job in jobs]
 
         for parts in _in_order(work, _blocks(*self.shape)):
             for job, part in zip(jobs, parts, strict=True):
                 job.add(part)
         return jobs[0].total(), jobs[1].total()
+
+    def _block(self, rows: slice) -> _Block:
+        """Some samples, whose tie groups have rows of their own where there are few."""
+        ranks, groups, p = self._read(rows), self.groups[rows], self.shape[1]
+        mid = self.ties == "mid"
+        if not (groups < p).any():
+            return _Block(ranks, groups, np.zeros((0, 2), np.int64), mid)
+        own = ranks if self.path is not None else ranks.copy()
+        known = self._ties.get((rows.start, rows.stop))
+        if known is None:
+            known = _Ties.of(own, groups)
+            if sum(ties.nbytes for ties in list(self._ties.values())) + known.nbytes <= REMEMBERED:
+                self._ties[rows.start, rows.stop] = known
+        own.reshape(-1)[known.places] = known.numbers
+        return _Block(own, known.groups, known.found, mid)
 
     def normalised(self, f: Floats) -> Floats:
         """Φ_f(x) = Π_x f of each sample, (m, p), for f of any order, (p,)."""
@@ -326,10 +352,15 @@ class RankStore:
 
     def normalised_rows(self, f: Floats, rows: slice) -> Floats:
         """Φ_f(x) of some samples, (k, p)."""
-        ranks, groups = self._read(rows), self.groups[rows]
-        out, f, one = np.zeros(ranks.shape), np.array(f, dtype=np.float64), np.ones(1)
+        block, one = self._block(rows), np.ones(1)
+        [table] = block.with_ties([np.array(f, dtype=np.float64)])
+        out = np.empty(block.ranks.shape)
         for i, own in enumerate(out):
-            add_to_features(ranks[i : i + 1], groups[i : i + 1], self.ties == "mid", one, f, own)
+            if block.groups[i] == len(own):
+                np.take(table, block.ranks[i], out=own, mode="clip")  # "raise" takes a copy
+            else:
+                own[:] = 0.0
+                add_to_features(block.ranks[i : i + 1], block.groups[i : i + 1], block.mid, one, table, own)
         return out
 
     def _read(self, rows: slice) -> Array:
@@ -352,21 +383,79 @@ class RankStore:
         return f"<RankStore {where}: {self.shape[0]:,} samples, {self.shape[1]:,} features>"
 
 
+@dataclass(frozen=True, eq=False)
+class _Ties:
+    """Tie groups of some samples that have rows of their own: numbers of these rows, and where they belong."""
+
+    places: Indices
+    numbers: Array
+    groups: Array
+    found: Array
+
+    @classmethod
+    def of(cls, ranks: Array, groups: Array) -> _Ties:
+        """Look for the tie groups among the ranks of some samples."""
+        p = ranks.shape[1]
+        separated, counts = ranks.copy(), groups.copy()
+        found = np.empty((min(max(p // ROOM, LEAST_ROOM), int(np.iinfo(ranks.dtype).max) - p), 2), np.int64)
+        used = separate(separated, counts, found)
+        places = np.flatnonzero(separated != ranks)
+        return cls(places, separated.reshape(-1)[places], counts, found[:used].copy())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (self.places, self.numbers, self.groups, self.found))
+
+
+class _Block:
+    """Samples of a pass, with what is known of their tie groups: see `distkern.compiled.rank_ties`."""
+
+    def __init__(self, ranks: Array, groups: Array, found: Array, mid: bool) -> None:
+        self.ranks, self.groups, self.found, self.mid = ranks, groups, found, mid
+        self._known: dict[int, list[Floats]] = {}
+
+    def rows(self, tables: list[Floats]) -> list[Floats]:
+        """Zeros for tables, and for the tie groups."""
+        p, *lanes = tables[0].shape
+        return list(zeros(len(tables), p + 1 + len(self.found) if len(self.found) else p, *lanes))
+
+    def with_ties(self, tables: list[Floats]) -> list[Floats]:
+        """Tables with the rows of the tie groups."""
+        if not len(self.found) or not tables:
+            return tables
+        if id(tables) not in self._known:
+            self._known[id(tables)] = extended = self.rows(tables)
+            for table, own in zip(tables, extended, strict=True):
+                own[: len(table)] = table
+                fill_rows(own, len(table), self.found, self.mid)
+        return self._known[id(tables)]
+
+    def shared(self, sums: list[Floats]) -> list[Floats]:
+        """Sums without the rows of the tie groups, whose ranks share them."""
+        p = self.ranks.shape[1]
+        for own in sums:
+            share_rows(own, p, self.found, self.mid)
+        return [own[:p] for own in sums]
+
+
 class _Sum:
-    """A weighted sum of a pass, for some of its columns."""
+    """A weighted sum of a pass, for some of its columns.
 
-    def __init__(self, chosen: Indices, V: Floats | None, add: Callable[..., None]) -> None:
-        self.chosen, self._add = chosen, add
-        self._tables = [] if V is None or not len(chosen) else in_lanes(V[:, chosen])
-        self._totals = [np.zeros(table.shape) for table in self._tables]
+    ``tables`` are those of all columns of V.
+    """
 
-    def part(self, ranks: Array, groups: Array, mid: bool, R: Floats) -> list[Floats]:
+    def __init__(self, chosen: Indices, V: Floats | None, tables: list[Floats] | None) -> None:
+        self.chosen, self._tables = chosen, []
+        if V is not None and tables is not None and len(chosen):
+            self._tables = tables if len(chosen) == V.shape[1] else in_lanes(V[:, chosen])
+        self._totals = [zeros(*table.shape) for table in self._tables]
+
+    def part(self, block: _Block, R: Floats) -> list[Floats]:
         """The sum over some samples."""
-        parts = [np.zeros(table.shape) for table in self._tables]
-        if parts:
-            for own, table, part in zip(in_lanes(R[:, self.chosen]), self._tables, parts, strict=True):
-                self._add(ranks, groups, mid, own, table, part)
-        return parts
+        return self._sums(block, in_lanes(R[:, self.chosen])) if self._tables else []
+
+    def _sums(self, block: _Block, weights: list[Floats]) -> list[Floats]:
+        raise NotImplementedError
 
     def add(self, parts: list[Floats]) -> None:
         for total, part in zip(self._totals, parts, strict=True):
@@ -374,6 +463,27 @@ class _Sum:
 
     def total(self) -> Floats | None:
         return from_lanes(self._totals, len(self.chosen)) if self._totals else None
+
+
+class _ByFeature(_Sum):
+    """Σ_i ρ_ic Π_{x_i} f_c."""
+
+    def _sums(self, block: _Block, weights: list[Floats]) -> list[Floats]:
+        p = block.ranks.shape[1]
+        sums = list(zeros(len(self._tables), p, *self._tables[0].shape[1:]))
+        for own, table, part in zip(weights, block.with_ties(self._tables), sums, strict=True):
+            add_to_features(block.ranks, block.groups, block.mid, own, table, part)
+        return sums
+
+
+class _ByRank(_Sum):
+    """Σ_i ρ_ic Π_{x_i}ᵀ w_c."""
+
+    def _sums(self, block: _Block, weights: list[Floats]) -> list[Floats]:
+        sums = block.rows(self._tables)
+        for own, table, part in zip(weights, self._tables, sums, strict=True):
+            add_to_ranks(block.ranks, block.groups, block.mid, own, table, part)
+        return block.shared(sums)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------------

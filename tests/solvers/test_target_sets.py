@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from distkern.solvers.target_sets import Bounded, Ridge, Smooth, at_radius
+from distkern.compiled.isotonic import smooth_isotonic
+from distkern.solvers.target_sets import Bounded, Ridge, Smooth, at_radius, centred
 
 few = st.integers(-3, 3).map(float)
 values = st.floats(-5, 5, width=32)
@@ -65,3 +66,20 @@ def test_radius():
     assert abs(f.sum()) < 1e-12
     assert not at_radius(np.full(4, 7.1)).any()
     assert np.isfinite(at_radius(np.array([1e300, 2e300]))).all()
+
+
+@given(st.integers(2, 40), st.floats(1e-3, 1e3), st.integers(0, 99))
+@settings(deadline=None)
+def test_the_norm_on_the_sphere_equals_a_naive_bisection(p, tau, seed):
+    """A multiplier μ of the ball: f = a S(g, a τ) with a = 1/(1 + μ)."""
+    g = centred(20 * np.sort(np.random.default_rng(seed).normal(size=p)) * p)
+    found = Smooth(tau).proximal(g, 1.0)
+    if found @ found < p * (1 - 1e-9):  # inside, without a multiplier
+        np.testing.assert_allclose(found, smooth_isotonic(g, tau), atol=1e-12)
+        return
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        share = (low + high) / 2
+        f = share * smooth_isotonic(g, share * tau) if share else np.zeros(p)
+        low, high = (share, high) if f @ f < p else (low, share)
+    np.testing.assert_allclose(found, f, atol=1e-8)

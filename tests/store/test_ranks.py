@@ -70,6 +70,31 @@ def test_passes_equal_dense_products_with_any_number_of_threads(monkeypatch):
     np.testing.assert_allclose(some[1], by_rank[:, [0, 2]], atol=1e-12)
 
 
+@pytest.mark.parametrize("room", [0, 5, 500])
+def test_passes_do_not_depend_on_which_ties_have_rows_of_their_own(room, monkeypatch):
+    """Dense products, with room for the tie groups of no sample, of some and of all."""
+    monkeypatch.setattr(module, "ROOM", 10**9)
+    monkeypatch.setattr(module, "LEAST_ROOM", room)
+    W, F, rho = rng.normal(size=(7, 9)), rng.normal(size=(7, 9)), rng.normal(size=(23, 9))
+    store, outputs = RankStore.of(X), np.empty((23, 9))
+    ranks = store.ranks.copy()
+
+    def respond(rows, Z):
+        outputs[rows] = Z
+        return rho[rows]
+
+    by_feature, by_rank = store.pass_over(W, F, respond, by_feature=True, by_rank=np.array([1, 8]))
+    phi = np.stack([store.normalised(F[:, c].copy()) for c in range(9)])
+    steps = np.stack([put_on_target(X, (np.arange(7) >= r) * 1.0)[0] for r in range(7)])
+    by_sample = steps - np.concatenate([steps[1:], np.zeros((1, *X.shape))])  # Π_ijr: put_on_target wants f to ascend
+    np.testing.assert_allclose(phi, np.einsum("rij,rc->cij", by_sample, F), atol=1e-12)
+    np.testing.assert_allclose(outputs, np.einsum("cij,jc->ic", phi, W), atol=1e-12)
+    np.testing.assert_allclose(by_feature, np.einsum("cij,ic->jc", phi, rho), atol=1e-12)
+    expected = np.einsum("rij,ic,jc->rc", by_sample, rho, W)
+    np.testing.assert_allclose(by_rank, expected[:, [1, 8]], atol=1e-12)
+    np.testing.assert_array_equal(store.ranks, ranks)  # the ranks in memory are not touched
+
+
 def test_normalised_samples():
     f = np.array([-3.0, -1, 0, 1, 5, 6, 9])
     np.testing.assert_allclose(RankStore.of(X).normalised(f), put_on_target(X, f)[0])
