@@ -309,7 +309,7 @@ class HeldOut:
             own = own[np.argsort(values[own], kind="stable")]
             starts = np.append(0, _last_of_ties(values[own])[:-1] + 1)
             drawn = weights[:, own]
-            ones, zeros = (np.add.reduceat(drawn * of, starts, axis=1) for of in (positive[own], ~positive[own]))
+            ones, zeros = (_summed(drawn * of, starts) for of in (positive[own], ~positive[own]))
             above += (ones * (np.cumsum(zeros, axis=1) - zeros / 2)).sum(axis=1)
             pairs += ones.sum(axis=1) * zeros.sum(axis=1)
         return _ratio(above, pairs)
@@ -321,7 +321,7 @@ class HeldOut:
         order = np.argsort(-values, kind="stable")
         starts = np.append(0, _last_of_ties(values[order])[:-1] + 1)
         drawn = weights[:, order]
-        ones, every = (np.add.reduceat(drawn * of, starts, axis=1) for of in (positive[order], np.ones(len(order))))
+        ones, every = _summed(drawn * positive[order], starts), _summed(drawn, starts)
         precision = _ratio(np.cumsum(ones, axis=1), np.cumsum(every, axis=1))
         return _ratio((ones * np.nan_to_num(precision)).sum(axis=1), ones.sum(axis=1))
 
@@ -399,6 +399,11 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 def _last_of_ties(values: Floats) -> Indices:
     """Position of the last of each run of equal values."""
     return np.append(np.flatnonzero(values[1:] != values[:-1]), len(values) - 1)
+
+
+def _summed(values: Floats, starts: Indices) -> Floats:
+    """Sums over runs of columns, which begin at some of them."""
+    return values if len(starts) == values.shape[1] else np.add.reduceat(values, starts, axis=1)
 
 
 def _mean_of_known(values: Any) -> Floats:

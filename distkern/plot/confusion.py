@@ -53,7 +53,7 @@ def plot_confusion(held_out: HeldOut, *, ax: Axes | None = None) -> Axes:
         for row, column in np.ndindex(*counts.shape):
             share = shares[row, column]
             words = f"{_count(counts[row, column])}\n{100 * share:.0f} %" if of_class[row, 0] else "–"
-            shade = "white" if share > 0.55 else "#1c2128"
+            shade = "white" if share > 0.65 else "#1c2128"
             ax.text(column + 0.5, row + 0.5, words, ha="center", va="center", color=shade, fontsize=size)
     else:
         bar = ax.figure.colorbar(mesh, cax=ax.inset_axes((1.03, 0, 0.04, 1)), label="share of the class")
