@@ -19,6 +19,7 @@ from distkern.report.layout import order_note, render, require_extras, write_pag
 
 if TYPE_CHECKING:
     from distkern.learners.evaluation import Evaluation
+    from distkern.learners.survival_evaluation import SurvivalEvaluation
 
 
 def write_report(
@@ -26,7 +27,7 @@ def write_report(
     *,
     gram: Any,
     labels: Any = None,
-    evaluation: Evaluation | None = None,
+    evaluation: Evaluation | SurvivalEvaluation | None = None,
     reference: float | None = None,
     reference_label: str | None = None,
     title: str | None = None,
@@ -48,7 +49,7 @@ def write_report(
     labels
         Class of each sample, (m,).
     evaluation
-        Result of `distkern.cross_validate_gram`.
+        Result of `distkern.cross_validate_gram`, of classes or of survival.
     reference
         A published accuracy for comparison, in per cent (85.78); a number up to 1 is taken as a fraction.
     reference_label
@@ -85,6 +86,15 @@ def write_report(
     file = as_path(path)
     refuse_existing(file, overwrite)
     matrix = as_symmetric(gram)
+    if evaluation is not None:
+        from distkern.learners.survival_evaluation import SurvivalEvaluation  # imports scikit-learn
+
+        if isinstance(evaluation, SurvivalEvaluation):
+            from distkern.report.survival_page import write_survival_page
+
+            if labels is not None or reference is not None:
+                raise InputError("labels and a reference are for classes: leave them out for an evaluation of survival")
+            return write_survival_page(file, matrix, evaluation, title=title, loading=loading, overwrite=overwrite)
     classes = as_classes(labels, matrix)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)
