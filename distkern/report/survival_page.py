@@ -12,7 +12,7 @@ from distkern.core.typing import Spec
 from distkern.core.units import readable_seconds
 from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
-from distkern.plot.sample_order import Classes, Drawn, as_classes, draw_samples
+from distkern.plot.sample_order import Classes, Drawn, draw_samples
 from distkern.report import content
 from distkern.report.layout import order_note, render, write_page
 
@@ -44,7 +44,7 @@ def write_survival_page(
     held = evaluation.held_out
     assert held is not None
     count = int(evaluation.settings.get("risk_groups", DEFAULT_GROUPS))
-    classes = as_classes(held.risk_groups(count), matrix)
+    classes = _classes(held, count)
     drawn = draw_samples(matrix, classes.codes)
     values = _values(matrix, drawn, evaluation, held, count, title, loading)
     pictures = _pictures(drawn, classes, evaluation, held, count, values)
@@ -64,6 +64,13 @@ def _check(matrix: BaseGram, evaluation: SurvivalEvaluation) -> None:
         raise InputError(
             "the evaluation has no risks of its test samples: evaluate again with this version of distkern"
         )
+
+
+def _classes(held: HeldOutRisks, count: int) -> Classes:
+    """Risk groups that have samples, the lowest first, as in the curves."""
+    groups = held.risk_groups(count)
+    names = list(dict.fromkeys(held.curves(count).medians["group"]))
+    return Classes(tuple(names), np.array([names.index(group) for group in groups.tolist()]))
 
 
 # Texts and numbers -------------------------------------------------------------------------------------------------

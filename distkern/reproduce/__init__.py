@@ -112,6 +112,12 @@ TABLES = {
             "van de Vijver et al. (2002) and Wang et al. (2005)",
             "oestrogen receptor status called in one hospital by a model of the other, one tumour at a time",
         ),
+        Table(
+            "survival-transfer",
+            "distkern.reproduce.survival_transfer:rows",
+            "van de Vijver et al. (2002) and Wang et al. (2005)",
+            "risk of relapse in one hospital by a model of the other, one tumour at a time",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""
