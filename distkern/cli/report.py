@@ -24,6 +24,7 @@ from distkern.cli.kernels import view_of, view_options
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
     from distkern.learners.evaluation import Evaluation
+    from distkern.learners.survival_evaluation import SurvivalEvaluation
 
 EPILOG = """\b
 Examples:
@@ -96,7 +97,7 @@ def report(
         click.echo(f"written to {out}: {gram.kernel!r} of {gram.info()['source']}")
 
 
-def _view_of_evaluation(evaluation: Evaluation | None) -> dict[str, Kernel]:
+def _view_of_evaluation(evaluation: Evaluation | SurvivalEvaluation | None) -> dict[str, Kernel]:
     """The kernel that was evaluated, as an argument of `open_store`; none where that is not known."""
     from distkern.core.errors import DistkernError
     from distkern.kernels.registry import from_spec

@@ -57,7 +57,7 @@ def plot_survival(
     >>> plot_survival(curves, pvalue=0.04, xlabel="days").get_xlabel()
     'days'
     """
-    table = getattr(curves, "table", None)
+    table: Any = getattr(curves, "table", None)
     if any(name not in getattr(table, "columns", ()) for name in NEEDED):
         raise InputTypeError(f"give the result of kaplan_meier, not {type(curves).__name__}")
     known = list(dict.fromkeys(table["group"].tolist()))

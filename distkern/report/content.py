@@ -68,7 +68,7 @@ def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, l
             f"the evaluation is of {samples} samples and the matrix of {len(gram)}: give the matrix that was evaluated"
         )
     if isinstance(gram, StoredGram):
-        _refuse_other_matrix(evaluation.settings, gram)
+        refuse_other_matrix(evaluation.settings, gram)
     names = tuple(map(str, evaluation.classes))
     if labelled and set(names) != set(classes.names):
         raise InputError(
@@ -77,7 +77,7 @@ def check_evaluation(evaluation: Evaluation, gram: BaseGram, classes: Classes, l
         )
 
 
-def _refuse_other_matrix(settings: Spec, gram: StoredGram) -> None:
+def refuse_other_matrix(settings: Spec, gram: StoredGram) -> None:
     """Refuse an evaluation of another kernel, or of samples with other values, as far as it says which they were."""
     info = gram.info()
     kernel, values = settings.get("kernel"), settings.get("fingerprint")

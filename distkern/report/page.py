@@ -21,6 +21,7 @@ from distkern.report.validation import validation, validation_pictures
 
 if TYPE_CHECKING:
     from distkern.learners.evaluation import Evaluation
+    from distkern.learners.survival_evaluation import SurvivalEvaluation
 
 
 def write_report(
@@ -28,7 +29,7 @@ def write_report(
     *,
     gram: Any,
     labels: Any = None,
-    evaluation: Evaluation | None = None,
+    evaluation: Evaluation | SurvivalEvaluation | None = None,
     card: Spec | None = None,
     reference: float | None = None,
     reference_label: str | None = None,
@@ -51,7 +52,7 @@ def write_report(
     labels
         Class of each sample, (m,).
     evaluation
-        Result of `distkern.cross_validate_gram`. The page shows its scores with intervals and its curves, those of
+        Result of `distkern.cross_validate_gram`, of classes or of survival. The page shows its scores with intervals and its curves, those of
         another cohort (``external``) beside them, and the p-value, as far as the evaluation has them.
     card
         Card of a model that was trained on these samples: ``gram``, ``evaluation`` and ``card`` are attributes of what
@@ -92,6 +93,15 @@ def write_report(
     file = as_path(path)
     refuse_existing(file, overwrite)
     matrix = as_symmetric(gram)
+    if evaluation is not None:
+        from distkern.learners.survival_evaluation import SurvivalEvaluation  # imports scikit-learn
+
+        if isinstance(evaluation, SurvivalEvaluation):
+            from distkern.report.survival_page import write_survival_page
+
+            if labels is not None or reference is not None:
+                raise InputError("labels and a reference are for classes: leave them out for an evaluation of survival")
+            return write_survival_page(file, matrix, evaluation, title=title, loading=loading, overwrite=overwrite)
     classes = as_classes(labels, matrix)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)

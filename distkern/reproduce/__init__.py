@@ -118,6 +118,12 @@ TABLES = {
             "10x Genomics (2016) and Novershtern et al. (2011)",
             "types of blood cells called from microarray profiles: Kendall's beside Spearman's nearest profile",
         ),
+        Table(
+            "survival-transfer",
+            "distkern.reproduce.survival_transfer:rows",
+            "van de Vijver et al. (2002) and Wang et al. (2005)",
+            "risk of relapse in one hospital by a model of the other, one tumour at a time",
+        ),
     )
 }
 """The tables that `distkern reproduce` computes, by name."""

@@ -164,11 +164,18 @@ def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False, on_event
 
 def shared(trained: str, called: str) -> tuple[Any, Array, Any, Array]:
     """Values and receptor status of both cohorts, on the genes that have a value in every tumour of both."""
-    cohorts = [load_breast(name) for name in (trained, called)]
-    known, new = (cohort.to_df().dropna(axis=1) for cohort in cohorts)
-    genes = known.columns.intersection(new.columns)
-    y, truth = (cohort.obs["er"].to_numpy().astype(str) for cohort in cohorts)
-    return known[genes], y, new[genes], truth
+    (known, obs), (new, new_obs) = complete_genes(trained, called)
+    return known, obs["er"].to_numpy().astype(str), new, new_obs["er"].to_numpy().astype(str)
+
+
+def complete_genes(*names: str) -> list[tuple[Any, Any]]:
+    """Values and annotations of cohorts, on the genes that have a value in every tumour of all."""
+    cohorts = [load_breast(name) for name in names]
+    values = [cohort.to_df().dropna(axis=1) for cohort in cohorts]
+    genes = values[0].columns
+    for one in values[1:]:
+        genes = genes.intersection(one.columns)
+    return [(one[genes], cohort.obs) for one, cohort in zip(values, cohorts, strict=True)]
 
 
 def nested_accuracy(candidate: Candidate, X: Any, y: Array, repeats: int, seed: int) -> float:

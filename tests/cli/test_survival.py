@@ -302,4 +302,4 @@ def test_a_sample_without_a_time_is_named(folder):
     table.loc[name, "t.rfs"] = -1
     table.to_csv(folder / "gap.csv")
     result = run("evaluate", folder / "nki.zarr", "--labels", folder / "gap.csv", *TIMES, *QUICK)
-    assert f"{name} has -1" in result.output
+    assert f"{name!r} has -1" in result.output
