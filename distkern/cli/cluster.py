@@ -110,7 +110,7 @@ matched by the samples' ids. Where rankings matter and the values of ballots may
 )
 @click.option(
     "--consensus",
-    type=Choice(["borda", "kemeny", "local-search"]),
+    type=Choice(["borda", "kemeny", "local-search", "copeland", "median-rank"]),
     help="Compute a consensus ranking of the features for each cluster.",
 )
 @click.option("--cohort", type=LocalPath(), metavar="FILE", help="File with the samples of the store, for --consensus.")
