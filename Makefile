@@ -85,7 +85,7 @@ test-wheel: ## install dist/*.whl into a new environment and run the tests, or F
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile (three hours on two cores)
-	for script in pairs pair_scores sparse_cells rank_sums kernels smoothed crossovers storing svm bags clustering explain cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
+	for script in pairs pair_scores sparse_cells rank_sums kernels smoothed crossovers storing svm bags clustering consensus explain cluster memory scale; do "$(BIN)/python" benchmarks/$$script.py; done
 	for script in genome_scale million_cells; do "$(BIN)/python" benchmarks/$$script.py --whole; done
 
 .PHONY: lint

@@ -127,7 +127,7 @@ the values of ballots may be ranks (1 = best) as well as scores (the largest is 
 )
 @click.option(
     "--consensus",
-    type=Choice(["borda", "kemeny", "local-search"]),
+    type=Choice(["borda", "kemeny", "local-search", "copeland", "median-rank"]),
     help="Compute a consensus ranking of the features for each cluster.",
 )
 @click.option(

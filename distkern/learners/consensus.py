@@ -312,9 +312,7 @@ def _ranking(votes: Votes, method: Method, deadline: float, n_orders: int = 1) -
     found: dict[str, Any] = {}
     if method == "median-rank":
         if votes.scores is None or votes.weights is None:
-            raise InputError(
-                "pairwise votes have no places: {method} needs rankings", method=Argument("method", method)
-            )
+            raise InputError("pairwise votes have no places: {rule} needs rankings", rule=Argument("method", method))
         order, footrule, unique = median_rank(votes.scores, votes.weights)
         found = {"footrule": footrule, "unique": unique, "winners": (names[order[0]],)}
     else:

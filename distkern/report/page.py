@@ -52,8 +52,9 @@ def write_report(
     labels
         Class of each sample, (m,).
     evaluation
-        Result of `distkern.cross_validate_gram`, of classes or of survival. The page shows its scores with intervals and its curves, those of
-        another cohort (``external``) beside them, and the p-value, as far as the evaluation has them.
+        Result of `distkern.cross_validate_gram`, of classes or of survival. The page shows its scores with intervals
+        and its curves, those of another cohort (``external``) beside them, and the p-value, as far as the evaluation
+        has them.
     card
         Card of a model that was trained on these samples: ``gram``, ``evaluation`` and ``card`` are attributes of what
         `distkern.train_classifier` returns.

@@ -75,7 +75,9 @@ def _places(scores: Floats, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
     rows = max(1, BLOCK // n)
     for start in range(0, m, rows):
         part = scores[start : start + rows]
-        places = rankdata(-part, axis=1, nan_policy="omit")
-        places[np.isnan(part)] = np.nan
-        ranked = (~np.isnan(part)).sum(axis=1, keepdims=True)
-        yield places * ((n + 1) / (ranked + 1)), weights[start : start + rows]
+        unknown = np.isnan(part)
+        missing = unknown.sum(axis=1, keepdims=True)
+        places = rankdata(np.where(unknown, np.inf, -part), axis=1)
+        places -= np.where(np.isneginf(part), missing / 2, 0)  # those ranked last were tied with the unknown ones
+        places[unknown] = np.nan
+        yield places * ((n + 1) / (n - missing + 1)), weights[start : start + rows]

@@ -21,7 +21,7 @@ from distkern.solvers.cutting_planes import FEASIBLE, CuttingPlanes, Rows, commo
 RESTARTS = 20
 """Largest number of restarts of the local search, for each item."""
 
-SEARCHED = 8e7
+SEARCHED = 2e7
 """Restarts of the local search times the number of pairs of items, at most: a restart takes O(n²)."""
 
 

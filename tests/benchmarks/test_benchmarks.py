@@ -21,6 +21,7 @@ def test_every_benchmark_has_its_place_in_the_documentation():
             "ballots.py",
             "cluster.py",
             "clustering.py",
+            "consensus.py",
             "crossovers.py",
             "explain.py",
             "genome_scale.py",
