@@ -362,6 +362,7 @@ def train_times(
     y: Any,
     asked: Asked,
     out: Path,
+    report: Path | None,
     *,
     cohort: str,
     overwrite: bool,
@@ -369,7 +370,7 @@ def train_times(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train a survival model, save it, and print what it is worth."""
+    """Train a survival model, save it, write its page if there is a file for it, and print what it is worth."""
     from distkern.learners.persist import save_model
     from distkern.learners.survival_training import train_survival
 
@@ -379,17 +380,27 @@ def train_times(
     )
     trained.predictor.card |= {"time": asked.time, "event": asked.event}
     save_model(trained.predictor, out, overwrite=overwrite)
+    settings = trained.evaluation.settings | {
+        "risk_groups": asked.risk_groups,
+        "time": asked.time,
+        "event": asked.event,
+    }
+    evaluation = dataclasses.replace(trained.evaluation, settings=settings)
+    if report is not None:
+        from distkern.report.page import write_report
+
+        write_report(report, gram=trained.gram, evaluation=evaluation, card=trained.card, overwrite=overwrite)
     if as_json:
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
     size = f"{len(source):,} samples × {source.shape[1]:,} features of {cohort!r}"
     click.echo(shown(f"{size} by {asked.time!r} and {asked.event!r}: {count_events(y['event'])}"))
-    settings = trained.evaluation.settings | {"risk_groups": asked.risk_groups}
-    evaluation = dataclasses.replace(trained.evaluation, settings=settings)
     cutoffs = ", ".join(f"{value:.4g}" for value in trained.card["risk_groups"]["cutoffs"])
     rows = [("kernel", repr(given["kernel"])), ("lam", f"{trained.card['lam']:g}"), ("cut-offs of the risk", cutoffs)]
     print_table([*survival_table(evaluation), *rows])
     click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
+    if report is not None:
+        click.echo(f"written to {report}: the evaluation and the card of the model")
 
 
 def predicts_survival(model: Any) -> bool:

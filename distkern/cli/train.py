@@ -134,7 +134,7 @@ def train(
         del given["calibration"]
         given |= {"kernel": built, "lam": lam, "strata": stratum_of, "groups": grouped}
         saving = {"overwrite": overwrite, "as_json": as_json, "quiet": quiet}
-        train_times(source, times, asked, out, cohort=cohort.name, **saving, **given)
+        train_times(source, times, asked, out, report, cohort=cohort.name, **saving, **given)
         return
     source, name, y, grouped = read_labelled(cohort, labels, label, groups, how)
     source = _usable(source, features, missing, how)

@@ -25,7 +25,8 @@ from distkern.learners.survival_evaluation import SurvivalEvaluation
 from distkern.learners.survival_selection import LAMBDAS, survival_work
 from distkern.learners.survival_svm import SurvivalSVM
 from distkern.learners.survival_times import survival_y, times_and_events
-from distkern.learners.training import about_cohort, kernel_values, names_of
+from distkern.learners.training import about_cohort, kernel_values, names_of, training_gram
+from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 
 SURVIVAL: dict[str, Any] = {"cox": KernelCox, "survival-svm": SurvivalSVM}
@@ -46,6 +47,11 @@ class TrainedSurvival:
 
     predictor: CohortPredictor
     evaluation: SurvivalEvaluation
+
+    @property
+    def gram(self) -> ArrayGram:
+        """The kernel between the training samples, computed again."""
+        return training_gram(self.predictor)
 
     @property
     def card(self) -> dict[str, Any]:

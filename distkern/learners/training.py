@@ -58,9 +58,7 @@ class TrainedClassifier:
     @property
     def gram(self) -> ArrayGram:
         """The kernel between the training samples, computed again."""
-        columns = self.predictor.gram
-        prepared = columns.prepared_columns()
-        return ArrayGram(finite_tile(columns.kernel, prepared, prepared))
+        return training_gram(self.predictor)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -160,6 +158,13 @@ def train_classifier(
     columns = PreparedColumns(resolved, prepared, features=source.features, n_features=source.shape[1])
     card = _card(source, labels, resolved, evaluation, learner, chosen, calibration)
     return TrainedClassifier(CohortPredictor(calibrated, columns, card=card), evaluation)
+
+
+def training_gram(predictor: CohortPredictor) -> ArrayGram:
+    """The kernel between the training samples of a predictor, computed again."""
+    columns: Any = predictor.gram
+    prepared = columns.prepared_columns()
+    return ArrayGram(finite_tile(columns.kernel, prepared, prepared))
 
 
 def kernel_values(

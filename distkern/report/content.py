@@ -331,7 +331,7 @@ def snippet(
     """Return Python code that computes the same result."""
     if card is not None and evaluation is not None:
         labels = [] if loading is not None else ["y = ...  # the label of each sample"]
-        code = [*_loaded(None if loading is not None else cohort_line(card["cohort"]), loading), *labels]
+        code = [*card_lines(card, loading), *labels]
         code += [training_line(card, evaluation.settings), "print(trained.evaluation.mean(), trained.evaluation.std())"]
         return "\n".join([*code, "dk.save_model(trained.predictor, 'classifier.model')"])
     labels = (
@@ -354,10 +354,15 @@ def loading_lines(gram: BaseGram, words: KernelWords | None, loading: str | None
     return _loaded(cohort_line(gram.info()["source"]), loading)  # type: ignore[attr-defined]
 
 
-def _loaded(line: str | None, loading: str | None) -> list[str]:
+def card_lines(card: Spec, loading: str | None) -> list[str]:
+    """Return Python code that loads the samples of a model, as far as its card tells their source."""
+    return _loaded(cohort_line(card["cohort"]), loading)
+
+
+def _loaded(line: str, loading: str | None) -> list[str]:
     """Return Python code that imports distkern and loads the samples: the given lines, or one line."""
     lines = ["import distkern as dk", ""]
-    return [*lines, *loading.strip().splitlines(), ""] if loading is not None else [*lines, line or ""]
+    return [*lines, *loading.strip().splitlines(), ""] if loading is not None else [*lines, line]
 
 
 def cohort_line(source: str) -> str:

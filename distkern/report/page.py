@@ -102,7 +102,9 @@ def write_report(
 
             if labels is not None or reference is not None:
                 raise InputError("labels and a reference are for classes: leave them out for an evaluation of survival")
-            return write_survival_page(file, matrix, evaluation, title=title, loading=loading, overwrite=overwrite)
+            return write_survival_page(
+                file, matrix, evaluation, card=card, title=title, loading=loading, overwrite=overwrite
+            )
     classes = as_classes(labels, matrix)
     _check(matrix, classes, labels is not None, evaluation, reference)
     drawn = draw_samples(matrix, classes.codes)

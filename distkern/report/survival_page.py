@@ -14,6 +14,7 @@ from distkern.gram.base import StoredGram
 from distkern.operators.base import BaseGram
 from distkern.plot.sample_order import Classes, Drawn, draw_samples
 from distkern.report import content
+from distkern.report.card import survival_card_rows, survival_line
 from distkern.report.layout import order_note, render, write_page
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def write_survival_page(
     matrix: BaseGram,
     evaluation: SurvivalEvaluation,
     *,
+    card: Spec | None,
     title: str | None,
     loading: str | None,
     overwrite: bool,
@@ -46,7 +48,7 @@ def write_survival_page(
     count = int(evaluation.settings.get("risk_groups", DEFAULT_GROUPS))
     classes = _classes(held, count)
     drawn = draw_samples(matrix, classes.codes)
-    values = _values(matrix, drawn, evaluation, held, count, title, loading)
+    values = _values(matrix, drawn, evaluation, held, count, card, title, loading)
     pictures = _pictures(drawn, classes, evaluation, held, count, values)
     page = render("survival.html.j2", values | {"pictures": pictures, "note": order_note(drawn, "risk group")})
     return write_page(file, page, overwrite=overwrite)
@@ -82,23 +84,25 @@ def _values(
     evaluation: SurvivalEvaluation,
     held: HeldOutRisks,
     count: int,
+    card: Spec | None,
     title: str | None,
     loading: str | None,
 ) -> Spec:
-    words = content.kernel_words(matrix)
+    words = content.kernel_words(matrix, card)
     info = matrix.info() if isinstance(matrix, StoredGram) else None
     external = evaluation.external
     return {
-        "title": title or content.title_of(matrix, words),
+        "title": title or content.title_of(matrix, words, card),
         "kernel": words,
         "matrix": content.matrix_rows(len(matrix), matrix.diag(), drawn),
-        "cohort": content.cohort_rows(matrix),
+        "cohort": content.cohort_rows(matrix, card),
         "samples": f"{len(matrix):,}",
         "events": f"{int(held.event.sum()):,}",
         "store": content.store_rows(info) if info else [],
         "runs": content.run_rows(info) if info else [],
         "versions": content.version_rows(matrix),
-        "code": _snippet(matrix, evaluation, loading),
+        "code": _snippet(matrix, evaluation, loading, card),
+        "model": [] if card is None else survival_card_rows(card),
         "made": content.today(),
         "protocol": protocol(evaluation),
         "result": _result(held, count),
@@ -201,7 +205,18 @@ def _protocol_rows(evaluation: SurvivalEvaluation) -> content.Rows:
     return [*rows, ("Duration", readable_seconds(evaluation.seconds))]
 
 
-def _snippet(matrix: BaseGram, evaluation: SurvivalEvaluation, loading: str | None) -> str:
+def _snippet(matrix: BaseGram, evaluation: SurvivalEvaluation, loading: str | None, card: Spec | None) -> str:
+    if card is not None:
+        times = [] if loading is not None else ["y = dk.survival_y(time, event)  # of each sample"]
+        return "\n".join(
+            [
+                *content.card_lines(card, loading),
+                *times,
+                survival_line(card, evaluation.settings),
+                "print(trained.evaluation.held_out.scores())",
+                "dk.save_model(trained.predictor, 'survival.model')",
+            ]
+        )
     how, words = evaluation.settings, content.kernel_words(matrix)
     times = [] if loading is not None else ["y = dk.survival_y(time, event)  # of each sample"]
     asked = {name: how[name] for name in ("lam", "outer", "inner", "repeats", "seed") if name in how}

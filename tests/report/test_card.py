@@ -68,6 +68,33 @@ def test_other_learners(tmp_path, trained, learner):
     assert code.replace("[0.1, 1.0]", "[1.0, 0.1]") in page.text
 
 
+@pytest.mark.parametrize("learner", ["cox", "survival-svm"])
+def test_the_page_of_a_survival_model(tmp_path, trained, learner):
+    cohort, labels, _ = trained
+    days = np.where(labels == "positive", 2000.0, 500.0) + np.arange(60)
+    y = dk.survival_y(days, np.arange(60) % 4 > 0)
+    found = dk.train_survival(cohort, y, learner=learner, lam=[0.1, 1.0], repeats=1, inner=2, risk_groups=3)
+    card = found.card | {"time": "days", "event": "relapse"}
+    path = write_report(tmp_path / "page.html", gram=found.gram, evaluation=found.evaluation, card=card)
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert_self_contained(page, text)
+    value, low, high = card["validation"]["Harrell's C"]
+    for words in (
+        "Predicts the risk of 'relapse' by 'days', and a risk group: low risk, middle risk, high risk",
+        {"cox": "Learner Cox's model", "survival-svm": "Learner survival support vector machine"}[learner],
+        ", ".join(f"{cutoff:.4g}" for cutoff in card["risk_groups"]["cutoffs"]),
+        "Events 45; the last time is",
+        f"1 × 5 outer and 2 inner folds, seed 0: Harrell's C {value:.3f} ({low:.3f} to {high:.3f})",
+        f"kernel=dk.Kendall(ties='zero'), learner='{learner}', lam=[0.1, 1.0], outer=5, repeats=1, inner=2, seed=0, "
+        "risk_groups=3)",
+        "the cut-offs of the risk groups are not promised without a check",
+    ):
+        assert page.text.count(words) == 1, words
+    assert "patient" not in text
+    np.testing.assert_allclose(found.gram.to_numpy(), dk.Kendall()(cohort.to_numpy()))
+
+
 @pytest.mark.slow
 def test_the_code_on_the_page_trains_the_same_model(tmp_path, trained):
     cohort, labels, found = trained
