@@ -43,7 +43,7 @@ def card_rows(card: Spec) -> Rows:
 def survival_card_rows(card: Spec) -> Rows:
     """What a user should know of a survival model, row by row."""
     groups = card["risk_groups"]
-    cutoffs = ", ".join(f"{value:.4g}" for value in groups["cutoffs"])
+    cutoffs = ", ".join(f"{value:.4g}".replace("-", "−") for value in groups["cutoffs"])
     of = f" of {shown(card['event'])!r} by {shown(card['time'])!r}" if card.get("event") and card.get("time") else ""
     strata = [("Strata", "only samples of one stratum are compared")] if card["stratified"] else []
     return [

@@ -57,7 +57,7 @@ def write_report(
         has them.
     card
         Card of a model that was trained on these samples: ``gram``, ``evaluation`` and ``card`` are attributes of what
-        `distkern.train_classifier` returns.
+        `distkern.train_classifier` or `distkern.train_survival` returns.
     reference
         A published accuracy for comparison, in per cent (85.78); a number up to 1 is taken as a fraction.
     reference_label

@@ -83,7 +83,7 @@ def test_the_page_of_a_survival_model(tmp_path, trained, learner):
     for words in (
         "Predicts the risk of 'relapse' by 'days', and a risk group: low risk, middle risk, high risk",
         {"cox": "Learner Cox's model", "survival-svm": "Learner survival support vector machine"}[learner],
-        ", ".join(f"{cutoff:.4g}" for cutoff in card["risk_groups"]["cutoffs"]),
+        ", ".join(f"{cutoff:.4g}".replace("-", "−") for cutoff in card["risk_groups"]["cutoffs"]),
         "Events 45; the last time is",
         f"1 × 5 outer and 2 inner folds, seed 0: Harrell's C {value:.3f} ({low:.3f} to {high:.3f})",
         f"kernel=dk.Kendall(ties='zero'), learner='{learner}', lam=[0.1, 1.0], outer=5, repeats=1, inner=2, seed=0, "

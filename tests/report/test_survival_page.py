@@ -51,6 +51,7 @@ def test_the_page_states_concordance_groups_and_protocol(tmp_path, stored):
         "2 repeats of 3-fold cross-validation",
         "chose among 0.1, 1",
         "only samples of one stratum are compared",
+        "None of these numbers promises anything for another platform",
         "evaluation = dk.cross_validate_gram(dk.KernelCox(), gram, y, scoring='concordance', lam=[0.1, 1.0], outer=3, "
         "inner=2, repeats=2, seed=0, strata=strata)",
         "y = dk.survival_y(time, event)",
