@@ -30,6 +30,7 @@ _HOMES = {
     ),
     "distkern.core.bags": ("Bags",),
     "distkern.core.images": ("bags_from_images",),
+    "distkern.core.pairwise_votes": ("PairwiseVotes",),
     "distkern.core.rankings": ("Rankings",),
     "distkern.kernels.bags.components": ("BagComponents", "bag_components"),
     "distkern.kernels.bags.exponential_family": ("ExponentialFamily",),
