@@ -101,6 +101,7 @@ _HOMES = {
     "distkern.learners.partition": ("kernel_medoids", "kernel_silhouette"),
     "distkern.learners.evaluation": ("Evaluation", "PermutationTest"),
     "distkern.learners.permutation": ("permutation_test",),
+    "distkern.learners.plackett_luce": ("BradleyTerry", "PlackettLuce"),
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),
