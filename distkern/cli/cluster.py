@@ -63,8 +63,8 @@ Examples:
 INPUT is a store of `distkern gram`, or a cohort in one of its formats, whose kernel is then computed in memory. Several
 numbers of clusters are computed in the same passes over the matrix, and one is chosen. Weights in a separate file are
 matched by the samples' ids. A file of ballots (PrefLib, BLT, orders as text such as '12: a > b = c', a table with a row
-for each voter and item) is found by its content, and its numbers of voters are the weights. Where rankings matter and the values of ballots may be ranks (1 = best) as well as scores
-(the largest is the best), --values says which."""
+for each voter and item) is found by its content, and its numbers of voters are the weights. Where rankings matter and
+the values of ballots may be ranks (1 = best) as well as scores (the largest is the best), --values says which."""
 
 
 @click.command(epilog=EPILOG, short_help="Cluster the samples of a store or a cohort.")
