@@ -112,6 +112,7 @@ _HOMES = {
     "distkern.learners.evaluation": ("Evaluation", "PermutationTest"),
     "distkern.learners.permutation": ("permutation_test",),
     "distkern.learners.preferences": ("GroupPreferences", "group_preferences", "pairwise_preferences"),
+    "distkern.learners.plackett_luce": ("BradleyTerry", "PlackettLuce"),
     "distkern.learners.quantile": ("QuantileNormalizer",),
     "distkern.learners.set_scores": ("score_sets",),
     "distkern.learners.standardizer": ("KernelStandardizer",),

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import distkern as dk
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.ballots import ballots_of
 
 PUBLIC = [
     value
@@ -86,8 +87,23 @@ class SurvivalSVM(WithTimes, dk.SurvivalSVM):
     """The survival support vector machine for the checks."""
 
 
-CHECKED = {dk.KernelCox: KernelCox, dk.SurvivalSVM: SurvivalSVM}
-"""Estimators whose y the checks do not know."""
+class BradleyTerry(dk.BradleyTerry):
+    """Compares the largest and the smallest value of each row that the checks pass, also as the pairs of a forecast."""
+
+    def _ballots(self, X, *, reset):
+        values = ballots_of(self, X, reset=reset).values
+        kept = np.full(values.shape, False)
+        rows, last = np.arange(len(values)), values.shape[1] - 1
+        kept[rows, values.argmax(axis=1)] = kept[rows, last - values[:, ::-1].argmin(axis=1)] = True
+        return dk.Rankings.from_ranks(np.where(kept, values, np.nan), kind="interleaving")
+
+    def predict_proba(self, X):
+        compared = ~np.isnan(self._ballots(X, reset=False).values)
+        return super().predict_proba([np.flatnonzero(np.append(row, ~row))[:2] for row in compared])
+
+
+CHECKED = {dk.BradleyTerry: BradleyTerry, dk.KernelCox: KernelCox, dk.SurvivalSVM: SurvivalSVM}
+"""Estimators whose y or X the checks do not know."""
 
 
 def cases(cls):

@@ -908,6 +908,7 @@ def other_functions(rng: Generator, folder: Path) -> Case:
             ("MLSRRanker", lambda: dk.MLSRRanker(a, b).fit(X, np.arange(8.0))),
             ("MLSRRankerCV", lambda: dk.MLSRRankerCV([dk.Linear()], n_kernels=a, lams=b).fit(X, np.arange(8.0))),
             ("MallowsMixture", lambda: dk.MallowsMixture(a, tol=b, n_init=1, random_state=0).fit(votes)),
+            ("PlackettLuce", lambda: dk.PlackettLuce(prior=a, tol=b).fit(votes)),
             ("MallowsMixture(X)", lambda: dk.MallowsMixture(2, n_init=1, random_state=0).fit(samples(rng, 6, 4).value)),
             ("Rankings.from_orderings", lambda: dk.Rankings.from_orderings(pick(rng, [[a, b], [[a], [b]], a]))),
         ],

@@ -14,6 +14,7 @@ from distkern.core.errors import InputError
 
 if TYPE_CHECKING:
     from distkern.core.events import Listener
+    from distkern.core.pairwise_votes import PairwiseVotes
     from distkern.core.typing import Array, Floats
     from distkern.io.format import Format
     from distkern.io.source import Source
@@ -225,6 +226,23 @@ def holds_ballots(path: Path, found: Format, values: str | None, ballots: dict[s
     if found.name == BALLOTS.name or values in ("orderings", "approval") or ballots:
         return True
     return found.samples is None and table_in(path, Options(sep=sep)) != "wide"
+
+
+def read_pairwise(path: Path, sep: str | None) -> PairwiseVotes | None:
+    """Read the pairwise votes of a file, such as winners and losers or a ``.wmd`` file; None if it holds ballots."""
+    from distkern.io.formats.rankings import BALLOTS
+    from distkern.io.rankings.lines import Options
+    from distkern.io.rankings.read import read_votes, table_in
+    from distkern.io.registry import find_format
+
+    found, options = find_format(path), Options(sep=sep)
+    edges = path.name.lower().removesuffix(".gz").endswith(".wmd")
+    if not edges and (found.name == BALLOTS.name or found.samples is not None or table_in(path, options) != "pairwise"):
+        return None
+    votes = read_votes(path, options)
+    from distkern.core.pairwise_votes import PairwiseVotes
+
+    return votes if isinstance(votes, PairwiseVotes) else None
 
 
 def read_ballots(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from distkern.cli.ballots import Reading, ballot_options, ballots_of, directed, read_meaning, with_gaps_last
-from distkern.cli.cohort import read_cohort, read_covariates, read_weights
+from distkern.cli.cohort import read_cohort, read_covariates, read_voters
 from distkern.cli.common import (
     Choice,
     LocalPath,
@@ -187,7 +187,7 @@ def cluster(
         note(f"reading {str(input)!r}")
         given["progress"] = progress_of(quiet)
         found = _opened(input, executor, consensus, given) if is_store else _read(Path(input), consensus, given)
-        weights, weight_name = _weights(input, found, given)
+        weights, weight_name = read_voters(given["cohort"] or input, found.ballots, found.counts, found.ids, given)
         described = None
         if covariates is not None:
             described = read_covariates(covariates, found.ids, samples="rows", sep=separator_of(given["sep"]))
@@ -361,20 +361,6 @@ def _ballots_of(gram: Any, given: dict[str, Any]) -> tuple[Any, Reading | None]:
             f"from which the store was computed ({gram.info()['source']}), and read it as it was read then"
         )
     return with_gaps_last(scores, gram.kernel), reading
-
-
-def _weights(input: Path | str, found: Samples, given: dict[str, Any]) -> tuple[list[float] | None, str | None]:
-    """Weight of each sample, and what they are: a column, or the voters that a file of ballots counts."""
-    beside = given["weights"] in (None, given["cohort"] or Path(input))
-    if found.counts is not None and beside and (given["weight"] is None or found.ballots.origin.label is None):
-        counts = [float(count) for count in found.counts]
-        told = given["weight"] is not None or set(counts) != {1.0}
-        return (counts, given["weight"] or "voters") if told else (None, None)
-    if given["weight"] is None:
-        return None, None
-    file = given["weights"] or given["cohort"] or Path(input)
-    sep = separator_of(given["sep"])
-    return read_weights(file, given["weight"], found.ids, samples=given["samples"], sep=sep), given["weight"]
 
 
 # The result --------------------------------------------------------------------------------------------------------

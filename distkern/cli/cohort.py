@@ -197,6 +197,35 @@ def read_weights(
         ) from error
 
 
+def read_voters(
+    path: Path | str, ballots: Source | None, counts: Any, ids: Sequence[str], given: dict[str, Any]
+) -> tuple[list[float] | None, str | None]:
+    """Weight of each sample, and what they are: a column, or the voters that a file of ballots counts.
+
+    Parameters
+    ----------
+    path
+        The file of the ballots, in which the column of weights is unless another file is named.
+    ballots, counts, ids
+        The ballots, their numbers of voters if the file tells them, and their names.
+    given
+        Options weight, weights, samples and sep of the command.
+    """
+    from distkern.cli.common import separator_of
+
+    beside = given["weights"] in (None, path)
+    own = None if ballots is None or ballots.origin is None else ballots.origin.label
+    if counts is not None and beside and (given["weight"] is None or own is None):
+        numbers = [float(count) for count in counts]
+        told = given["weight"] is not None or set(numbers) != {1.0}
+        return (numbers, given["weight"] or "voters") if told else (None, None)
+    if given["weight"] is None:
+        return None, None
+    file = Path(given["weights"] or path)
+    weights = read_weights(file, given["weight"], ids, samples=given["samples"], sep=separator_of(given["sep"]))
+    return weights, given["weight"]
+
+
 def read_labelled(
     cohort: Path, labels: Path | None, label: str | None, groups: str | None, how: dict[str, Any]
 ) -> tuple[Source, str, list[str], list[str] | None]:

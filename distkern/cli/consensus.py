@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkern.cli.ballots import Reading, read_meaning, with_gaps_last
-from distkern.cli.cohort import read_cohort, read_weights
+from distkern.cli.ballots import Reading, ballot_options, ballots_of, read_meaning, read_pairwise, with_gaps_last
+from distkern.cli.cohort import read_cohort, read_voters
 from distkern.cli.common import (
     VALUES,
     Choice,
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   distkern consensus votes.csv --samples rows --values ranks --weight count
-  distkern consensus votes.csv --samples rows --values scores --gaps last --method borda --bootstrap 1000
+  distkern consensus votes.csv --samples rows --values scores --gaps top --method borda --bootstrap 1000
+  distkern consensus election.soi
   distkern consensus judges.csv --samples rows --values ranks -k 3 --time-limit 600 --out consensus.csv
 
-Kemeny's consensus contradicts the least number of preferences. The answer says whether that is proven: no ranking
-contradicts fewer preferences than the lower bound. Every ballot is a row (or column) of the table."""
+INPUT is a file of ballots (PrefLib, BLT, orders as text such as '12: a > b = c', a table with a ballot in each row, or
+with a row for each voter and item), or of pairwise votes (winners and losers). Kemeny's consensus contradicts the least
+number of preferences. The answer says whether that is proven: no ranking contradicts fewer preferences than the lower
+bound."""
 
 METHODS = ("kemeny", "borda", "copeland", "median-rank", "local-search")
 
@@ -62,11 +65,7 @@ METHODS = ("kemeny", "borda", "copeland", "median-rank", "local-search")
     help="Meaning of the values. scores: the largest is the best. ranks: 1 is the best. orderings: the columns are "
     "places, the best first, and each cell names an item.",
 )
-@click.option(
-    "--gaps",
-    type=Choice(["last", "unknown"]),
-    help="Items without a value: last, after all others; unknown, with any rank. Ballots with gaps need this option.",
-)
+@ballot_options
 @click.option("--weight", metavar="COLUMN", help="Column with the number of voters of each ballot.")
 @click.option("--weights", type=LocalPath(), metavar="FILE", help="File with that column. Default: INPUT.")
 @sep_option
@@ -172,28 +171,39 @@ class Ballots:
     rankings: Any
     weights: list[float] | None
     reading: Reading | None
-    count: int
+    count: float
+    kind: str = "ballots"
 
 
 def _read(path: Path, given: dict[str, Any]) -> Ballots:
-    """Read the ballots of a file."""
+    """Read the ballots, or the pairwise votes, of a file."""
     from distkern.kernels.partial import PartialKendall
 
-    sep = separator_of(given["sep"])
+    sep, asked = separator_of(given["sep"]), ballots_of(given)
+    votes = read_pairwise(path, sep)
+    if votes is not None:
+        _refuse_for_pairs(path, given)
+        return Ballots(votes, None, None, votes.comparisons, "comparisons")
     own = given["weight"] if given["weights"] in (None, path) else None
-    whole = read_cohort(path, label=own, samples=given["samples"], sep=sep, values=given["values"])
-    kernel = PartialKendall(kind="top") if given["gaps"] == "last" else None  # says that gaps come last
+    whole = read_cohort(path, label=own, samples=given["samples"], sep=sep, values=given["values"], ballots=asked)
+    kernel = PartialKendall(kind="top") if given["gaps"] == "top" else None  # says that gaps come last
     source, reading = read_meaning(path, whole, kernel, given["values"], ranked=True)
-    if reading is not None and reading.gaps is not None and given["gaps"] is None:
+    if reading is not None and reading.gaps == "interleaving" and given["gaps"] is None and not source.kinds:
         raise InputError(
-            f"ballots of {path.name!r} have items without a value: write --gaps last if these come after all others, "
-            "or --gaps unknown if they may have any rank"
+            f"ballots of {path.name!r} have items without a value: write --gaps top if these come after all others, "
+            "or --gaps interleaving if they may have any rank"
         )
-    weights = None
-    if given["weight"] is not None:
-        ids = list(source.ids or map(str, range(len(source))))
-        weights = read_weights(given["weights"] or path, given["weight"], ids, samples=given["samples"], sep=sep)
+    ids = list(source.ids or map(str, range(len(source))))
+    weights, _ = read_voters(path, source, source.counts, ids, given)
     return Ballots(with_gaps_last(source, kernel), weights, reading, len(source))
+
+
+def _refuse_for_pairs(path: Path, given: dict[str, Any]) -> None:
+    """Refuse options of ballots where there are pairwise votes."""
+    options = ("values", "weight", "gaps", "voter", "item", "rank", "score")
+    told = next((name for name in options if given[name]), None)
+    if told is not None:
+        raise InputError(f"{path.name!r} holds pairwise votes, which say themselves who wins: leave out --{told}")
 
 
 # The result --------------------------------------------------------------------------------------------------------
@@ -255,7 +265,8 @@ class Result:
     def show(self, name: str) -> None:
         """Print it."""
         found = self.found
-        click.echo(f"{self.ballots.count:,} ballots of {len(found.items):,} items in {name!r}, by {found.method}")
+        what = f"{self.ballots.count:,.12g} {self.ballots.kind} of {len(found.items):,} items"
+        click.echo(f"{what} in {name!r}, by {found.method}")
         lines = [("consensus", str(found) if self.k is None else self._head(self.k))]
         lines.append(("discordant", f"{found.distance:,.12g} pairs of {found.voters:,.12g} voters"))
         proof = "proven to be the least" if found.optimal else f"gap {found.gap:,.6g} ({self._share():.2%})"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from distkern.core.rankings import Rankings
 from distkern.core.typing import Floats
@@ -71,6 +70,8 @@ def _are_ranks(seen: Floats, n: int, partial: bool) -> bool:
         return True
     if seen.min() < 1 or seen.max() > n or not np.array_equal(2 * seen, np.floor(2 * seen)):
         return False
+    from scipy.stats import rankdata  # late: finding the format of a file imports this module
+
     if any(np.array_equal(rankdata(seen, method), seen) for method in _TIES):
         return True
     gaps = len(seen) < n and not partial

@@ -114,8 +114,8 @@ def test_gaps_are_last_or_unknown_as_told(run, tmp_path):
     words = ("consensus", path, "--samples", "rows", "--values", "scores")
     asked = run(*words)
     assert asked.exit_code != 0
-    assert "write --gaps last if these come after all others, or --gaps unknown" in asked.stderr
-    for gaps, kind in (("last", "top"), ("unknown", "interleaving")):
+    assert "write --gaps top if these come after all others, or --gaps interleaving" in asked.stderr
+    for gaps, kind in (("top", "top"), ("interleaving", "interleaving")):
         values = [[np.nan, 9, np.nan], [8, 9, np.nan], [np.nan, np.nan, 7]]
         best = consensus_ranking(Rankings.from_ranks(values, kind=kind, items="abc"), method="kemeny")
         found = answer(run(*words, "--gaps", gaps, "--json"))
@@ -164,3 +164,18 @@ def test_weights_without_a_column_and_values_of_either_kind_are_refused(run, vot
     assert "name its column with --weight" in run("consensus", votes, "--weights", votes).stderr
     refused = run("consensus", votes, "--samples", "rows", "--weight", "count")
     assert "may be ranks or scores: write --values ranks if 1 is the best" in refused.stderr
+
+
+def test_files_of_ballots_and_of_pairwise_votes_say_what_they_hold(run, tmp_path):
+    (tmp_path / "votes.txt").write_text("4: ann > bob = cid\n3: bob > cid > ann\n")
+    found = answer(run("consensus", tmp_path / "votes.txt", "--json"))
+    best = consensus_ranking(
+        Rankings.from_ranks([[2, 1, 1], [1, 3, 2]], items=["ann", "bob", "cid"], counts=[4, 3]), method="kemeny"
+    )
+    assert (found["order"], found["discordant_pairs"], found["voters"]) == (str(best), best.distance, 7)
+    (tmp_path / "games.csv").write_text("winner,loser,count\nann,bob,3\nbob,cid,2\ncid,ann,1\n")
+    done = run("consensus", tmp_path / "games.csv")
+    assert "6 comparisons of 3 items" in done.stdout
+    assert answer(run("consensus", tmp_path / "games.csv", "--json"))["order"] == "ann > bob > cid"
+    refused = run("consensus", tmp_path / "games.csv", "--gaps", "top")
+    assert (refused.exit_code, "pairwise votes" in refused.stderr) == (3, True)

@@ -19,6 +19,7 @@ from distkern.learners.discriminant import KernelFisherDiscriminant
 from distkern.learners.kmeans import KernelKMeans
 from distkern.learners.mixture import MallowsMixture
 from distkern.learners.persist import load_model, save_model
+from distkern.learners.plackett_luce import PlackettLuce
 from distkern.learners.predictor import CohortPredictor
 from distkern.learners.ranker_search import MLSRRankerCV
 from distkern.learners.ranking import LSRRanker, MLSRRanker
@@ -49,6 +50,7 @@ LEARNERS = [
     MLSRRanker([Linear(), Gaussian(2.0)]),
     MLSRRankerCV([Linear()], lams=[0.1]),
     MallowsMixture(1, random_state=0),
+    PlackettLuce(),
     make_pipeline(KernelStandardizer(kernel=Gaussian(2.0)), KernelSVC()),
 ]
 

@@ -97,6 +97,7 @@ CASES = {
     "MallowsMixture weight": lambda g, v: (
         dk.MallowsMixture(random_state=0).fit(FRAME, sample_weight=v(WEIGHTS)).weights_
     ),
+    "PlackettLuce weight": lambda g, v: dk.PlackettLuce().fit(FRAME, sample_weight=v(WEIGHTS)).worths_,
     "KTopScoringPairs y": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, v(LABELS)).scores_,
     "KTopScoringPairs groups": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, LABELS, v(GROUPS % 3)).scores_,
     "KTopScoringPairs score": lambda g, v: dk.KTopScoringPairs(1).fit(FRAME, LABELS).score(FRAME, v(LABELS)),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 
 from distkern.core.rankings import Rankings
 from distkern.io.rankings.lines import in_order
+
+T = TypeVar("T")
 
 ROWS = 2**14
 """Rankings that are sorted at a time."""
@@ -142,3 +145,15 @@ def groups_in(rankings: Rankings) -> Iterator[list[list[int]]]:
                 else:
                     groups[-1].append(item)
             yield groups
+
+
+def batched(rows: Iterator[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of the next rows.
+
+    Examples
+    --------
+    >>> list(batched(iter("abc"), 2))
+    [['a', 'b'], ['c']]
+    """
+    while batch := list(islice(rows, size)):
+        yield batch

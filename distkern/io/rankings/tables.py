@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from distkern.core.ballots import may_be_ranks, place_number
+from distkern.core.containers import EXACT_INTEGER
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names
 from distkern.core.pairwise_votes import PairwiseVotes
@@ -22,8 +23,8 @@ from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats
 from distkern.io.rankings.lines import Options, bad_line, in_order, reported, whole
 from distkern.io.rankings.meaning import gaps_of, refuse_either, refuse_places
-from distkern.io.rankings.orders import Orders
-from distkern.io.tables import MISSING, LostDigitsError, numbered_rows, numbers_of_texts, open_text
+from distkern.io.rankings.orders import ROWS, Orders, batched
+from distkern.io.tables import MISSING, numbered_rows, numbers_of_texts, open_text
 
 Kind = Literal["wide", "long", "pairwise"]
 
@@ -196,6 +197,8 @@ def _number(table: Opened, number: int, cells: list[str], place: int, options: O
     text = cells[place].strip()
     if _is_blank(text, options):
         return np.nan
+    if (rank := whole(text)) is not None and rank < EXACT_INTEGER:
+        return float(rank)
     try:
         value = float(numbers_of_texts([text])[0])
     except ValueError:
@@ -434,8 +437,8 @@ def _matrix(
         refuse_places(table.path.name, names)
     if values is None and _are_marks(rows, places, options):
         values = "approval"
-    lines = [_line(table, number, cells, places, values, options) for number, cells in rows]
-    matrix = np.stack(lines).T.copy() if transposed else np.stack(lines)
+    parts = [_part(table, part, places, values, options) for part in batched(iter(rows), ROWS)]
+    matrix = np.concatenate(parts).T.copy() if transposed else np.concatenate(parts)
     if np.isnan(matrix).all():
         raise InputError(f"{table.path.name!r} holds no ballot with a value: check the file")
     if values is None:
@@ -453,24 +456,21 @@ def _are_marks(rows: list[tuple[int, list[str]]], places: list[int], options: Op
     return words <= set(_MARKS) and not all(map(_is_numeric, words))
 
 
-def _line(
-    table: Opened, number: int, cells: list[str], places: list[int], values: str | None, options: Options
+def _part(
+    table: Opened, rows: list[tuple[int, list[str]]], places: list[int], values: str | None, options: Options
 ) -> Floats:
+    """Values of some rows, (k, n)."""
     if values == "approval":
-        return np.array([_mark(table, number, cells, k, options) for k in places])
-    texts = [cells[k] for k in places]
+        return np.array([[_mark(table, number, cells, k, options) for k in places] for number, cells in rows])
+    texts = [cells[k] for _, cells in rows for k in places]
+    if options.blank:
+        texts = ["" if text.strip() in options.blank else text for text in texts]
     try:
-        if options.blank:
-            texts = ["" if text.strip() in options.blank else text for text in texts]
-        found = numbers_of_texts(texts)
-    except LostDigitsError as error:
-        raise _no_number(table, number, cells, places[error.position]) from error
-    except ValueError as error:
-        for k in places:
-            _number(table, number, cells, k, options)
-        raise _no_number(table, number, cells, places[0]) from error
-    if np.isinf(found).any():
-        raise _no_number(table, number, cells, places[int(np.flatnonzero(np.isinf(found))[0])])
+        found = numbers_of_texts(texts).reshape(len(rows), len(places))
+    except ValueError:
+        found = None
+    if found is None or np.isinf(found).any():  # find the cell
+        return np.array([[_number(table, number, cells, k, options) for k in places] for number, cells in rows])
     return found
 
 

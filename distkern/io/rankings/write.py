@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from distkern.core.errors import InputError
 from distkern.core.files import as_path, written_whole
@@ -21,7 +21,7 @@ from distkern.core.rankings import Rankings
 from distkern.core.sentences import Argument
 from distkern.io.rankings.blt import blt_text
 from distkern.io.rankings.lines import Options
-from distkern.io.rankings.orders import groups_in
+from distkern.io.rankings.orders import ROWS, batched, groups_in
 from distkern.io.rankings.preflib import preflib_text
 from distkern.io.rankings.read import PREFLIB, READERS, SUFFIXES, Format
 from distkern.io.rankings.tables import kind_of_table, says_count
@@ -152,8 +152,8 @@ def _lines(votes: Rankings | PairwiseVotes, format: str, ending: str, values: st
 def _table(rows: Iterable[list[str]], ending: str) -> Iterator[str]:
     text = io.StringIO()
     out = csv.writer(text, delimiter=TABLES.get(ending, ","), lineterminator="\n")
-    for row in rows:
-        out.writerow(row)
+    for batch in batched(iter(rows), ROWS):
+        out.writerows(batch)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -165,18 +165,26 @@ def _names(rankings: Rankings) -> list[str]:
 
 def _numbers(rankings: Rankings, values: str) -> Iterator[list[str]]:
     """The cells of each ranking."""
-    if np.isinf(rankings.values).any() and values == "scores":
+    if values == "ranks":
+        for groups in groups_in(rankings):
+            cells, before = [""] * rankings.n_items, 0
+            for group in groups:
+                rank = _written(before + (len(group) + 1) / 2)
+                before += len(group)
+                for item in group:
+                    cells[item] = rank
+            yield cells
+        return
+    if np.isinf(rankings.values).any():
         raise InputError(
             "an infinite score cannot be written: write {ranks}, or replace it", ranks=Argument("values", "ranks")
         )
     for row in rankings.values:
-        kept = ~np.isnan(row)
-        shown = row.copy()
-        if values == "ranks":
-            shown[kept] = rankdata(-row[kept])
-        yield [
-            "" if not seen else repr(value).removesuffix(".0") for seen, value in zip(kept, shown.tolist(), strict=True)
-        ]
+        yield ["" if math.isnan(value) else _written(value) for value in row.tolist()]
+
+
+def _written(value: float) -> str:
+    return repr(value).removesuffix(".0")
 
 
 def _wide(rankings: Rankings, values: str) -> Iterator[list[str]]:
