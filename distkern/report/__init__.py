@@ -21,6 +21,7 @@ _HOME_OF = {
     "plot_markers": "distkern.plot",
     "plot_null": "distkern.plot",
     "plot_precision_recall": "distkern.plot",
+    "plot_preferences": "distkern.plot",
     "plot_roc": "distkern.plot",
     "plot_silhouettes": "distkern.plot",
     "plot_survival": "distkern.plot",
