@@ -241,7 +241,7 @@ def kendalltau_matrix(
         _refuse_large(_bytes_held(table.shape[0], counts, pvalue, whole), max(counts), ask.limit)
     cohort = open_cohort(table, other, read_strata(X, table, strata), missing)
     if cohort.strata > 1 and method == "exact":
-        raise InputError("p-values of several strata are asymptotic: choose method='auto' or method='asymptotic'")
+        raise InputError("p-values of several strata are asymptotic: choose the method 'auto' or 'asymptotic'")
     if listed is not None:
         return _list(ask, cohort, listed)
     return _edges(ask, cohort) if edges else _matrix(ask, cohort)
@@ -519,5 +519,5 @@ def _refuse_ties(tied: Floats, untied: Array, names: Names) -> None:
     if some.size:
         raise InputError(
             f"feature {name_of(int(some[0]), names)} has ties, so its p-values cannot be exact: choose "
-            "method='auto' or method='asymptotic'"
+            "the method 'auto' or 'asymptotic'"
         )

@@ -229,7 +229,7 @@ def _values(work: Work, counted: Tally, place: Callable[[Array], tuple[int, int]
         row, col = place(np.argwhere(inexact(counted))[0])
         raise InputError(
             f"features {name_of(row, work.names[0])} and {name_of(col, work.names[1])} have ties on their common "
-            "samples, so their p-value cannot be exact: choose method='auto' or method='asymptotic'"
+            "samples, so their p-value cannot be exact: choose the method 'auto' or 'asymptotic'"
         )
     return tau, p_of(counted, work.rule)
 
