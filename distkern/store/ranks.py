@@ -132,7 +132,7 @@ class RankStore:
         self.ranks, self.groups, self.ids, self.features, self.path = ranks, groups, ids, features, path
         self.shape: tuple[int, int] = ranks.shape
         self.missing, self.ties = missing, "mean"
-        self._ties: dict[tuple[int, int], _Ties] = {}
+        self._ties = _KnownTies()
 
     @classmethod
     def of(cls, X: Any, missing: str = "error") -> RankStore:
@@ -338,11 +338,7 @@ class RankStore:
         if not (groups < p).any():
             return _Block(ranks, groups, np.zeros((0, 2), np.int64), mid)
         own = ranks if self.path is not None else ranks.copy()
-        known = self._ties.get((rows.start, rows.stop))
-        if known is None:
-            known = _Ties.of(own, groups)
-            if sum(ties.nbytes for ties in list(self._ties.values())) + known.nbytes <= REMEMBERED:
-                self._ties[rows.start, rows.stop] = known
+        known = self._ties.of(rows, own, groups)
         own.reshape(-1)[known.places] = known.numbers
         return _Block(own, known.groups, known.found, mid)
 
@@ -405,6 +401,24 @@ class _Ties:
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (self.places, self.numbers, self.groups, self.found))
+
+
+class _KnownTies:
+    """Tie groups of blocks, remembered as far as they take little memory."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[tuple[int, int], _Ties] = {}
+        self._nbytes = 0
+
+    def of(self, rows: slice, ranks: Array, groups: Array) -> _Ties:
+        """Those of some samples, whose ranks and numbers of groups these are."""
+        known = self.blocks.get((rows.start, rows.stop))
+        if known is None:
+            known = _Ties.of(ranks, groups)
+            if self._nbytes + known.nbytes <= REMEMBERED:
+                self._nbytes += known.nbytes
+                self.blocks[rows.start, rows.stop] = known
+        return known
 
 
 class _Block:

@@ -95,6 +95,23 @@ def test_passes_do_not_depend_on_which_ties_have_rows_of_their_own(room, monkeyp
     np.testing.assert_array_equal(store.ranks, ranks)  # the ranks in memory are not touched
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_remembered_of_ties_changes_no_bit(tmp_path, monkeypatch):
+    W, F = rng.normal(size=(7, 2)), rng.normal(size=(7, 2))
+    results = []
+    for remembered in (0, 300, 10**6):
+        monkeypatch.setattr(module, "REMEMBERED", remembered)
+        for store in (RankStore.of(X), RankStore.write(X, tmp_path / "ranks")):
+            for _ in range(2):
+                results.append(store.pass_over(W, F, lambda rows, Z: np.tanh(Z), by_feature=True, by_rank=True))
+            known = store._ties.blocks.values()
+            assert sum(ties.nbytes for ties in known) <= remembered
+            assert (len(known) == 6) == (remembered == 10**6)
+    for one, two in results:
+        np.testing.assert_array_equal(one, results[0][0])
+        np.testing.assert_array_equal(two, results[0][1])
+
+
 def test_normalised_samples():
     f = np.array([-3.0, -1, 0, 1, 5, 6, 9])
     np.testing.assert_allclose(RankStore.of(X).normalised(f), put_on_target(X, f)[0])
