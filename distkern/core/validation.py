@@ -123,7 +123,7 @@ def constant_sample(row: int, ids: Names, remedy: str | Sentence) -> SampleError
     )
 
 
-def warn_of_constant(constant: Array, ids: Names = None, start: int = 0, tied: str = "all features") -> None:
+def warn_of_constant(constant: Array, ids: Names = None, start: int = 0) -> None:
     """Warn of new samples that order no pair of features: a model predicts the same for all of them.
 
     Parameters
@@ -134,8 +134,6 @@ def warn_of_constant(constant: Array, ids: Names = None, start: int = 0, tied: s
         Names of all samples.
     start
         Position of the first of these samples among all.
-    tied
-        What they tie.
 
     Examples
     --------
@@ -145,7 +143,7 @@ def warn_of_constant(constant: Array, ids: Names = None, start: int = 0, tied: s
     if rows:
         named = ", ".join(name_of(row, ids) for row in rows[:3]) + (", …" if len(rows) > 3 else "")
         which = "1 sample ties" if len(rows) == 1 else f"{len(rows):,} samples tie"
-        warn(f"{which} {tied}, so that what is predicted there says nothing of the sample: {named}")
+        warn(f"{which} all features, so that what is predicted there says nothing of the sample: {named}")
 
 
 def refuse_single_feature(X: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from distkern.core.errors import InputError, SampleError
 from distkern.core.sentences import OptionalPart, Parameter
 from distkern.core.typing import Array, Floats, Indices
-from distkern.core.validation import Names, name_of
+from distkern.core.validation import Names, are_constant, name_of
 from distkern.io.source import Source
 from distkern.kernels.pair_agreement import pair_signs
 from distkern.learners.memory import row_blocks
@@ -31,10 +31,13 @@ class Votes:
         +1 where x_first < x_second, −1 where x_first > x_second, else 0; (samples, pairs) int8.
     observed
         Whether both values are there, (samples, pairs).
+    constant
+        Whether all values of a sample are equal, also of features in no pair, (samples,).
     """
 
     signs: Array
     observed: Array
+    constant: Array | None = None
 
 
 def votes_of(source: Source, columns: Indices, features: Names, *, skip: bool) -> Iterator[tuple[slice, Votes]]:
@@ -59,12 +62,14 @@ def votes_of(source: Source, columns: Indices, features: Names, *, skip: bool) -
     used, places = np.unique(columns, return_inverse=True)
     first, second = places.reshape(columns.shape).T
     for rows in row_blocks(len(source), source.shape[1]):
-        values = np.ascontiguousarray(source.read(rows)[:, used])
+        whole = source.read(rows)
+        values = np.ascontiguousarray(whole[:, used])
         values[:, used < 0] = np.nan
         lacking = np.isnan(values)
         if not skip:
             refuse_missing(lacking[:, used >= 0], rows.start, source.ids, used[used >= 0], features)
-        yield rows, Votes(pair_signs(values, first, second), ~(lacking[:, first] | lacking[:, second]))
+        observed = ~(lacking[:, first] | lacking[:, second])
+        yield rows, Votes(pair_signs(values, first, second), observed, are_constant(whole))
 
 
 def refuse_missing(lacking: Array, start: int, ids: Names, used: Indices, features: Names) -> None:

@@ -329,8 +329,7 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
         f, support = np.empty((2, len(source), len(starts)))
         weights = self.scores_ if self.weights == "score" else np.ones(len(self.scores_))
         for rows, votes in blocks:
-            tied = ~votes.signs.any(axis=1) & votes.observed.any(axis=1)
-            warn_of_constant(tied, source.ids, rows.start, "the two features of each pair")
+            warn_of_constant(votes.constant & votes.observed.any(axis=1), source.ids, rows.start)
             f[rows] = decisions(votes, weights, starts, self.min_pairs)
             support[rows] = agreeing(votes, self.scores_, starts)
         return f, support, source

@@ -157,6 +157,7 @@ def test_a_model_on_a_store_and_on_a_part_of_it(tmp_path):
     check(learner, view, learner, "decision_function", naive.tau_b, 1.0, X, NEW)
 
 
+@pytest.mark.filterwarnings("ignore:.*tie.* all features")  # drawn samples may be constant
 @given(any_cohort, st.booleans(), st.booleans(), st.data())
 def test_drawn_cohorts_with_ties_infinities_and_constants(samples, center, unit_norm, data):
     y = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=len(samples), max_size=len(samples))), dtype=float)

@@ -203,9 +203,8 @@ def test_a_sample_whose_values_are_all_equal_is_refused_or_reported(make, name):
         with pytest.raises(dk.SampleError, match=f"sample '{NEW.index[1]}' is constant, so it orders no pair"):
             model.predict(constant())
         return
-    tied = "the two features of each pair" if base == "pairs" else "all features"
     with pytest.warns(
-        UserWarning, match=f"1 sample ties {tied}, so that .* says nothing of the sample: '{NEW.index[1]}'"
+        UserWarning, match=f"1 sample ties all features, so that .* says nothing of the sample: '{NEW.index[1]}'"
     ):
         calls = model.predict(constant())
     assert np.delete(calls, 1).tolist() == np.delete(model.predict(NEW), 1).tolist()

@@ -81,6 +81,7 @@ def fitted_if_there_are_pairs(model, X, y, chosen):
     return None
 
 
+@pytest.mark.filterwarnings("ignore:.*tie.* all features")
 @settings(max_examples=60)
 @given(labelled_samples(2), st.integers(1, 3), st.booleans(), st.booleans())
 def test_two_classes_equal_double_loops(data, k, disjoint, weighted):
@@ -105,6 +106,7 @@ def test_two_classes_equal_double_loops(data, k, disjoint, weighted):
             assert (less, greater) == ((own[:, a] < own[:, b]).sum(), (own[:, a] > own[:, b]).sum())
 
 
+@pytest.mark.filterwarnings("ignore:.*tie.* all features")
 @settings(max_examples=40)
 @given(labelled_samples(3), st.sampled_from(["ovr", "ovo"]))
 def test_several_classes_equal_loops_over_machines(data, multi_class):
@@ -513,6 +515,7 @@ def test_calibrated_probabilities_are_sigmoids_of_held_out_decisions(classes, k,
     assert not hasattr(model.set_params(calibrate=False).fit(X, y), "probA_")
 
 
+@pytest.mark.filterwarnings("ignore:.*tie.* all features")
 def test_draws_go_to_the_larger_class_and_the_decision_shows_them():
     X = pd.DataFrame({"A": [1.0, 1, 2, 2, 2], "B": [2.0, 2, 1, 1, 1], "C": [1.0, 1, 2, 2, 2], "D": [2.0, 2, 1, 1, 1]})
     for labels, larger in ((["x", "x", "y", "y", "y"], "y"), (["b", "b", "a", "a", "a"], "a")):
