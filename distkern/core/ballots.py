@@ -70,7 +70,7 @@ def _are_ranks(seen: Floats, n: int, partial: bool) -> bool:
         return True
     if seen.min() < 1 or seen.max() > n or not np.array_equal(2 * seen, np.floor(2 * seen)):
         return False
-    from scipy.stats import rankdata  # late: finding the format of a file imports this module
+    from scipy.stats import rankdata  # slow to import, and the formats of files are found without it
 
     if any(np.array_equal(rankdata(seen, method), seen) for method in _TIES):
         return True

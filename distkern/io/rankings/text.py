@@ -13,11 +13,15 @@ from distkern.io.rankings.lines import Options, bad_line, numbered_lines, whole
 from distkern.io.rankings.orders import Orders, groups_in
 from distkern.io.tables import open_text
 
+LOOKED_AT = 30
+"""Lines from which the format is told."""
+
 _BEFORE = re.compile(r"(\d+)\s*:\s*")
 _AFTER = re.compile(r"\s*[,;\t]\s*(\d+)$")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^">=]*))\s*([>=]|$)')
 _ORDER = re.compile(r"(\d+\s*:)?[^,;\t>]*[^,;\t>\s]\s*>[^,;\t]*([,;\t]\s*\d+)?")
+_LINE = re.compile(r"(\d+\s*:)?[^,;\t]*([,;\t]\s*\d+)?")
 _HEADING = re.compile(
     r"(ballots?|rankings?|orders?|orderings?|preferences?|votes?)(\s*[,;\t]\s*(counts?|voters|frequency|freq|n))?", re.I
 )
@@ -33,10 +37,11 @@ def is_text(head: str) -> bool:
     >>> is_text("a > b = c\n3: b > a\n"), is_text("ranking,count\na > b,12\n"), is_text("id,a>b,c\nx,1,2\n")
     (True, True, False)
     """
-    lines = [bare for line in head.splitlines()[:30] if (bare := line.strip()) and not bare.startswith("#")]
+    lines = [bare for line in head.splitlines()[:LOOKED_AT] if (bare := line.strip()) and not bare.startswith("#")]
     if lines and _HEADING.fullmatch(lines[0]):
         del lines[0]
-    return len(lines) > 0 and _ORDER.fullmatch(_QUOTED.sub("x", lines[0])) is not None
+    plain = [_QUOTED.sub("x", line) for line in lines]
+    return any(map(_ORDER.fullmatch, plain)) and all(map(_LINE.fullmatch, plain))
 
 
 def read_text(path: Path, options: Options) -> Rankings:

@@ -39,6 +39,15 @@ def test_orders_with_counts_before_or_after_them(tmp_path, text, name):
     assert (votes.kind, votes.counts.tolist()) == (("total", "top"), [1, 2])
 
 
+def test_a_ballot_of_one_item_may_come_first(tmp_path):
+    votes = read_rankings(write(tmp_path, "4: bob\nbob > ann\n"))
+    np.testing.assert_array_equal(votes.values, [[NAN, 2], [1, 2]])
+
+
+def test_a_table_with_the_sign_in_a_name_is_a_table(tmp_path):
+    assert read_rankings(write(tmp_path, "id,a>b,c\nx > y,1.5,2\n", "t.csv")).items == ("a>b", "c")
+
+
 def test_names_with_signs_stand_in_quotation_marks(tmp_path):
     votes = read_rankings(write(tmp_path, '"Lee, 4" > "a>b" = "x ""y"" = z" > Item 1: one\n'))
     assert votes.items == ("Item 1: one", "Lee, 4", "a>b", 'x "y" = z')
