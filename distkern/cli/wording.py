@@ -43,7 +43,6 @@ OPTIONS: dict[str, str | None] = {
     "max_bytes": "--memory-limit",
     "max_rank": "--max-rank",
     "memory_limit": "--memory-limit",
-    "method": "--method",
     "min_tau": "--min-tau",
     "missing": "--missing",
     "overwrite": "--overwrite",

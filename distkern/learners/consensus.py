@@ -313,7 +313,7 @@ def _ranking(votes: Votes, method: Method, deadline: float, n_orders: int = 1) -
     found: dict[str, Any] = {}
     if method == "median-rank":
         if votes.scores is None or votes.weights is None:
-            raise InputError("pairwise votes have no places: {rule} needs rankings", rule=Argument("method", method))
+            raise InputError("pairwise votes have no places, which median ranks need: choose another method")
         order, footrule, unique = median_rank(votes.scores, votes.weights)
         found = {"footrule": footrule, "unique": unique, "winners": (names[order[0]],)}
     else:
@@ -371,7 +371,7 @@ def _check(method: str, ties: str, k: Any, penalty: Any, time_limit: Any) -> Non
     if k is not None:
         whole_number(k, "k", 1)
     if (k is not None or ties == "allowed") and method != "kemeny":
-        raise InputError("k and ties are for {only}", only=Argument("method", "kemeny"))
+        raise InputError("k and ties are for Kemeny's rule: give the method 'kemeny', or leave them out")
     if k is not None and ties == "allowed":
         raise InputError("with k all other items are tied: leave out k or {ties}", ties=Argument("ties", ties))
     if isinstance(penalty, bool) or not isinstance(penalty, (int, float)) or not 0 <= penalty <= 1:

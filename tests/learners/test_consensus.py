@@ -253,7 +253,7 @@ def test_a_hard_case_tells_its_gap_and_warns_only_if_no_time_was_given(monkeypat
     [
         ({"method": "copelan"}, "method must be one of borda, kemeny, local-search, copeland, median-rank"),
         ({"ties": "some"}, "ties must be one of never, allowed"),
-        ({"k": 2}, "k and ties are for method='kemeny'"),
+        ({"k": 2}, "k and ties are for Kemeny's rule"),
         ({"method": "kemeny", "k": 0}, "k must be a whole number of 1 or more"),
         ({"method": "kemeny", "k": 4}, "k is 4, and there are 3 items"),
         ({"method": "kemeny", "k": 2, "ties": "allowed"}, "leave out k or ties='allowed'"),
