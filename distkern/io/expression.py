@@ -178,12 +178,21 @@ def _built(file: Path, opened: Opened, label: str | None, collapse: str | None) 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Variable names are not unique")  # they are collapsed next
         adata = anndata.AnnData(values, obs=ids, var=features)
+    _annotate(adata, opened)
     wanted = opened.label if label is None else label
     if wanted is None:
         return adata, None
     column = "label" if label is None else label
     adata.obs[column] = _labels(file, opened.columns, wanted, adata)
     return adata, column
+
+
+def _annotate(adata: AnnData, opened: Opened) -> None:
+    """Keep what the file says of the samples and of the features."""
+    for frame, columns in ((adata.obs, opened.columns), (adata.var, opened.about)):
+        for name, values in columns.items():
+            if np.shape(values) == (len(frame),) and name != opened.label:
+                frame[name] = np.asarray(values)
 
 
 def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument
+from distkern.io.compression import ENDINGS
 from distkern.io.tables import Orientation
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Opened:
         Name of the container in messages; by default the name of its values.
     file
         Name of the file that the values in memory came from, if that is known.
+    about
+        Further texts by name, one for each feature: what else the file says of it.
     """
 
     values: Any
@@ -80,6 +83,7 @@ class Opened:
     kinds: tuple[str, ...] | None = None
     kind: str | None = None
     file: str | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def never(path: Path, head: bytes) -> bool:
@@ -151,8 +155,9 @@ class Format:
         return max((suffix for suffix in self.suffixes if name.lower().endswith(suffix)), key=len, default="")
 
     def describe(self) -> str:
-        """Return name and suffixes, for messages."""
-        return f"{self.name} ({', '.join(self.suffixes)})"
+        """Return name and suffixes, for messages, without those of compressed files."""
+        plain = [suffix for suffix in self.suffixes if not suffix.endswith(ENDINGS[1:])]
+        return f"{self.name} ({', '.join(plain)})" if plain else self.name
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ and the first column are always text, and only the other cells are numbers. Spac
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,13 +24,13 @@ from distkern.core.errors import InputError
 from distkern.core.names import checked_names, checked_text
 from distkern.core.sentences import Argument, Sentence
 from distkern.core.typing import Floats
+from distkern.io.compression import opened
 
 Orientation = Literal["rows", "columns"]
 
 MISSING = frozenset({"", "NA", "NaN", "nan"})
 """Texts of a cell that has no value."""
 
-GZIP = b"\x1f\x8b"
 SEPARATORS = ("\t", ",", ";")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
@@ -212,20 +210,15 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Raises
     ------
     InputError
-        If the text read inside the block is not UTF-8 or not a table, or the gzip file is damaged.
+        If the text read inside the block is not UTF-8 or not a table, or the compressed file is damaged.
     """
-    with path.open("rb") as file:
-        compressed = file.read(2) == GZIP
-    raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")
     try:
-        with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+        with opened(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
             yield text
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name!r} is not UTF-8 text: save it as UTF-8 ('CSV UTF-8' in a spreadsheet)") from error
     except csv.Error as error:
         raise InputError(f"{path.name!r} cannot be read as a table: {error}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path.name!r} is a damaged gzip file ({error}): get it again") from error
 
 
 def header_line(path: Path, file: TextIO, sep: str | None) -> tuple[str, str]:

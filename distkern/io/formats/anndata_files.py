@@ -18,14 +18,13 @@ from distkern.core.typing import Array, Indices
 from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
 from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node, refuse_missing_chunks
+from distkern.io.hdf5 import holds
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 H5AD, ZARR = "an .h5ad file", "AnnData in a Zarr folder"
 """Names of the formats in messages."""
-
-HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
 
 
 class H5ADReader(ReopenedReader):
@@ -35,6 +34,8 @@ class H5ADReader(ReopenedReader):
     """
 
     kind = "backed AnnData"
+    file_kind = H5AD
+    """Name of the format in messages."""
 
     def __init__(self, path: str, key: str = "X") -> None:
         super().__init__()
@@ -61,14 +62,14 @@ class H5ADReader(ReopenedReader):
         """Read rows."""
         if self.layout != "dense":
             return self.take_sparse(rows).toarray()
-        with refuse_damage(self.path, H5AD):
+        with refuse_damage(self.path, self.file_kind):
             return take_h5(self.handle()[self.key], rows)
 
     def take_sparse(self, rows: Rows) -> Any:
         """Read sparse rows."""
         if self.layout == "dense":
             return super().take_sparse(rows)
-        with refuse_damage(self.path, H5AD):
+        with refuse_damage(self.path, self.file_kind):
             return self._take_sparse(self.handle()[self.key], rows)
 
     def _take_sparse(self, X: Any, rows: Rows) -> Any:
@@ -282,15 +283,7 @@ def _import_anndata() -> Any:
 
 
 def _is_h5ad(path: Path, head: bytes) -> bool:
-    if not head.startswith(HDF5_PREFIX):
-        return False
-    try:
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            return "obs" in file and "var" in file
-    except (ImportError, OSError):
-        return False
+    return holds(path, head, lambda file: "obs" in file and "var" in file)
 
 
 def _is_zarr(path: Path, head: bytes) -> bool:

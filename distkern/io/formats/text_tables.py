@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument, Call, OptionalPart
+from distkern.io.compression import ENDINGS as COMPRESSED
+from distkern.io.compression import beginning_of
 from distkern.io.format import Columns, Format, Opened, ReadOptions
 from distkern.io.id_columns import refuse_id_columns
-from distkern.io.tables import GZIP, SEPARATORS, beginning, check_labels, read_names, read_numbers, read_texts
+from distkern.io.tables import SEPARATORS, beginning, check_labels, read_names, read_numbers, read_texts
 
 ENDINGS = (".csv", ".tsv", ".txt", ".tab")
 
@@ -61,19 +62,16 @@ def _is_table(path: Path, head: bytes) -> bool:
 
 def _text(head: bytes) -> str:
     """Decode the beginning of a text file, which may be compressed; empty if it is no text."""
+    text = beginning_of(head)
     try:
-        if head.startswith(GZIP):
-            head = zlib.decompressobj(wbits=31).decompress(head)
-        return "" if b"\0" in head else head.decode("utf-8-sig")
+        return "" if b"\0" in text else text.decode()
     except UnicodeDecodeError as error:  # the last character may be incomplete
-        return head[: error.start].decode("utf-8-sig") if len(head) - error.start < 4 else ""
-    except zlib.error:
-        return ""
+        return text[: error.start].decode() if len(text) - error.start < 4 else ""
 
 
 TABLE = Format(
     "text table",
-    tuple(f"{ending}{compressed}" for ending in ENDINGS for compressed in ("", ".gz")),
+    tuple(f"{ending}{compressed}" for ending in ENDINGS for compressed in COMPRESSED),
     _open_table,
     _is_table,
     general=True,
