@@ -21,7 +21,7 @@ from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
 from distkern.io.registry import check_orientation, find_format
 from distkern.io.source import source_of
-from distkern.io.tables import Orientation, infinite_value
+from distkern.io.tables import Orientation, check_labels, infinite_value
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -198,6 +198,9 @@ def _annotate(adata: AnnData, opened: Opened) -> None:
 def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData) -> Any:
     values = np.asarray(columns.get(wanted))
     if values.shape == (adata.n_obs,):
+        if values.dtype.kind in "OU":
+            check_labels(list(map(str, values)), list(adata.obs_names), file.name)
+            values = values.astype(str)
         return _categories(values, adata.obs_names) if values.dtype.kind == "U" else values
     able = ", ".join(repr(name) for name, others in columns.items() if np.shape(others) == (adata.n_obs,))
     if not able:

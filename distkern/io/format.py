@@ -123,6 +123,8 @@ class Format:
         Reads the whole file as AnnData, if it contains more than values, names and columns.
     columns
         Reads texts of the samples without their values; by default they are those of the opened file.
+    names
+        Reads the names of the rows and of the columns of a table whose samples may be either.
 
     Examples
     --------
@@ -149,6 +151,7 @@ class Format:
     matrix: bool = True
     load: Callable[[Path], AnnData] | None = None
     columns: Callable[[Path, ReadOptions], Columns] | None = None
+    names: Callable[[Path, ReadOptions], tuple[list[str], list[str]]] | None = None
 
     def suffix_of(self, name: str) -> str:
         """Return the longest suffix of this format that ends a file name; empty if none does."""
