@@ -25,6 +25,10 @@ def named(path: Path, frame: Any) -> Any:
     >>> named(Path("a.parquet"), pd.DataFrame({"gene": ["TP53", "MYC"], "s1": [1.0, 2.0]})).index.tolist()
     ['TP53', 'MYC']
     """
+    if not len(frame) or not frame.shape[1]:
+        raise InputError(
+            f"{path.name!r} contains no numbers: it has {len(frame)} rows and {frame.shape[1]} columns of them"
+        )
     if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
         raise InputError(f"the rows or columns of {path.name!r} have names of several levels: save one name for each")
     if frame.index.dtype.kind in "iu" and frame.shape[1] and not _is_number(frame.iloc[:, 0]):
@@ -105,4 +109,6 @@ def _is_number(column: Any) -> bool:
 
 
 def _texts(column: Any) -> list[str]:
-    return ["" if is_missing(value) else str(value) for value in column]
+    """Texts of a column; whole numbers have no decimal point, as in R."""
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in column)
+    return ["" if is_missing(value) else str(value) for value in whole]

@@ -81,4 +81,5 @@ def _is_gct(path: Path, head: bytes) -> bool:
     return beginning_of(head).startswith(tuple(version.encode() for version in VERSIONS))
 
 
-FORMATS = (Format("GCT", tuple(f".gct{end}" for end in ENDINGS), _open, _is_gct, samples="columns", columns=_columns),)
+_SUFFIXES = tuple(f"{name}{end}" for name in (".gct", ".txt") for end in ENDINGS)
+FORMATS = (Format("GCT", _SUFFIXES, _open, _is_gct, samples="columns", columns=_columns),)

@@ -201,7 +201,8 @@ def _entities(lines: Lines) -> list[_Entity]:
 def _open_soft(path: Path, options: ReadOptions) -> Opened:
     with lines_of(path, SOFT) as lines:
         entities = _entities(lines)
-        dataset = next((entity for entity in entities if entity.kind == "DATASET"), None)
+        datasets = [entity for entity in entities if entity.kind == "DATASET"]  # its facts, and its table
+        dataset = next((entity for entity in datasets if entity.header), next(iter(datasets), None))
         if dataset is None:
             return _family(path, entities)
         if not dataset.header:

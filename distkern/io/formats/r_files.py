@@ -40,9 +40,9 @@ def _read(path: Path) -> Any:
         found = rdata.conversion.convert(rdata.parser.parse_file(path), default_encoding="utf-8")
     if not isinstance(found, dict):
         return _usable(path, found)
-    able = {name: value for name, value in found.items() if _is_usable(value)}
+    able = {str(name): value for name, value in found.items() if _is_usable(value)}
     if len(able) != 1:
-        listed = ", ".join(map(repr, able or found)) or "nothing"
+        listed = ", ".join(map(repr, able or map(str, found))) or "nothing"
         raise InputError(
             f"{path.name!r} is {R} that holds {listed}: save the one matrix, data.frame or ExpressionSet of the cohort "
             "in a file of its own, with saveRDS(x, 'cohort.rds')"

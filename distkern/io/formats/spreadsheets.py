@@ -36,9 +36,9 @@ def open_sheet(path: Path, sep: str | None = None) -> Iterator[OpenTable]:
         import openpyxl
     except ImportError as error:
         raise MissingExtraError.of("reading Excel files", "files") from error
-    with refuse_damage(path.name, SPREADSHEET):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
+    with path.open("rb") as file:  # by its path, openpyxl asks for a suffix
+        with refuse_damage(path.name, SPREADSHEET):
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         filled = [sheet for sheet in book.worksheets if _has_cells(path, sheet)]
         if len(filled) != 1:
             named = ", ".join(repr(sheet.title) for sheet in filled)
@@ -49,8 +49,6 @@ def open_sheet(path: Path, sep: str | None = None) -> Iterator[OpenTable]:
                 else f"{path.name!r} is empty"
             )
         yield table_of_rows(path, _rows(path, filled[0]))
-    finally:
-        book.close()
 
 
 def _has_cells(path: Path, sheet: Any) -> bool:
