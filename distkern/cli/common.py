@@ -121,7 +121,7 @@ sep_option = click.option(
 samples_option = click.option(
     "--samples",
     type=Choice(["rows", "columns"]),
-    help="Whether the rows or the columns of a text table are the samples. Text tables need this option.",
+    help="Whether the rows or the columns of a table are the samples. Text tables and spreadsheets need this option.",
 )
 anndata_options = options(
     click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values, or raw."),

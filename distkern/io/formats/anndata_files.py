@@ -163,7 +163,7 @@ def _open_h5ad(path: Path, options: ReadOptions) -> Opened:
         from anndata.io import read_elem
     except ImportError as error:
         raise MissingExtraError.of("reading .h5ad files", "io") from error
-    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
+    with refuse_damage(path.name, H5AD), _without_warnings(), h5py.File(path, "r") as file:
         key = _key(path, file, options)
         ids, features = (_index_of(read_elem(file[axis])) for axis in ("obs", _var_of(key)))
         reader = H5ADReader(str(path), key)
@@ -235,13 +235,13 @@ def _open_zarr(path: Path, options: ReadOptions) -> Opened:
 
 def _load_h5ad(path: Path) -> AnnData:
     anndata = _import_anndata()
-    with refuse_damage(path.name, H5AD), _without_name_warnings():
+    with refuse_damage(path.name, H5AD), _without_warnings():
         return anndata.read_h5ad(path)
 
 
 def _load_zarr(path: Path) -> AnnData:
     anndata = _import_anndata()
-    with refuse_damage(path.name, ZARR), _without_name_warnings():
+    with refuse_damage(path.name, ZARR), _without_warnings():
         _refuse_missing_parts(open_node(path), path)
         return anndata.read_zarr(path)
 
@@ -251,10 +251,10 @@ def _columns_of_h5ad(path: Path, options: ReadOptions) -> Columns:
     import h5py
     from anndata.io import read_elem
 
-    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
+    with refuse_damage(path.name, H5AD), _without_warnings(), h5py.File(path, "r") as file:
         obs = read_elem(file["obs"])
     if isinstance(obs, np.ndarray):  # of AnnData before 0.7, whose categories lie elsewhere in the file
-        with refuse_damage(path.name, H5AD), _without_name_warnings():
+        with refuse_damage(path.name, H5AD), _without_warnings():
             obs = anndata.read_h5ad(path).obs
     return _texts(obs)
 
@@ -295,10 +295,11 @@ def _texts(obs: Any) -> Columns:
 
 
 @contextmanager
-def _without_name_warnings() -> Iterator[None]:
+def _without_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="(Observation|Variable) names are not unique", category=UserWarning)
-        warnings.filterwarnings("ignore", message="Moving element from", category=FutureWarning)  # files before 0.7
+        for message in ("Moving element from", ".*without encoding metadata", ".*very old version of AnnData"):
+            warnings.filterwarnings("ignore", message=message)
         yield
 
 
