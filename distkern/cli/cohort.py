@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from distkern.cli.ballots import holds_ballots, read_ballots
+from distkern.cli.common import say
 from distkern.core.errors import InputError
 from distkern.core.labels import MISSING_TEXTS
 from distkern.core.names import beside_numbers
@@ -51,9 +54,8 @@ def read_cohort(
     from distkern.io.format import ReadOptions
     from distkern.io.origin import Origin
     from distkern.io.rankings.meaning import refuse_places
-    from distkern.io.registry import find_format, open_file
+    from distkern.io.registry import find_format, open_file, table_names
     from distkern.io.source import as_source, source_of
-    from distkern.io.tables import read_names
 
     if path.is_dir() and holds_gram(path):
         raise InputError(f"{str(path)!r} is a store, which holds a matrix: give the file of the samples")
@@ -64,10 +66,11 @@ def read_cohort(
         how = {"values": values, "samples": samples, "label": label, "sep": sep}
         return read_ballots(path, items=items, ballots=ballots, progress=progress, **how)
     if found.samples is None and samples == "rows" and values is None:
-        refuse_places(path.name, [name for name in read_names(path, sep)[1] if name != label])
+        refuse_places(path.name, [name for name in table_names(path, sep)[1] if name != label])
+    of_genes = str(genes) if genes is not None and not genes.exists() else genes  # a column of the file of the cohort
     chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
     if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
-        adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=genes, **chosen)  # type: ignore[arg-type]
+        adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=of_genes, **chosen)  # type: ignore[arg-type]
         source = as_source(adata)
     else:
         source = source_of(open_file(path, ReadOptions(**chosen)))
@@ -78,7 +81,19 @@ def read_cohort(
     )
     if values is None:
         refuse_places(path.name, source.features)
+    _say_what_was_read(path, source, found.samples or samples)
     return source
+
+
+def _say_what_was_read(path: Path, source: Source, samples: Any) -> None:
+    """Say it to stderr, unless the command is quiet or prints for programs."""
+    context = click.get_current_context(silent=True)
+    given = {} if context is None else context.params
+    if context is None or given.get("quiet") or given.get("as_json"):
+        return
+    from distkern.io.summary import summary
+
+    say(f"{path.name}: {summary(source, samples)}")
 
 
 def _bags(
@@ -123,12 +138,11 @@ def _refuse_infinite(path: Path, source: Any) -> None:
 
 def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
     """Whether a text table has a row or column of this name among its features."""
-    from distkern.io.registry import find_format
-    from distkern.io.tables import read_names
+    from distkern.io.registry import find_format, table_names
 
     if label is None or samples is None or not path.is_file() or find_format(path).samples is not None:
         return False
-    rows, columns = read_names(path, sep)
+    rows, columns = table_names(path, sep)
     return label in (columns if samples == "rows" else rows)
 
 

@@ -121,10 +121,10 @@ sep_option = click.option(
 samples_option = click.option(
     "--samples",
     type=Choice(["rows", "columns"]),
-    help="Whether the rows or the columns of a text table are the samples. Text tables need this option.",
+    help="Whether the rows or the columns of a table are the samples. Text tables and spreadsheets need this option.",
 )
 anndata_options = options(
-    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values."),
+    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values, or raw."),
     click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
 )
 gene_options = options(
@@ -138,9 +138,10 @@ gene_options = options(
     click.option(
         "--genes",
         type=LocalPath(),
-        metavar="FILE",
-        help="Text table for --collapse: features in the first column, their genes in the only other one or in 'gene' "
-        "or 'symbol'. Default: features are called by their genes.",
+        metavar="FILE|COLUMN",
+        help="Table for --collapse: features in the first column, their genes in the only other one or in 'gene' or "
+        "'symbol'; or what the cohort's own file calls the genes, such as gene_symbols for 10x or Description for GCT. "
+        "Default: features are called by their genes.",
         show_default=False,
     ),
 )

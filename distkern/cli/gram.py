@@ -103,8 +103,9 @@ Examples:
   distkern gram cohort.h5ad s3://bucket/cohort.zarr --kernel kendall --scheduler-file cluster.json
   distkern gram cohort.npy cohort.zarr --kernel '{"kernel": "normalized", "base": {"kernel": "linear"}}' --dry-run
 
-INPUT is a text table (.csv, .tsv, .txt, .tab, also .gz), an .h5ad, .npy or .npz file, a .zarr folder, or a file of
-ballots: PrefLib, BLT, orders as text ('12: a > b = c'), or a table with a row for each voter and item. An existing
+INPUT is a table (.csv, .tsv, .txt, .tab, also compressed, .xlsx, .parquet, .feather, .rds), a file or folder of 10x
+Genomics, GEO, GCT(X), loom, cBioPortal or Xena, an .h5ad, .npy or .npz file, a .zarr folder, or a file of ballots:
+PrefLib, BLT, orders as text ('12: a > b = c'), or a table with a row for each voter and item. An existing
 store of the same samples and kernel is completed: after an interruption run the same command again."""
 
 

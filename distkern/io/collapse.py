@@ -121,6 +121,11 @@ def gene_of_each(source: Source, genes: Any, var: Any) -> list[str | None]:
         found: list[Any] = var[genes].tolist()
     else:
         if isinstance(genes, (str, os.PathLike)):
+            if not as_path(genes).exists():
+                has = ", ".join(map(repr, var)) or "none"
+                raise InputError(
+                    f"there is no table of genes {str(genes)!r}, and the features have no such column: they have {has}"
+                )
             genes = read_genes(as_path(genes))
         if hasattr(genes, "items") and not isinstance(genes, Mapping):  # a pandas Series
             if not genes.index.is_unique:

@@ -21,7 +21,7 @@ from distkern.io.format import Opened, ReadOptions
 from distkern.io.labels import read_labels
 from distkern.io.registry import check_orientation, find_format
 from distkern.io.source import source_of
-from distkern.io.tables import Orientation, infinite_value
+from distkern.io.tables import Orientation, check_labels, infinite_value
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -44,11 +44,13 @@ def read_expression(
     Parameters
     ----------
     path
-        A text table (``.csv``, ``.tsv``, ``.txt``, compressed with gzip or not) with names in its first line and first
-        column, an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``, optionally with ``samples``, ``features`` and
-        ``y``), or a Zarr folder (of AnnData or of one array). The samples are the rows, except in text tables.
+        A table with names in its first line and first column: text (``.csv``, ``.tsv``, ``.txt``, compressed or not),
+        Excel, Parquet, Feather, or a matrix or data.frame of R (``.rds``, ``.RData``). Or a file that says itself which
+        are the samples: GCT, GCTX, a GEO series matrix or SOFT file, a folder or ``.h5`` file of 10x Genomics, loom, a
+        table of cBioPortal or UCSC Xena; an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``, optionally with
+        ``samples``, ``features`` and ``y``), or a Zarr folder (of AnnData or of one array).
     samples
-        Whether the samples are the ``"rows"`` or the ``"columns"`` of a text table. It is never guessed.
+        Whether the samples are the ``"rows"`` or the ``"columns"`` of a table. It is never guessed.
     labels
         A second file with labels, for example a text table whose first column holds the ids of the samples.
     label
@@ -58,21 +60,24 @@ def read_expression(
         Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
     layer, use_rep
         Key of ``layers`` or of ``obsm`` of AnnData whose values become ``X``; those of ``obsm`` have no feature names.
+        The layer ``"raw"`` is ``adata.raw``, with its own features.
     collapse, genes
         How the features of one gene become one, and the gene of each feature, as ``how`` and ``genes`` of
-        `collapse_features`. Without it all features must have names of their own.
+        `collapse_features`; ``genes`` may name a column of the file, such as ``"gene_symbols"`` for 10x Genomics.
+        Without it all features must have names of their own.
 
     Returns
     -------
-    An AnnData object with ``X`` in float64 (sparse if the file is) and NaN for missing values. The labels are in
-    ``obs`` under their name, which is also in ``uns["distkern"]["label"]``.
+    An AnnData object with ``X`` in float64 (sparse if the file is) and NaN for missing values. What the file says of
+    samples and features is in ``obs`` and ``var``. The labels are in ``obs`` under their name, which is also in
+    ``uns["distkern"]["label"]``.
 
     Raises
     ------
     InputError
         If the file cannot be used as it is; the message names the sample and the feature, and the remedy.
     MissingExtraError
-        If anndata is not installed.
+        If anndata, or what the kind of file needs, is not installed; the message names the extra.
 
     Warns
     -----
@@ -177,6 +182,7 @@ def _built(file: Path, opened: Opened, label: str | None, collapse: str | None) 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Variable names are not unique")  # they are collapsed next
         adata = anndata.AnnData(values, obs=ids, var=features)
+    _annotate(adata, opened)
     wanted = opened.label if label is None else label
     if wanted is None:
         return adata, None
@@ -185,9 +191,20 @@ def _built(file: Path, opened: Opened, label: str | None, collapse: str | None) 
     return adata, column
 
 
+def _annotate(adata: AnnData, opened: Opened) -> None:
+    """Keep what the file says of the samples and of the features."""
+    for frame, columns in ((adata.obs, opened.columns), (adata.var, opened.about)):
+        for name, values in columns.items():
+            if np.shape(values) == (len(frame),) and name != opened.label:
+                frame[name] = np.asarray(values)
+
+
 def _labels(file: Path, columns: Mapping[str, Any], wanted: str, adata: AnnData) -> Any:
     values = np.asarray(columns.get(wanted))
     if values.shape == (adata.n_obs,):
+        if values.dtype.kind in "OU":
+            check_labels(list(map(str, values)), list(adata.obs_names), file.name)
+            values = values.astype(str)
         return _categories(values, adata.obs_names) if values.dtype.kind == "U" else values
     able = ", ".join(repr(name) for name, others in columns.items() if np.shape(others) == (adata.n_obs,))
     if not able:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distkern.core.errors import InputError
 from distkern.core.sentences import Argument
+from distkern.io.compression import ENDINGS
 from distkern.io.tables import Orientation
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Opened:
         Name of the container in messages; by default the name of its values.
     file
         Name of the file that the values in memory came from, if that is known.
+    about
+        Further texts by name, one for each feature: what else the file says of it.
     """
 
     values: Any
@@ -81,6 +84,7 @@ class Opened:
     counts: Any = None
     kind: str | None = None
     file: str | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def never(path: Path, head: bytes) -> bool:
@@ -120,6 +124,8 @@ class Format:
         Reads the whole file as AnnData, if it contains more than values, names and columns.
     columns
         Reads texts of the samples without their values; by default they are those of the opened file.
+    names
+        Reads the names of the rows and of the columns of a table whose samples may be either.
 
     Examples
     --------
@@ -146,14 +152,16 @@ class Format:
     matrix: bool = True
     load: Callable[[Path], AnnData] | None = None
     columns: Callable[[Path, ReadOptions], Columns] | None = None
+    names: Callable[[Path, ReadOptions], tuple[list[str], list[str]]] | None = None
 
     def suffix_of(self, name: str) -> str:
         """Return the longest suffix of this format that ends a file name; empty if none does."""
         return max((suffix for suffix in self.suffixes if name.lower().endswith(suffix)), key=len, default="")
 
     def describe(self) -> str:
-        """Return name and suffixes, for messages."""
-        return f"{self.name} ({', '.join(self.suffixes)})"
+        """Return name and suffixes, for messages, without those of compressed files."""
+        plain = [suffix for suffix in self.suffixes if not suffix.endswith(ENDINGS[1:])]
+        return f"{self.name} ({', '.join(plain)})" if plain else self.name
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,21 @@ def open_file(path: Path, options: ReadOptions | None = None) -> Opened:
     return found.open(path, options)
 
 
+def table_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]]:
+    r"""Read the names of the rows and of the columns of a table whose samples may be either.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "cohort.csv").write_text("id,TP53,MYC\np1,1,2\n")
+    ...     table_names(Path(folder, "cohort.csv"))
+    (['p1'], ['TP53', 'MYC'])
+    """
+    names = find_format(path).names
+    return ([], []) if names is None else names(path, ReadOptions(sep=sep))
+
+
 def check_orientation(path: Path, found: Format, options: ReadOptions) -> None:
     """Refuse samples in columns where the format has them in rows, and the reverse."""
     if found.samples is not None and options.samples not in (None, found.samples):

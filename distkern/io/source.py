@@ -296,8 +296,9 @@ def as_source(X: Any, *, ids: Iterable[Any] | None = None) -> Source:
     X
         A NumPy array or memory map, lists of numbers, pandas or polars DataFrame, pyarrow table, xarray DataArray,
         SciPy sparse matrix, AnnData (in memory or backed), Zarr array, dask array, `Rankings`, `Bags`, or the path of a
-        file or folder: ``.npy``, ``.npz``,
-        ``.h5ad``, ``.zarr`` (an array, AnnData, or bags from `save_bags`). A `Source` is returned as it is.
+        file or folder that says itself which are the samples: ``.npy``, ``.npz``, ``.h5ad``, ``.zarr`` (an array,
+        AnnData, or bags from `save_bags`), and those of 10x Genomics, GEO, GCT, loom and others that `read_expression`
+        reads. A `Source` is returned as it is.
     ids
         Names of the samples; they replace those of the container.
 

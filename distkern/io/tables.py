@@ -7,13 +7,11 @@ and the first column are always text, and only the other cells are numbers. Spac
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,16 +22,22 @@ import numpy as np
 from distkern.core.containers import EXACT_INTEGER
 from distkern.core.errors import InputError
 from distkern.core.names import checked_names, checked_text
-from distkern.core.sentences import Argument, Sentence
+from distkern.core.sentences import Argument, Call, OptionalPart, Sentence
 from distkern.core.typing import Floats
+from distkern.io.compression import beginning_of, opened
 
 Orientation = Literal["rows", "columns"]
 
 MISSING = frozenset({"", "NA", "NaN", "nan"})
 """Texts of a cell that has no value."""
 
-GZIP = b"\x1f\x8b"
 SEPARATORS = ("\t", ",", ";")
+OpenTable = tuple[list[str], Iterator[tuple[str, list[str]]]]
+"""Names of the columns, and an iterator of the name and the cells of each row, as texts."""
+
+OpensTable = Callable[[Path, str | None], AbstractContextManager[OpenTable]]
+"""A function that opens a table by its path and the separator of its columns."""
+
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
@@ -47,10 +51,17 @@ class Table:
     labels: list[str] | None = None
 
 
-def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, label: str | None = None) -> Table:
+def read_numbers(
+    path: Path,
+    *,
+    samples: Orientation,
+    sep: str | None = None,
+    label: str | None = None,
+    opens: OpensTable | None = None,
+) -> Table:
     r"""Read a table of numbers whose samples are rows or columns; ``label`` names the column or row of labels.
 
-    Missing cells (empty, ``NA``, ``NaN``) become NaN.
+    Missing cells (empty, ``NA``, ``NaN``) become NaN. ``opens`` opens a table that is no text file.
 
     Raises
     ------
@@ -75,7 +86,8 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     rows: list[str] = []
     lines: list[Floats] = []
     labels: list[str] | None = None
-    with _open_table(path, sep) as (columns, cells):
+    opens = opens or open_table
+    with opens(path, sep) as (columns, cells):
         taken = columns.index(label) if samples == "rows" and label in columns else None
         if taken is not None:
             if columns.count(str(label)) > 1:
@@ -95,7 +107,7 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
             except LostDigitsError as error:
                 raise _lost_digits(path, samples, name, columns[error.position], line[error.position]) from error
             except ValueError as error:
-                raise _not_a_number(path, samples, name, columns, line, sep) from error
+                raise _not_a_number(path, samples, name, columns, line, sep, opens) from error
             rows.append(name)
     checked_names(rows, "row", path.name)
     if label is not None and labels is None:
@@ -121,7 +133,9 @@ def read_numbers(path: Path, *, samples: Orientation, sep: str | None = None, la
     return Table(values, rows, columns, labels)
 
 
-def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str, list[str]]]:
+def read_texts(
+    path: Path, sep: str | None = None, opens: OpensTable | None = None
+) -> tuple[list[str], dict[str, list[str]]]:
     r"""Read a table as text: its header, and the cells of each row by the name of the row.
 
     Raises
@@ -139,7 +153,7 @@ def read_texts(path: Path, sep: str | None = None) -> tuple[list[str], dict[str,
     (['relapse'], {'001': ['yes'], '002': ['no']})
     """
     rows: dict[str, list[str]] = {}
-    with _open_table(path, sep) as (columns, cells):
+    with (opens or open_table)(path, sep) as (columns, cells):
         for name, line in cells:
             if name in rows:
                 raise InputError(f"{path.name!r} has two rows {name!r} (spaces around a name do not count): leave one")
@@ -160,10 +174,26 @@ def infinite_value(path: Path, sample: str, feature: str, missing: str = "make i
     )
 
 
-def read_names(path: Path, sep: str | None = None) -> tuple[list[str], list[str]]:
+def read_names(path: Path, sep: str | None = None, opens: OpensTable | None = None) -> tuple[list[str], list[str]]:
     """Read only the names of the rows and columns of a table."""
-    with _open_table(path, sep) as (columns, cells):
+    with (opens or open_table)(path, sep) as (columns, cells):
         return [name for name, _ in cells], columns
+
+
+def unclear_orientation(path: Path, rows: Sequence[str], columns: Sequence[str]) -> InputError:
+    """Return the error for a table of which nobody says whether its rows or its columns are the samples."""
+    return InputError(
+        "{file!r} has {rows:,} rows ({first_rows}) and {columns:,} columns ({first_columns}): say which are the "
+        "samples with {in_rows} or {in_columns}{reader}",
+        file=path.name,
+        rows=len(rows),
+        first_rows=beginning(rows),
+        columns=len(columns),
+        first_columns=beginning(columns),
+        in_rows=Argument("samples", "rows"),
+        in_columns=Argument("samples", "columns"),
+        reader=OptionalPart(" of distkern.{call}", call=Call("read_expression")),
+    )
 
 
 def beginning(names: Sequence[str]) -> str:
@@ -198,7 +228,7 @@ def check_labels(labels: Sequence[str], ids: Sequence[str], source: str) -> None
 
 
 @contextmanager
-def _open_table(path: Path, sep: str | None) -> Iterator[tuple[list[str], Iterator[tuple[str, list[str]]]]]:
+def open_table(path: Path, sep: str | None) -> Iterator[OpenTable]:
     """Open a table; yield the names of its columns, and an iterator of the name and cells of each row."""
     with open_text(path) as file:
         names, rows = header_and_rows(path, file, sep)
@@ -212,32 +242,24 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Raises
     ------
     InputError
-        If the text read inside the block is not UTF-8 or not a table, or the gzip file is damaged.
+        If the text read inside the block is not UTF-8 or not a table, or the compressed file is damaged.
     """
-    with path.open("rb") as file:
-        compressed = file.read(2) == GZIP
-    raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")
     try:
-        with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+        with opened(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
             yield text
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name!r} is not UTF-8 text: save it as UTF-8 ('CSV UTF-8' in a spreadsheet)") from error
     except csv.Error as error:
         raise InputError(f"{path.name!r} cannot be read as a table: {error}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path.name!r} is a damaged gzip file ({error}): get it again") from error
 
 
 def head_text(head: bytes) -> str:
     """Decode the beginning of a text file, which may be compressed; empty if it is no text."""
+    text = beginning_of(head)
     try:
-        if head.startswith(GZIP):
-            head = zlib.decompressobj(wbits=31).decompress(head)
-        return "" if b"\0" in head else head.decode("utf-8-sig")
+        return "" if b"\0" in text else text.decode()
     except UnicodeDecodeError as error:  # the last character may be incomplete
-        return head[: error.start].decode("utf-8-sig") if len(head) - error.start < 4 else ""
-    except zlib.error:
-        return ""
+        return text[: error.start].decode() if len(text) - error.start < 4 else ""
 
 
 def _first_line(path: Path, file: TextIO) -> tuple[str, int]:
@@ -287,11 +309,34 @@ def numbered_rows(
     return names, _rows(path, reader, names, len(header), skipped)
 
 
-def column_names(path: Path, header: list[str], sep: str) -> list[str]:
+def table_of_rows(path: Path, rows: Iterator[list[str]]) -> OpenTable:
+    """View rows of texts, of which the first is the header, as an open table; rows that are too short are filled up."""
+    header = next((row for row in rows if any(cell.strip() for cell in row)), [])
+    if not header:
+        raise InputError(f"{path.name!r} is empty")
+    names = column_names(path, header)
+    filled = _Numbered(row + [""] * (len(names) - len(row)) for row in rows)
+    return names[1:], ((line[0].strip(), line[1:]) for _, line in _rows(path, filled, names, len(header), 0))
+
+
+class _Numbered:
+    """Rows with the number of the last one, as `csv.reader` counts its lines."""
+
+    def __init__(self, rows: Iterator[list[str]]) -> None:
+        self.line_num = 1
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for row in self._rows:
+            self.line_num += 1
+            yield row
+
+
+def column_names(path: Path, header: list[str], sep: str | None = None) -> list[str]:
     """Return the names of the columns, the one of the row names first.
 
-    R's write.table omits that one, so that the header is one cell shorter than the rows. A separator too many at the
-    end of the header or of the rows is no column.
+    R's write.table omits that one, so that the header of a text file, with its separator ``sep``, is one cell shorter
+    than the rows. A separator too many at the end of the header or of the rows is no column.
 
     Raises
     ------
@@ -301,7 +346,7 @@ def column_names(path: Path, header: list[str], sep: str) -> list[str]:
     names = [name.strip() for name in header]
     while len(names) > 1 and names[-1] == "":
         names.pop()
-    if len(names) == len(header) and _is_from_r(path, len(names), sep):
+    if sep is not None and len(names) == len(header) and _is_from_r(path, len(names), sep):
         names.insert(0, "")
     unnamed = [position for position, name in enumerate(names) if name == "" and position > 0]
     if unnamed:
@@ -447,14 +492,20 @@ def _lost_digits(path: Path, samples: Orientation, row: str, column: str, text: 
 
 
 def _not_a_number(
-    path: Path, samples: Orientation, row: str, columns: list[str], line: list[str], sep: str | None
+    path: Path,
+    samples: Orientation,
+    row: str,
+    columns: list[str],
+    line: list[str],
+    sep: str | None,
+    opens: OpensTable,
 ) -> InputError:
     position = next(k for k, cell in enumerate(line) if not is_number(cell))
     column, text = columns[position], line[position]
     sample, feature = _of_sample(samples, row, column)
     if _DECIMAL_COMMA.fullmatch(text.strip()):
         advice = Sentence("write numbers with a decimal point")
-    elif samples == "columns" and len(columns) > 1 and _holds_text_only(path, position, sep):
+    elif samples == "columns" and len(columns) > 1 and _holds_text_only(path, position, sep, opens):
         return InputError(
             f"column {column!r} of {path.name!r} holds text, such as {text!r}, and is no sample: take it out, and "
             "keep one column of names"
@@ -480,10 +531,10 @@ def _not_a_number(
     )
 
 
-def _holds_text_only(path: Path, position: int, sep: str | None) -> bool:
+def _holds_text_only(path: Path, position: int, sep: str | None, opens: OpensTable) -> bool:
     """Whether no row has a number in this column, and at least two have a text."""
     texts = 0
-    with _open_table(path, sep) as (_, rows):
+    with opens(path, sep) as (_, rows):
         for _, line in rows:
             if line[position].strip() not in MISSING:
                 if is_number(line[position]):

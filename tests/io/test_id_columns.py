@@ -19,8 +19,8 @@ def read(folder, text, samples="columns"):
 @pytest.mark.parametrize(
     "text",
     [
-        "Hugo_Symbol Entrez_Gene_Id s1 s2\nTP53 7157 1 2\nMYC 4609 3 4\n",
-        "Hugo_Symbol Entrez_Gene_Id s1 s2\nTP53 7157.0 1 2\nMYC  3 4\n",
+        "gene Entrez_Gene_Id s1 s2\nTP53 7157 1 2\nMYC 4609 3 4\n",
+        "gene Entrez_Gene_Id s1 s2\nTP53 7157.0 1 2\nMYC  3 4\n",
         "symbol s1 s2 entrezgene\nTP53 1 2 7157\nMYC 3 4 4609\n",
         "symbol gene_id s1 s2\nTP53 7157 1 2\nMYC 4609 3 4\n",
         "symbol HGNC s1 s2\nTP53 11998 1 2\nMYC 7553 3 4\n",

@@ -18,6 +18,7 @@ from distkern.core.typing import Array, Indices
 from distkern.io.blocks import PartReader, Reader, ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Columns, Container, Format, Opened, ReadOptions
 from distkern.io.formats.zarr_arrays import ZarrReader, attributes, open_node, refuse_missing_chunks
+from distkern.io.hdf5 import holds
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 H5AD, ZARR = "an .h5ad file", "AnnData in a Zarr folder"
 """Names of the formats in messages."""
 
-HDF5_PREFIX = b"\x89HDF\r\n\x1a\n"
+RAW = {"raw/X": "raw/var", "raw.X": "raw.var"}
+"""Where the values that ``layer`` calls raw lie, and the table of their features; the second before AnnData 0.7."""
 
 
 class H5ADReader(ReopenedReader):
@@ -35,6 +37,8 @@ class H5ADReader(ReopenedReader):
     """
 
     kind = "backed AnnData"
+    file_kind = H5AD
+    """Name of the format in messages."""
 
     def __init__(self, path: str, key: str = "X") -> None:
         super().__init__()
@@ -61,14 +65,14 @@ class H5ADReader(ReopenedReader):
         """Read rows."""
         if self.layout != "dense":
             return self.take_sparse(rows).toarray()
-        with refuse_damage(self.path, H5AD):
+        with refuse_damage(self.path, self.file_kind):
             return take_h5(self.handle()[self.key], rows)
 
     def take_sparse(self, rows: Rows) -> Any:
         """Read sparse rows."""
         if self.layout == "dense":
             return super().take_sparse(rows)
-        with refuse_damage(self.path, H5AD):
+        with refuse_damage(self.path, self.file_kind):
             return self._take_sparse(self.handle()[self.key], rows)
 
     def _take_sparse(self, X: Any, rows: Rows) -> Any:
@@ -159,14 +163,15 @@ def _open_h5ad(path: Path, options: ReadOptions) -> Opened:
         from anndata.io import read_elem
     except ImportError as error:
         raise MissingExtraError.of("reading .h5ad files", "io") from error
-    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
-        ids, features = read_elem(file["obs"]).index, read_elem(file["var"]).index
-        reader = H5ADReader(str(path), key := _key(path, file, options))
+    with refuse_damage(path.name, H5AD), _without_warnings(), h5py.File(path, "r") as file:
+        key = _key(path, file, options)
+        ids, features = (_index_of(read_elem(file[axis])) for axis in ("obs", _var_of(key)))
+        reader = H5ADReader(str(path), key)
     return Opened(reader, ids, None if key.startswith("obsm") else features)
 
 
 def _key(path: Path, file: Any, options: ReadOptions) -> str:
-    """Name of the matrix in a file of AnnData: X, or the layer or representation that was asked for.
+    """Name of the matrix in a file of AnnData: X, or the layer, representation or ``raw`` that was asked for.
 
     Raises
     ------
@@ -183,11 +188,30 @@ def _key(path: Path, file: Any, options: ReadOptions) -> str:
         )
     for group, name in given.items():
         known = sorted(file[group]) if group in file else []
+        raw = next((key for key in RAW if key in file), None) if group == "layers" else None
+        if raw is not None and "raw" not in known:
+            if name == "raw":
+                return raw
+            known.append("raw")
         if name not in known:
             listed = ", ".join(map(repr, known)) or "nothing"
             raise InputError(f"{path.name!r} holds no {name!r} in {group}: it has {listed}{did_you_mean(name, known)}")
         return f"{group}/{name}"
     return "X"
+
+
+def _var_of(key: str) -> str:
+    """Name of the table of the features of a matrix: ``raw`` has its own."""
+    return RAW.get(key, "var")
+
+
+def _index_of(frame: Any) -> Any:
+    """Names in a table of samples or features; files of AnnData before 0.7 have them in the first field of records."""
+    if isinstance(frame, np.ndarray):
+        import pandas as pd
+
+        return pd.Index([_text(name) for name in frame[frame.dtype.names[0]].tolist()])
+    return frame.index
 
 
 def _open_zarr(path: Path, options: ReadOptions) -> Opened:
@@ -204,31 +228,35 @@ def _open_zarr(path: Path, options: ReadOptions) -> Opened:
         raise InputError(f"{path.name!r} holds no X: store the expression values in adata.X")
     with refuse_damage(path.name, ZARR):
         _refuse_missing_parts(node, path, key)
-        ids, features, X = read_elem(node["obs"]).index, read_elem(node["var"]).index, node[key]
+        ids, features, X = read_elem(node["obs"]).index, read_elem(node[_var_of(key)]).index, node[key]
         values = ZarrReader(str(path / key), X.shape, X.dtype) if isinstance(X, zarr.Array) else read_elem(X)
     return Opened(values, ids, None if key.startswith("obsm") else features)
 
 
 def _load_h5ad(path: Path) -> AnnData:
     anndata = _import_anndata()
-    with refuse_damage(path.name, H5AD), _without_name_warnings():
+    with refuse_damage(path.name, H5AD), _without_warnings():
         return anndata.read_h5ad(path)
 
 
 def _load_zarr(path: Path) -> AnnData:
     anndata = _import_anndata()
-    with refuse_damage(path.name, ZARR), _without_name_warnings():
+    with refuse_damage(path.name, ZARR), _without_warnings():
         _refuse_missing_parts(open_node(path), path)
         return anndata.read_zarr(path)
 
 
 def _columns_of_h5ad(path: Path, options: ReadOptions) -> Columns:
-    _import_anndata()
+    anndata = _import_anndata()
     import h5py
     from anndata.io import read_elem
 
-    with refuse_damage(path.name, H5AD), h5py.File(path, "r") as file:
-        return _texts(read_elem(file["obs"]))
+    with refuse_damage(path.name, H5AD), _without_warnings(), h5py.File(path, "r") as file:
+        obs = read_elem(file["obs"])
+    if isinstance(obs, np.ndarray):  # of AnnData before 0.7, whose categories lie elsewhere in the file
+        with refuse_damage(path.name, H5AD), _without_warnings():
+            obs = anndata.read_h5ad(path).obs
+    return _texts(obs)
 
 
 def _columns_of_zarr(path: Path, options: ReadOptions) -> Columns:
@@ -248,7 +276,7 @@ def _refuse_missing_parts(node: Any, path: Path, key: str = "X") -> None:
     """Refuse a folder in which chunks of the names, or of the values where they are sparse, are not stored."""
     if hasattr(node.get(key), "members"):
         _refuse_missing_of(node[key], path / key)
-    for axis in ("obs", "var"):
+    for axis in ("obs", _var_of(key)):
         name = node[axis].attrs["_index"]
         _refuse_missing_of(node[axis][name], path / axis / name)
 
@@ -267,9 +295,11 @@ def _texts(obs: Any) -> Columns:
 
 
 @contextmanager
-def _without_name_warnings() -> Iterator[None]:
+def _without_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="(Observation|Variable) names are not unique", category=UserWarning)
+        for message in ("Moving element from", ".*without encoding metadata", ".*very old version of AnnData"):
+            warnings.filterwarnings("ignore", message=message)
         yield
 
 
@@ -282,15 +312,7 @@ def _import_anndata() -> Any:
 
 
 def _is_h5ad(path: Path, head: bytes) -> bool:
-    if not head.startswith(HDF5_PREFIX):
-        return False
-    try:
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            return "obs" in file and "var" in file
-    except (ImportError, OSError):
-        return False
+    return holds(path, head, lambda file: "obs" in file and "var" in file)
 
 
 def _is_zarr(path: Path, head: bytes) -> bool:

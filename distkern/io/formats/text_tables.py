@@ -6,31 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
-from distkern.core.errors import InputError
-from distkern.core.sentences import Argument, Call, OptionalPart
+from distkern.io.compression import ENDINGS as COMPRESSED
 from distkern.io.format import Columns, Format, Opened, ReadOptions
 from distkern.io.id_columns import refuse_id_columns
-from distkern.io.tables import SEPARATORS, beginning, check_labels, head_text, read_names, read_numbers, read_texts
+from distkern.io.tables import (
+    SEPARATORS,
+    OpensTable,
+    check_labels,
+    head_text,
+    open_table,
+    read_names,
+    read_numbers,
+    read_texts,
+    unclear_orientation,
+)
 
 ENDINGS = (".csv", ".tsv", ".txt", ".tab")
 
 
-def _open_table(path: Path, options: ReadOptions) -> Opened:
+def open_as(path: Path, options: ReadOptions, opens: OpensTable = open_table) -> Opened:
+    """Read a table whose cells are texts; ``opens`` gives them."""
     if options.samples is None:
-        rows, columns = read_names(path, options.sep)
-        raise InputError(
-            "{file!r} has {rows:,} rows ({first_rows}) and {columns:,} columns ({first_columns}): say which are the "
-            "samples with {in_rows} or {in_columns}{reader}",
-            file=path.name,
-            rows=len(rows),
-            first_rows=beginning(rows),
-            columns=len(columns),
-            first_columns=beginning(columns),
-            in_rows=Argument("samples", "rows"),
-            in_columns=Argument("samples", "columns"),
-            reader=OptionalPart(" of distkern.{call}", call=Call("read_expression")),
-        )
-    table = read_numbers(path, samples=options.samples, sep=options.sep, label=options.label)
+        raise unclear_orientation(path, *read_names(path, options.sep, opens))
+    table = read_numbers(path, samples=options.samples, sep=options.sep, label=options.label, opens=opens)
     values, ids, features = table.values, table.rows, table.columns
     if options.samples == "columns":
         values, ids, features = np.ascontiguousarray(values.T), features, ids
@@ -41,11 +39,17 @@ def _open_table(path: Path, options: ReadOptions) -> Opened:
     return Opened(values, ids, features, {options.label: table.labels})
 
 
-def _columns(path: Path, options: ReadOptions) -> Columns:
-    names, rows = read_texts(path, options.sep)
+def columns_as(path: Path, options: ReadOptions, opens: OpensTable = open_table) -> Columns:
+    """Read the texts of a table by sample."""
+    names, rows = read_texts(path, options.sep, opens)
     if options.samples == "columns":
         return {label: dict(zip(names, cells, strict=True)) for label, cells in rows.items()}
     return {name: {row: cells[k] for row, cells in rows.items()} for k, name in enumerate(names)}
+
+
+def names_as(path: Path, options: ReadOptions, opens: OpensTable = open_table) -> tuple[list[str], list[str]]:
+    """Read the names of the rows and of the columns of a table."""
+    return read_names(path, options.sep, opens)
 
 
 def _is_table(path: Path, head: bytes) -> bool:
@@ -60,11 +64,12 @@ def _is_table(path: Path, head: bytes) -> bool:
 
 TABLE = Format(
     "text table",
-    tuple(f"{ending}{compressed}" for ending in ENDINGS for compressed in ("", ".gz")),
-    _open_table,
+    tuple(f"{ending}{compressed}" for ending in ENDINGS for compressed in COMPRESSED),
+    open_as,
     _is_table,
     general=True,
     samples=None,
-    columns=_columns,
+    columns=columns_as,
+    names=names_as,
 )
 FORMATS = (TABLE,)

@@ -124,3 +124,41 @@ def test_values_that_are_not_there_or_asked_for_twice_are_refused(tmp_path):
     adata.write_h5ad(tmp_path / "c.h5ad")
     with pytest.raises(InputError, match="layer='counts' and use_rep='X_pca' exclude each other: choose one"):
         read_expression(tmp_path / "c.h5ad", layer="counts", use_rep="X_pca")
+
+
+@pytest.mark.parametrize("write", ["write_h5ad", "write_zarr"])
+def test_raw_is_read_by_name_with_its_own_features(tmp_path, write):
+    adata = as_anndata(VALUES.astype(float))
+    adata.raw = adata
+    adata = adata[:, ["g3", "g1"]].copy()
+    adata.layers["log"] = np.log1p(adata.X)
+    path = tmp_path / ("c.h5ad" if write == "write_h5ad" else "c.zarr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        getattr(adata, write)(path)
+    whole = read_expression(path, layer="raw")
+    assert (list(whole.obs_names), list(whole.var_names)) == (NAMES, GENES)
+    np.testing.assert_array_equal(whole.X, VALUES)
+    assert list(read_expression(path).var_names) == ["g3", "g1"]
+    with pytest.raises(InputError, match="holds no 'counts' in layers: it has 'log', 'raw'"):
+        read_expression(path, layer="counts")
+
+
+def test_files_before_anndata_0_7_are_opened_by_their_path(tmp_path):
+    """Names are in the first field of records, and raw lies in raw.X and raw.var."""
+    import h5py
+
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["X"] = VALUES[:, :2].astype(np.float32)
+        file["raw.X"] = VALUES.astype(np.float32)
+        for key, names in (("obs", NAMES), ("var", GENES[:2]), ("raw.var", GENES)):
+            file[key] = np.array(
+                [(name.encode(), k) for k, name in enumerate(names)], dtype=[("index", "S9"), ("n", "<i8")]
+            )
+    source = as_source(tmp_path / "old.h5ad")
+    assert (source.ids, source.features) == (tuple(NAMES), tuple(GENES[:2]))
+    np.testing.assert_array_equal(source.read(slice(None)), VALUES[:, :2])
+    raw = read_expression(tmp_path / "old.h5ad", layer="raw")
+    assert list(raw.var_names) == GENES
+    np.testing.assert_array_equal(raw.X, VALUES)
+    assert _columns_of_h5ad(tmp_path / "old.h5ad", ReadOptions())["n"] == dict(zip(NAMES, "0123", strict=True))
