@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
 
 from distkern.compiled.consensus import contradicted, improve_order, preferences, ties_of
 from distkern.core.alignment import SampleNames
@@ -393,16 +394,15 @@ def _warn_without_proof(found: Iterable[Consensus], time_limit: float | None) ->
     open_ones = [ranking for ranking in found if ranking.method == "kemeny" and not ranking.optimal]
     if open_ones and time_limit is None:
         worst = max(open_ones, key=lambda ranking: ranking.gap)
-        warn(
-            Sentence(
-                "Kemeny's consensus is not proven after {seconds:g} seconds: its distance is {distance:.12g}, and the "
-                "least is at least {bound:.12g}; choose a {limit}",
-                seconds=TIME_LIMIT,
-                distance=worst.distance,
-                bound=worst.lower_bound,
-                limit=Argument("time_limit"),
-            )
+        message = Sentence(
+            "Kemeny's consensus is not proven after {seconds:g} seconds: its distance is {distance:.12g}, and the "
+            "least is at least {bound:.12g}; choose a {limit}",
+            seconds=TIME_LIMIT,
+            distance=worst.distance,
+            bound=worst.lower_bound,
+            limit=Argument("time_limit"),
         )
+        warn(ConvergenceWarning(message))
 
 
 def votes_of(rankings: Any, sample_weight: Any, tied: bool = False) -> Votes:

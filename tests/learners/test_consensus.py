@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from naive_consensus import cost_with_ties, footrule, optimal_orders, preferred_of, weak_orders
+from sklearn.exceptions import ConvergenceWarning
 
 from distkern.compiled.consensus import EXACT_ITEMS
 from distkern.core.errors import InputError
@@ -242,9 +243,9 @@ def test_a_hard_case_tells_its_gap_and_warns_only_if_no_time_was_given(monkeypat
     assert found.unique is None
     assert not found.n_optimal_exact
     monkeypatch.setattr("distkern.learners.consensus.TIME_LIMIT", 0.1)
-    with pytest.warns(UserWarning, match="consensus is not proven after 0.1 seconds: its distance is"):
+    with pytest.warns(ConvergenceWarning, match="consensus is not proven after 0.1 seconds: its distance is"):
         consensus_ranking(X, method="kemeny")
-    with pytest.warns(UserWarning, match="not proven"):
+    with pytest.warns(ConvergenceWarning, match="not proven"):
         cluster_consensus(X, [0] * 10, method="kemeny")
 
 
