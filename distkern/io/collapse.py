@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Collapse = Literal["most-variable", "mean", "max"]
 
+ROUNDING = 1e-12
+"""Variances that differ by less than this part of them are equal up to rounding."""
+
 WAYS = ("most-variable", "mean", "max")
 """How the features of one gene become one."""
 
@@ -184,7 +187,7 @@ def _most_variable(source: Source, groups: Indices, count: int) -> Indices:
     best = np.full(count, -1, dtype=np.intp)
     for feature in np.flatnonzero(groups >= 0).tolist():
         held = best[groups[feature]]
-        if held < 0 or variances[feature] > variances[held]:
+        if held < 0 or variances[feature] > variances[held] * (1 + ROUNDING):
             best[groups[feature]] = feature
     return best
 

@@ -394,18 +394,15 @@ def _warn_without_proof(found: Iterable[Consensus], time_limit: float | None) ->
     open_ones = [ranking for ranking in found if ranking.method == "kemeny" and not ranking.optimal]
     if open_ones and time_limit is None:
         worst = max(open_ones, key=lambda ranking: ranking.gap)
-        warn(
-            ConvergenceWarning(
-                Sentence(
-                    "Kemeny's consensus is not proven after {seconds:g} seconds: its distance is {distance:.12g}, and "
-                    "the least is at least {bound:.12g}; choose a {limit}",
-                    seconds=TIME_LIMIT,
-                    distance=worst.distance,
-                    bound=worst.lower_bound,
-                    limit=Argument("time_limit"),
-                )
-            )
+        message = Sentence(
+            "Kemeny's consensus is not proven after {seconds:g} seconds: its distance is {distance:.12g}, and the "
+            "least is at least {bound:.12g}; choose a {limit}",
+            seconds=TIME_LIMIT,
+            distance=worst.distance,
+            bound=worst.lower_bound,
+            limit=Argument("time_limit"),
         )
+        warn(ConvergenceWarning(message))
 
 
 def votes_of(rankings: Any, sample_weight: Any, tied: bool = False) -> Votes:

@@ -13,8 +13,7 @@ from distkern.io.labels import read_columns
 from distkern.io.points import bags_from_file
 from distkern.io.source import as_source
 
-GRAPH = "# FILE NAME: 1.mjg\n# NUMBER ALTERNATIVES: 2\n10: 1,2\n"
-KINDS = [("x.mjg", GRAPH, "a majority graph of PrefLib"), ("x.mat", "MATLAB 5.0 MAT-file", "a MATLAB file")]
+KINDS = [("x.mat", "MATLAB 5.0 MAT-file", "a MATLAB file")]
 
 
 @pytest.mark.parametrize(("name", "text", "kind"), KINDS)

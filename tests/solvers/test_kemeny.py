@@ -150,7 +150,7 @@ def test_a_hard_case_has_valid_bounds_at_any_time():
 
 def test_a_large_component_is_proven_and_its_uniqueness_known():
     rng = np.random.default_rng(1)
-    n, m = 60, 101
+    n, m = 30, 51
     utilities = np.linspace(0, 3, n) + 3 * rng.gumbel(size=(m, n))
     preferred = (utilities[:, :, None] > utilities[:, None]).sum(axis=0).astype(float)
     assert max(map(len, weak_components(margins_of(preferred)))) > rooms.EXACT_ITEMS

@@ -44,7 +44,7 @@ def test_files_that_are_no_ballots(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_rankings(tmp_path / "none.soc")
     (tmp_path / "x.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match="a spreadsheet, which is not read"):
+    with pytest.raises(InputError, match="of the format Excel, which is not read as ballots"):
         read_rankings(tmp_path / "x.xlsx")
     (tmp_path / "x.soc").write_bytes(SOC.replace("Ann", "Zoë").encode("latin-1"))
     with pytest.raises(InputError, match="is not UTF-8 text"):
