@@ -76,6 +76,14 @@ CASES = {
     "KernelLogistic score": lambda g, v: dk.KernelLogistic().fit(g, LABELS).score(g, v(LABELS)),
     "KernelCox strata": lambda g, v: dk.KernelCox().fit(g, SURVIVAL, strata=v(GROUPS)).dual_coef_,
     "KernelCox score": lambda g, v: dk.KernelCox().fit(g, SURVIVAL).score(g, SURVIVAL, strata=v(GROUPS)),
+    "cross_validate_gram strata": lambda g, v: (
+        dk.cross_validate_gram(
+            None, g, SURVIVAL, scoring="concordance", lam=[1], outer=2, repeats=1, strata=v(GROUPS % 2)
+        ).found
+    ),
+    "train_survival groups": lambda g, v: (
+        dk.train_survival(FRAME, SURVIVAL, lam=[1], outer=2, repeats=1, groups=v(GROUPS)).evaluation.found
+    ),
     "RankSVM y": lambda g, v: dk.RankSVM().fit(g, v(TARGETS)).dual_coef_,
     "RankSVM groups": lambda g, v: dk.RankSVM().fit(g, TARGETS, groups=v(GROUPS)).dual_coef_,
     "SGDRanker y": lambda g, v: dk.SGDRanker(epochs=1, random_state=0).fit(g, v(TARGETS)).dual_coef_,
