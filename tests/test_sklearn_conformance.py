@@ -59,6 +59,7 @@ DEFAULTS = {
     dk.KernelKMeans: {"n_clusters": 3},
     dk.KernelPCA: {"n_components": 2},
     dk.MallowsMixture: {"n_components": 2, "n_init": 2},
+    dk.PlackettLuceMixture: {"n_components": 2, "n_init": 2},
     dk.SUQUANClassifierCV: {"lams": [0.1, 10.0], "gammas": [0.1], "cv": 2},
     dk.TopPairGenes: {"k": 1},
     dk.TopPairs: {"k": 1},
@@ -205,6 +206,8 @@ def expected_failures(estimator):
         return {"check_estimators_dtypes": NOT_A_GRAM_MATRIX}
     if isinstance(estimator, dk.MallowsMixture):
         return dict.fromkeys(TIED, TIES) | {"check_clustering": NO_RANKINGS}
+    if isinstance(estimator, dk.PlackettLuceMixture):
+        return {"check_clustering": NO_RANKINGS}
     if isinstance(estimator, dk.AllPairsMajorityVote):
         refused = estimator.kernel == "precomputed" or estimator.missing == "skip"
         return {} if refused else {"check_estimators_nan_inf": INFINITE}

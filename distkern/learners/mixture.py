@@ -1,34 +1,25 @@
-"""Mixtures of Mallows models for total rankings, by expectation-maximisation."""
+"""Mixtures of Mallows models for total and top-k rankings, by expectation-maximisation."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from math import log
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
+from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from distkern.compiled.consensus import contradicted, improve_order, preferences
-from distkern.core.errors import InputError, SampleError
-from distkern.core.feature_names import places_by_name
-from distkern.core.rankings import Rankings
-from distkern.core.sentences import Parameter, Sentence
+from distkern.core.errors import SampleError
 from distkern.core.typing import Floats, Indices
-from distkern.core.validation import Names
-from distkern.core.warning import warn
-from distkern.core.weights import sample_weights
 from distkern.datasets.mallows import sample_mallows
 from distkern.kernels.kendall import Concordance
+from distkern.learners.ballots import ballots_of, voters_of
 from distkern.learners.consensus import best_order
 from distkern.learners.kmeans import generators_of
+from distkern.learners.ranking_mixture import RankingMixture
 from distkern.learners.registry import saveable
-from distkern.learners.validation import REPEATS, labelled_table, not_negative, samples_of, validated, whole
 
 EXACT_ITEMS = 14
 """Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
@@ -66,13 +57,21 @@ def mean_distance(dispersion: float, n: int) -> float:
         return float(n / np.expm1(dispersion) - (j / np.expm1(j * dispersion)).sum())
 
 
-def dispersion_of(mean: float, n: int) -> float:
-    """θ in [0, `LARGEST_DISPERSION`] whose expected number of discordant pairs is nearest to ``mean``."""
-    if mean >= mean_distance(0.0, n):
+def dispersion_of(mean: float, n: int, unlisted: Indices | None = None, shares: Floats | None = None) -> float:
+    """θ in [0, `LARGEST_DISPERSION`] whose expected number of discordant pairs is nearest to ``mean``.
+
+    ``shares`` of the rankings leave ``unlisted`` items out at their end, whose pairs do not count.
+    """
+    sizes = [] if unlisted is None or shares is None else list(zip(unlisted.tolist(), shares.tolist(), strict=True))
+
+    def expected(theta: float) -> float:
+        return mean_distance(theta, n) - sum(share * mean_distance(theta, size) for size, share in sizes if size > 1)
+
+    if mean >= expected(0.0):
         return 0.0
-    if mean <= mean_distance(LARGEST_DISPERSION, n):
+    if mean <= expected(LARGEST_DISPERSION):
         return LARGEST_DISPERSION
-    return float(brentq(lambda theta: mean_distance(theta, n) - mean, 0.0, LARGEST_DISPERSION, xtol=1e-13))
+    return float(brentq(lambda theta: expected(theta) - mean, 0.0, LARGEST_DISPERSION, xtol=1e-13))
 
 
 @dataclass(frozen=True)
@@ -85,17 +84,16 @@ class _Components:
 
 
 @dataclass(frozen=True)
-class _Run:
-    """Result of one start."""
+class _Ballots:
+    """Ranks, n for the first, 0 for items that are not listed (m, n), and the number of the latter (m,)."""
 
-    components: _Components
-    history: tuple[float, ...]
-    converged: bool
+    ranks: Floats
+    unlisted: Indices
 
 
 @saveable
-class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
-    r"""Mixture of Mallows models on total rankings.
+class MallowsMixture(RankingMixture):
+    r"""Mixture of Mallows models on total and top-k rankings.
 
     .. math::
 
@@ -104,6 +102,10 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
     where d is the number of discordant pairs and ψ is known in closed form. Fitted by expectation-maximisation; the
     consensus σ_c is the Kemeny consensus of the weighted rankings, exact for up to 14 items. Murphy and Martin,
     "Mixtures of distance-based models for ranking data", Computational Statistics & Data Analysis 41 (2003).
+
+    The probability of a top-k ranking, the sum over all total rankings that begin with it, is known in closed form:
+    d counts the pairs with a listed item, and ψ is divided by that of the items that are not listed. Fligner and
+    Verducci, "Distance based ranking models", Journal of the Royal Statistical Society B 48 (1986).
 
     Parameters
     ----------
@@ -139,7 +141,8 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     Notes
     -----
-    Samples are `Rankings`, or rows of distinct values (m, n) with larger = preferred; only their order is used.
+    Samples are `Rankings` of kind ``"total"`` or ``"top"``, or rows of distinct values (m, n) with larger = preferred;
+    only their order is used. `PlackettLuceMixture` also takes ties and rankings of some of the items.
     Equal samples are merged, so the time grows with the number of distinct samples.
 
     Examples
@@ -182,66 +185,29 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
         InputError
             If there are fewer distinct rankings than components, or a parameter is out of range.
         SampleError
-            If a sample has ties or misses an item; the message names it.
+            If a sample has ties, or misses an item and is no top-k ranking; the message names it.
         """
         self._check_parameters()
-        ranks = self._ranks(X, reset=True)
-        if sample_weight is None and isinstance(X, Rankings):
-            sample_weight = X.counts
-        weights, _ = sample_weights(sample_weight, samples_of(X))
-        distinct, inverse = np.unique(ranks, axis=0, return_inverse=True)
+        ballots = self._data(X, reset=True)
+        weights = voters_of(X, sample_weight)
+        ranks, inverse = np.unique(ballots.ranks, axis=0, return_inverse=True)
         counts = np.bincount(inverse.ravel(), weights).astype(np.float64)
-        distinct, counts = distinct[counts > 0], counts[counts > 0]
-        if len(distinct) < self.n_components:
-            raise InputError(
-                f"got {len(distinct)} distinct rankings (n_samples={len(ranks)}) for n_components={self.n_components}: "
-                "ask for fewer components"
-            )
+        ranks, counts = ranks[counts > 0], counts[counts > 0]
+        distinct = _Ballots(ranks, (ranks == 0).sum(axis=1))
+        self._check_distinct(len(ranks), len(weights))
         starts = generators_of(self.random_state, self.n_init)
-        best = max((self._run(distinct, counts, start) for start in starts), key=lambda run: run.history[-1])
+        runs = (
+            self._run(distinct, counts, _nearest_seeds(distinct, counts, self.n_components, start)) for start in starts
+        )
+        best = max(runs, key=lambda run: run.history[-1])
         largest_first = np.argsort(-best.components.weights, kind="stable")
         self.weights_ = best.components.weights[largest_first]
         self.consensus_ = _values_of(best.components.orders[largest_first])
         self.dispersions_ = best.components.dispersions[largest_first]
-        self.history_ = np.array(best.history)
-        self.log_likelihood_, self.n_iter_ = float(self.history_[-1]), len(best.history)
-        self.objective_, self.converged_ = -self.log_likelihood_, best.converged
-        self.labels_ = self._joint(ranks).argmax(axis=1)
-        if not best.converged:
-            message = Sentence(
-                "the mixture stopped after {iterations} iterations before it converged: raise {max_iter} or {tol}",
-                iterations=self.max_iter,
-                max_iter=Parameter("max_iter"),
-                tol=Parameter("tol"),
-            )
-            warn(ConvergenceWarning(message))
+        self.log_likelihood_, self.objective_ = best.history[-1], -best.history[-1]
+        self.labels_ = self._log_joint(self._fitted(), ballots).argmax(axis=1)
+        self._keep(best)
         return self
-
-    def predict(self, X: Any) -> Indices:
-        """Most probable component of each sample, (samples,)."""
-        return self._joint(self._validated_ranks(X)).argmax(axis=1)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probability of each component given the sample, (samples, components)."""
-        joint = self._joint(self._validated_ranks(X))
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-
-    def score_samples(self, X: Any) -> Floats:
-        """Log-likelihood of each sample, (samples,)."""
-        return np.asarray(logsumexp(self._joint(self._validated_ranks(X)), axis=1), dtype=np.float64)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the samples."""
-        each = self.score_samples(X)
-        return float(np.average(each, weights=self._voters(X, sample_weight)))
-
-    def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion −2 log L + p log m, with p = 2 components − 1; lower is better.
-
-        p counts weights and dispersions, but not the consensus rankings, which are discrete.
-        """
-        voters = self._voters(X, sample_weight).sum()
-        return -2 * voters * self.score(X, sample_weight=sample_weight) + (2 * len(self.weights_) - 1) * log(voters)
 
     def sample(self, n_samples: int = 1) -> tuple[Floats, Indices]:
         """Draw rankings from the mixture: their values (n_samples, n), and the component of each, (n_samples,)."""
@@ -258,83 +224,74 @@ class MallowsMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     # Expectation-maximisation ----------------------------------------------------------------------------------------
 
-    def _run(self, ranks: Floats, counts: Floats, random: np.random.Generator) -> _Run:
-        """Iterate from one start until the log-likelihood converges."""
-        memberships = _nearest_seeds(ranks, counts, self.n_components, random)
-        components, history = _maximised(ranks, counts, memberships, None), []
-        while True:
-            joint = _log_joint(components, ranks)
-            each = logsumexp(joint, axis=1)
-            history.append(float(counts @ each))
-            converged = len(history) > 1 and history[-1] - history[-2] <= self.tol * float(counts.sum())
-            if converged or len(history) == self.max_iter:
-                return _Run(components, tuple(history), converged)
-            components = _maximised(ranks, counts, np.exp(joint - each[:, None]), components)
+    def _log_joint(self, components: _Components, data: _Ballots) -> Floats:
+        """Log π_c − θ_c d(x, σ_c) − log ψ(θ_c), (m, c)."""
+        n = data.ranks.shape[1]
+        sizes, place = np.unique(data.unlisted, return_inverse=True)
+        left = np.array([log_partition(components.dispersions, max(int(size), 1)) for size in sizes])
+        constant = np.log(components.weights) - log_partition(components.dispersions, n) + left[place.ravel()]
+        return constant - components.dispersions * _distances(data, _values_of(components.orders))
 
-    def _joint(self, ranks: Floats) -> Floats:
-        """Log π_c p_c(x), (samples, components)."""
-        orders = np.argsort(-self.consensus_, axis=1)
-        return _log_joint(_Components(self.weights_, orders, self.dispersions_), ranks)
+    def _maximised(
+        self, data: _Ballots, counts: Floats, memberships: Floats, before: _Components | None
+    ) -> _Components:
+        """Maximisation step: a consensus of local search is never worse than the one before.
+
+        A component without members is unchanged.
+        """
+        n = data.ranks.shape[1]
+        shares = counts[:, None] * memberships
+        masses = shares.sum(axis=0)
+        counted = preferences(data.ranks, shares)
+        sizes, place = np.unique(data.unlisted, return_inverse=True)
+        orders, dispersions = np.empty((len(masses), n), dtype=np.intp), np.empty(len(masses))
+        for c, mass in enumerate(masses):
+            if before is not None and mass <= 1e-12 * counts.sum():
+                orders[c], dispersions[c] = before.orders[c], before.dispersions[c]
+                continue
+            orders[c] = _consensus(counted[c], None if before is None else before.orders[c])
+            parts = np.bincount(place.ravel(), shares[:, c], minlength=len(sizes)) / mass
+            dispersions[c] = dispersion_of(contradicted(orders[c], counted[c]) / mass, n, sizes, parts)
+        return _Components(np.maximum(masses / masses.sum(), np.finfo(float).tiny), orders, dispersions)
+
+    def _fitted(self) -> _Components:
+        return _Components(self.weights_, np.argsort(-self.consensus_, axis=1), self.dispersions_)
+
+    def _n_parameters(self) -> int:
+        """Weights and dispersions, but not the consensus rankings, which are discrete."""
+        return 2 * len(self.weights_) - 1
 
     # Input -----------------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        for name in ("n_components", "max_iter"):
-            whole(getattr(self, name), name)
-        whole(self.n_init, "n_init", REPEATS)
-        not_negative(self.tol, "tol")
-
-    def _validated_ranks(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        return self._ranks(X, reset=False)
-
-    def _ranks(self, X: Any, *, reset: bool) -> Floats:
+    def _data(self, X: Any, *, reset: bool = False) -> _Ballots:
         """Validate samples; return the rank of each item from 1, the least preferred, to n, (m, n)."""
-        names = X.items if isinstance(X, Rankings) else None
-        scores = X.scores if isinstance(X, Rankings) else labelled_table(X)
-        if not reset:
-            scores = self._in_order(scores, names)
-        finite = not isinstance(X, Rankings)  # Rankings use −infinity for items ranked last
-        with warnings.catch_warnings():
-            if names is not None:
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-            values = validated(self, scores, reset=reset, dtype=np.float64, ensure_all_finite=finite)
-        if reset and names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        if values.shape[1] < 2:
-            raise InputError("got n_features=1: a ranking has 2 items or more")
-        order = np.argsort(values, axis=1)
+        ballots = ballots_of(self, X, reset=reset)
+        top = (np.array(ballots.kind) == "top")[:, None]
+        values = np.where(np.isnan(ballots.values) & top, -np.inf, ballots.scores)
+        order = np.argsort(values, axis=1, kind="stable")
         ordered = np.take_along_axis(values, order, axis=1)
-        unfit = np.flatnonzero(np.isnan(ordered[:, -1]) | (ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        listed = np.take_along_axis(~(np.isnan(ballots.values) & top), order, axis=1)
+        tied = (ordered[:, 1:] == ordered[:, :-1]) & listed[:, 1:] & listed[:, :-1]
+        unfit = np.flatnonzero(np.isnan(ordered[:, -1]) | tied.any(axis=1))
         if len(unfit):
             raise SampleError(
                 f"sample number {unfit[0]} has ties or misses an item ({len(unfit)} such): the Mallows model needs "
-                "total rankings without ties; leave such samples out",
+                "total rankings without ties, or top-k rankings; leave such samples out, or take PlackettLuceMixture",
                 int(unfit[0]),
             )
         ranks = np.empty(values.shape)
         np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1)[None, :], axis=1)
-        return ranks
-
-    def _in_order(self, scores: Any, names: Names) -> Any:
-        """Take the columns of the items of the training rankings, by name, wherever they are among others."""
-        framed = names is None and hasattr(scores, "iloc")
-        given = tuple(map(str, scores.columns)) if framed else names
-        places = places_by_name(getattr(self, "feature_names_in_", None), given, "X")
-        if places is None:
-            return scores
-        return scores.iloc[:, places] if framed else scores[:, places]
-
-    def _voters(self, X: Any, sample_weight: Any) -> Floats:
-        if sample_weight is None and isinstance(X, Rankings):
-            sample_weight = X.counts
-        return sample_weights(sample_weight, samples_of(X))[0]
+        unlisted = values.shape[1] - listed.sum(axis=1)
+        if (unlisted > 1).any():  # one item that is not listed is the last
+            ranks[(ranks <= unlisted[:, None]) & (unlisted > 1)[:, None]] = 0
+        return _Ballots(ranks, np.where(unlisted > 1, unlisted, 0))
 
 
-def _distances(ranks: Floats, centres: Floats) -> Floats:
+def _distances(ballots: _Ballots, centres: Floats) -> Floats:
     """Numbers of discordant pairs between rankings and centres, (m, c)."""
-    kernel, n = Concordance(), ranks.shape[1]
-    return (n * (n - 1) / 2 - kernel.tile(kernel.prepare(ranks), kernel.prepare(centres))) / 2
+    kernel, n = Concordance(), ballots.ranks.shape[1]
+    ordered = (n * (n - 1) - ballots.unlisted * (ballots.unlisted - 1)) / 2
+    return (ordered[:, None] - kernel.tile(kernel.prepare(ballots.ranks), kernel.prepare(centres))) / 2
 
 
 def _values_of(orders: Indices) -> Floats:
@@ -344,40 +301,15 @@ def _values_of(orders: Indices) -> Floats:
     return values
 
 
-def _log_joint(components: _Components, ranks: Floats) -> Floats:
-    """Log π_c − θ_c d(x, σ_c) − log ψ(θ_c), (m, c)."""
-    constant = np.log(components.weights) - log_partition(components.dispersions, ranks.shape[1])
-    return constant - components.dispersions * _distances(ranks, _values_of(components.orders))
-
-
-def _nearest_seeds(ranks: Floats, counts: Floats, n_components: int, random: np.random.Generator) -> Floats:
+def _nearest_seeds(ballots: _Ballots, counts: Floats, n_components: int, random: np.random.Generator) -> Floats:
     """One-hot memberships (m, c) of the rankings in the nearest of c seeds, drawn by k-means++ on discordant pairs."""
-    distances = np.empty((len(ranks), 0))
+    distances = np.empty((len(counts), 0))
     chances = counts
     for _ in range(n_components):
-        seed = random.choice(len(ranks), p=chances / chances.sum())
-        distances = np.hstack([distances, _distances(ranks, ranks[[seed]])])
-        chances = counts * distances.min(axis=1)
+        seed = random.choice(len(counts), p=chances / chances.sum())
+        distances = np.hstack([distances, _distances(ballots, ballots.ranks[[seed]])])
+        chances = counts * np.maximum(distances.min(axis=1), 0)
     return np.eye(n_components)[distances.argmin(axis=1)]
-
-
-def _maximised(ranks: Floats, counts: Floats, memberships: Floats, before: _Components | None) -> _Components:
-    """Maximisation step: the components of highest expected log-likelihood for the memberships.
-
-    A consensus found by local search is never worse than the one before. A component without members is unchanged.
-    """
-    n = ranks.shape[1]
-    shares = counts[:, None] * memberships
-    masses = shares.sum(axis=0)
-    counted = preferences(ranks, shares)
-    orders, dispersions = np.empty((len(masses), n), dtype=np.intp), np.empty(len(masses))
-    for c, mass in enumerate(masses):
-        if before is not None and mass <= 1e-12 * counts.sum():
-            orders[c], dispersions[c] = before.orders[c], before.dispersions[c]
-            continue
-        orders[c] = _consensus(counted[c], None if before is None else before.orders[c])
-        dispersions[c] = dispersion_of(contradicted(orders[c], counted[c]) / mass, n)
-    return _Components(np.maximum(masses / masses.sum(), np.finfo(float).tiny), orders, dispersions)
 
 
 def _consensus(preferred: Floats, before: Indices | None) -> Indices:

@@ -18,6 +18,7 @@ from distkern.datasets import load_apa, sample_mallows
 from distkern.learners import mixture
 from distkern.learners.mixture import MallowsMixture, dispersion_of, log_partition, mean_distance
 from distkern.learners.persist import load_model, save_model
+from distkern.learners.ranking_mixture import choose_components
 
 
 def every_ranking(n):
@@ -120,6 +121,66 @@ def test_probabilities_are_those_of_enumeration_and_sum_to_one():
     np.testing.assert_array_equal(model.predict(every), joint.argmax(axis=1))
 
 
+def top_of(X, lengths):
+    """Top-k rankings of total ones."""
+    return Rankings.from_ranks(np.where(X > X.shape[1] - np.reshape(lengths, (-1, 1)), X, np.nan), kind="top")
+
+
+@given(st.integers(0, 99))
+def test_a_top_k_ranking_is_all_rankings_that_begin_like_it(seed):
+    random = np.random.default_rng(seed)
+    X, _ = two_groups((20, 12), n=5, seed=seed)
+    model = MallowsMixture(2, random_state=0, n_init=1, tol=1e-3).fit(top_of(X, random.integers(0, 6, len(X))))
+    every = every_ranking(5)
+    chances = np.exp(model.score_samples(every))
+    assert chances.sum() == pytest.approx(1)
+    for k in range(6):
+        begin = np.where(every > 5 - k, every, 0)
+        expected = [chances[(begin == one).all(axis=1)].sum() for one in begin]
+        np.testing.assert_allclose(np.exp(model.score_samples(top_of(every, k))), expected)
+    assert (np.diff(model.history_) >= -1e-9 * abs(model.history_[0])).all()
+
+
+def test_one_component_of_top_k_rankings_is_the_maximum_of_the_likelihood():
+    X = sample_mallows([3, 1, 4, 2, 5], 0.8, 40, random_state=3).values
+    votes = top_of(X, np.arange(40) % 5 + 1)
+    model = MallowsMixture(1).fit(votes)
+    begins = [np.where(X > 5 - k, X, 0)[row] for row, k in enumerate(np.arange(40) % 5 + 1)]
+    every = every_ranking(5)
+    fits = np.array([((every == begin) | (begin == 0)).all(axis=1) for begin in begins])  # completions of each
+    best = np.inf
+    for centre in every:
+        distances = np.array([discordant(x, centre) for x in every])
+        found = minimize_scalar(
+            lambda theta, distances: -np.log(fits @ np.exp(-theta * distances)).sum() + 40 * log_partition(theta, 5),
+            args=(distances,), bounds=(0, 20), method="bounded",
+        )  # fmt: skip
+        best = min(best, found.fun)
+    assert model.log_likelihood_ == pytest.approx(-best, rel=1e-8)
+
+
+def test_components_of_drawn_top_k_rankings_are_recovered():
+    X, group = two_groups((600, 400))
+    model = MallowsMixture(2, random_state=0, n_init=4).fit(top_of(X, 2))
+    np.testing.assert_array_equal(model.consensus_, [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]])
+    np.testing.assert_allclose(model.dispersions_, 1.5, atol=0.2)
+    assert adjusted_rand_score(group, model.labels_) > 0.9
+
+
+def test_the_number_of_components():
+    X, _ = two_groups((300, 200))
+    found = choose_components(
+        MallowsMixture(n_init=2, tol=1e-4, random_state=0), top_of(X, 3), [1, 2, 3], folds=3, random_state=0
+    )
+    assert found.by_bic == 2
+    assert found.by_held_out in (2, 3)
+    assert found.held_out[0] < found.held_out[1] - 4 * found.standard_error[1]
+    with pytest.raises(InputError, match="takes Rankings"):
+        choose_components(MallowsMixture(), X, [1])
+    with pytest.raises(InputError, match="two folds or more"):
+        choose_components(MallowsMixture(), top_of(X, 3), [1], folds=1)
+
+
 def test_components_of_drawn_rankings_are_recovered():
     X, group = two_groups((600, 400))
     model = MallowsMixture(2, random_state=0).fit(X)
@@ -209,9 +270,10 @@ def test_samples_that_are_no_total_rankings_are_refused():
         MallowsMixture(1).fit(Rankings.from_orderings([["a", "b", "c"], ["b", "c"]], kind="interleaving"))
     with pytest.raises(InputError, match="NaN"):
         MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
-    for kind in ("top", "interleaving"):
-        with pytest.raises(InputError, match=r"has ties|NaN"):
-            MallowsMixture(1).fit(Rankings.from_orderings([["a"], ["b", "c"]], kind=kind))
+    with pytest.raises(InputError, match=r"sample number 0 has ties or misses"):
+        MallowsMixture(1).fit(Rankings.from_orderings([["a"], ["b", "c"]], kind="interleaving"))
+    with pytest.raises(SampleError, match=r"sample number 1 has ties"):
+        MallowsMixture(1).fit(Rankings.from_orderings([["a"], [("b", "c")]], kind="top", items="abcd"))
     with pytest.raises(InputError, match="n_features=1"):
         MallowsMixture(1).fit([[1], [2]])
     with pytest.raises(InputError, match="1 distinct rankings"):
