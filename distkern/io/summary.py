@@ -38,12 +38,15 @@ def summary(source: Source, samples: Orientation | None) -> str:
     size = f"{n:,} {'probe' if named else 'feature'}{'s' * (n != 1)} × {m:,} sample{'s' * (m != 1)}"
     where = "" if samples is None else f", samples in {samples}"
     rows = slice(0, max(1, min(m, MOST_VALUES // n)))
-    values = source.read_sparse(rows).data if source.sparse else source.read(rows).ravel()
-    return f"{size}{where}; {look(values)}"
+    values = np.append(source.read_sparse(rows).data, 0.0) if source.sparse else source.read(rows).ravel()
+    return f"{size}{where}; {look(values, counted=source.sparse)}"
 
 
-def look(values: Array) -> str:
+def look(values: Array, *, counted: bool = False) -> str:
     """Say in which range values lie, and what they look like: counts, logarithms, log ratios, or none of these.
+
+    Whole numbers that are all small may be ranks or votes as well as counts, unless they are ``counted``: most of them
+    are 0.
 
     Examples
     --------
@@ -54,9 +57,13 @@ def look(values: Array) -> str:
     if not present.size:
         return "no values"
     low, high = float(present.min()), float(present.max())
-    span = f"values from {low:,.4g} to {high:,.4g}"
+    span = f"values from {_readable(low)} to {_readable(high)}"
     if (np.floor(present) == present).all():
-        return f"whole {span}" + (" look like counts" if low >= 0 and high > LARGEST_VOTE else "")
+        return f"whole {span}" + (" look like counts" if low >= 0 and (counted or high > LARGEST_VOTE) else "")
     if max(-low, high) >= LARGEST_LOGARITHM:
         return f"{span} do not look like logarithms"
     return f"{span} look like {'log ratios' if low < 0 else 'logarithms'}"
+
+
+def _readable(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -122,3 +122,24 @@ def test_probes_become_genes(tmp_path, run):
     )
     assert refused.exit_code == 3
     assert "--genes without --collapse" in refused.output
+
+
+def test_what_was_read_is_said(tmp_path, run):
+    path = tmp_path / "cohort.gct"
+    path.write_text(
+        "#1.2\n3\t2\nName\tDescription\ts1\ts2\np1_at\tTP53\t7.5\t8\np2_at\tTP53\t5\t6.25\np3_at\tMYC\t4\t3\n"
+    )
+    words = ("plan", path, "--kernel", "linear")
+    said = "cohort.gct: 3 probes × 2 samples, samples in columns; values from 3 to 8 look like logarithms\n"
+    done = run(*words)
+    assert (done.exit_code, done.stderr) == (0, said)
+    assert run(*words, "--json").stderr == ""
+    collapsed = run(*words, "--collapse", "max", "--genes", "Description")
+    assert (
+        collapsed.stderr
+        == "cohort.gct: 2 features × 2 samples, samples in columns; values from 3 to 8 look like logarithms\n"
+    )
+    lacking = run(*words, "--collapse", "max", "--genes", "genes.csv")
+    assert (
+        "no table of genes 'genes.csv', and the features have no such column: they have 'Description'" in lacking.stderr
+    )

@@ -23,11 +23,15 @@ from distkern.io.summary import look, summary
         ([0.5, 30.0], "values from 0.5 to 30 do not look like logarithms"),
         ([-40.5, 1.0], "values from -40.5 to 1 do not look like logarithms"),
         ([np.nan, np.inf], "no values"),
-        ([np.nan, 12345.5, 1], "values from 1 to 1.235e+04 do not look like logarithms"),
+        ([np.nan, 12345.5, 1], "values from 1 to 12,346 do not look like logarithms"),
     ],
 )
 def test_look(values, says):
     assert look(np.array(values, dtype=float)) == says
+
+
+def test_sparse_whole_numbers_are_counts():
+    assert summary(as_source(sparse.csr_matrix([[0, 3], [1, 0]])), None).endswith("from 0 to 3 look like counts")
 
 
 def test_names_of_probes_and_the_orientation_are_said():
@@ -41,5 +45,5 @@ def test_names_of_probes_and_the_orientation_are_said():
 def test_only_some_samples_are_looked_at(monkeypatch):
     monkeypatch.setattr(module, "MOST_VALUES", 4)
     values = np.array([[0.5, 1.5], [2.5, 3.5], [99.5, 99.5]])
-    for X in (values, sparse.csr_matrix(values)):
-        assert summary(as_source(X), None) == "2 features × 3 samples; values from 0.5 to 3.5 look like logarithms"
+    for X, low in ((values, "0.5"), (sparse.csr_matrix(values), "0")):
+        assert summary(as_source(X), None) == f"2 features × 3 samples; values from {low} to 3.5 look like logarithms"
