@@ -15,6 +15,7 @@ from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.parameters import entries, flag, one_of
 from distkern.core.rankings import Rankings
 from distkern.core.sentences import Argument, OptionalPart
+from distkern.io.compression import beginning_of
 from distkern.io.foreign import head_of, refuse_foreign
 from distkern.io.rankings.blt import is_blt, read_blt
 from distkern.io.rankings.lines import Gaps, Options, Values
@@ -207,22 +208,9 @@ def format_of(path: Path, options: Options | None = None) -> str:
         raise InputError(f"there is no file {str(path)!r}: check the path")
     head = head_of(path)
     refuse_foreign(path, head)
-    return ballots_in(path, head) or table_in(_text_table(path), options or Options())
-
-
-def _text_table(path: Path) -> Path:
-    """The path of a text table; a table of another format, such as a sheet of Excel, is refused."""
-    from distkern.io.formats.text_tables import TABLE
-    from distkern.io.registry import formats
-
-    suffixes = {suffix: one.name for one in formats() for suffix in one.suffixes if suffix not in TABLE.suffixes}
-    name = next((found for suffix, found in suffixes.items() if suffix and path.name.lower().endswith(suffix)), None)
-    if name is not None:
-        raise InputError(
-            f"{path.name!r} is a file of the format {name}, which is not read as ballots: save it as a "
-            "text table (CSV UTF-8)"
-        )
-    return path
+    if b"\0" in beginning_of(head):
+        raise InputError(f"{path.name!r} is no text file: save its table as text ('CSV UTF-8' in a spreadsheet)")
+    return ballots_in(path, head) or table_in(path, options or Options())
 
 
 def ballots_in(path: Path, head: bytes) -> str | None:

@@ -43,8 +43,8 @@ def test_a_name_promises_a_format_whose_first_line_is_then_wrong(tmp_path, suffi
 def test_files_that_are_no_ballots(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_rankings(tmp_path / "none.soc")
-    (tmp_path / "x.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match="of the format Excel, which is not read as ballots"):
+    (tmp_path / "x.xlsx").write_bytes(b"PK\x03\x04\x00\x00")
+    with pytest.raises(InputError, match="is no text file: save its table as text"):
         read_rankings(tmp_path / "x.xlsx")
     (tmp_path / "x.soc").write_bytes(SOC.replace("Ann", "Zoë").encode("latin-1"))
     with pytest.raises(InputError, match="is not UTF-8 text"):
