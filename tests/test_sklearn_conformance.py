@@ -59,7 +59,7 @@ DEFAULTS = {
     dk.KernelKMeans: {"n_clusters": 3},
     dk.KernelPCA: {"n_components": 2},
     dk.MallowsMixture: {"n_components": 2, "n_init": 2},
-    dk.PlackettLuceMixture: {"n_components": 2, "n_init": 2},
+    dk.PlackettLuceMixture: {"n_components": 2, "n_init": 1, "tol": 1e-2},
     dk.SUQUANClassifierCV: {"lams": [0.1, 10.0], "gammas": [0.1], "cv": 2},
     dk.TopPairGenes: {"k": 1},
     dk.TopPairs: {"k": 1},

@@ -21,7 +21,7 @@ from distkern.learners.validation import positive, whole
 from distkern.solvers import plackett_luce as solver
 from distkern.solvers.plackett_luce import Choices, Worths
 
-STEPS = 20
+STEPS = 3
 """Maximum number of Newton steps of a component in an iteration; each step raises the expected likelihood."""
 
 LEAST_SHARE = 1e-10
@@ -135,7 +135,10 @@ class PlackettLuceMixture(RankingMixture):
         weights = voters_of(X, sample_weight)
         distinct, inverse = ballots.distinct()
         counts = np.bincount(inverse, weights, minlength=len(distinct)).astype(np.float64)
-        distinct, counts = distinct[np.flatnonzero(counts)], counts[counts > 0]
+        kinds = np.unique(distinct.kind, return_inverse=True)[1]
+        sorted_rows = np.lexsort([*np.where(np.isnan(distinct.values), -np.inf, distinct.values).T, kinds])
+        kept = sorted_rows[counts[sorted_rows] > 0]  # in an order that the order of the samples does not change
+        distinct, counts = distinct[kept], counts[kept]
         self._check_distinct(len(distinct), len(weights))
         choices = _choices_of(distinct)
         self._check_choices(choices, counts)
