@@ -114,7 +114,7 @@ def test_an_orientation_that_the_file_states_is_not_asked_for(tmp_path):
 def test_unknown_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_expression(tmp_path / "nothing.csv")
-    with pytest.raises(InputError, match=r"of no known format.*\.h5ad.*\.npz.*\.zarr.*\.csv, \.csv\.gz, \.tsv"):
+    with pytest.raises(InputError, match=r"of no known format.*\.h5ad.*\.npz.*\.zarr.*\.csv, \.tsv"):
         read_expression(write(tmp_path, "x", "cohort.dat"))
-    with pytest.raises(InputError, match="is a spreadsheet, which is not read: save the sheet as a text table"):
-        read_expression(write(tmp_path, "x", "cohort.xlsx"))
+    with pytest.raises(InputError, match=r"is a spreadsheet of an old .* kind, which is not read: save it as \.xlsx"):
+        read_expression(write(tmp_path, "x", "cohort.xls"))
