@@ -12,7 +12,6 @@ import click
 from distkern.cli.ballots import holds_ballots, read_ballots
 from distkern.cli.common import say
 from distkern.core.errors import InputError
-from distkern.core.labels import MISSING_TEXTS
 from distkern.core.names import beside_numbers
 
 if TYPE_CHECKING:
@@ -300,6 +299,7 @@ def read_covariates(path: Path, ids: Sequence[str], *, samples: str | None = Non
     """
     import pandas as pd
 
+    from distkern.core.labels import MISSING_TEXTS
     from distkern.io.format import ReadOptions
     from distkern.io.labels import read_columns
 

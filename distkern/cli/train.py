@@ -189,21 +189,23 @@ def _usable(source: Source, features: Path | None, missing: str, how: dict[str, 
 def _names_in(path: Path, how: dict[str, Any]) -> set[str]:
     """Names of features in a cohort, or in the lines of a text file; no value is read of a text table."""
     from distkern.cli.common import separator_of
-    from distkern.io.registry import find_format
+    from distkern.io.registry import find_format, table_names
     from distkern.io.source import as_source
-    from distkern.io.tables import open_text, read_names
+    from distkern.io.tables import open_text
 
     sep = separator_of(how["sep"])
-    if find_format(path).samples is not None:
+    found = find_format(path)
+    if found.samples is not None:
         features = as_source(path).features
         if features is None:
             raise InputError(f"the features of {path.name!r} have no names")
         return set(features)
-    with open_text(path) as file:
-        header = file.readline()
-        if not any(char in header for char in ("\t", ",", ";") if sep is None or char == sep):
-            return {line.strip() for line in (header, *file) if line.strip()}
+    if found.general:  # text
+        with open_text(path) as file:
+            header = file.readline()
+            if not any(char in header for char in ("\t", ",", ";") if sep is None or char == sep):
+                return {line.strip() for line in (header, *file) if line.strip()}
     if how["samples"] is None:
         raise InputError(f"say with --samples whether the rows or the columns of {path.name!r} are the samples")
-    rows, columns = read_names(path, sep)
+    rows, columns = table_names(path, sep)
     return set(columns if how["samples"] == "rows" else rows)

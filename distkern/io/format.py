@@ -176,13 +176,18 @@ class Container:
         Names of the classes.
     open
         Gives the values and names of such an object.
+    method
+        A method that tells objects of any class in which no other container is recognised; instead of a class.
     """
 
     module: str
     classes: tuple[str, ...]
     open: Callable[[Any], Opened]
+    method: str | None = None
 
     def holds(self, X: Any) -> bool:
-        """Whether X is an object of one of the classes."""
+        """Whether X is an object of one of the classes, or has the method."""
+        if self.method is not None:
+            return hasattr(X, self.method)
         loaded = sys.modules.get(self.module)
         return loaded is not None and any(isinstance(X, getattr(loaded, name, ())) for name in self.classes)

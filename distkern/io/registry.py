@@ -42,8 +42,9 @@ def formats() -> tuple[Format, ...]:
 
 
 def containers() -> tuple[Container, ...]:
-    """Return all containers in memory."""
-    return tuple(container for module in modules() for container in getattr(module, "CONTAINERS", ()))
+    """Return all containers in memory: those recognised by their classes first."""
+    found = [container for module in modules() for container in getattr(module, "CONTAINERS", ())]
+    return tuple(sorted(found, key=lambda container: container.method is not None))
 
 
 def find_format(path: Path) -> Format:

@@ -116,7 +116,5 @@ def test_unknown_files_are_refused(tmp_path):
         read_expression(tmp_path / "nothing.csv")
     with pytest.raises(InputError, match=r"of no known format.*\.h5ad.*\.npz.*\.zarr.*\.csv, \.tsv"):
         read_expression(write(tmp_path, "x", "cohort.dat"))
-    with pytest.raises(
-        InputError, match=r"is a spreadsheet of an old or an open kind, which is not read: save it as \.xlsx"
-    ):
+    with pytest.raises(InputError, match=r"is a spreadsheet of an old .* kind, which is not read: save it as \.xlsx"):
         read_expression(write(tmp_path, "x", "cohort.xls"))

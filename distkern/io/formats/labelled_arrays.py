@@ -10,7 +10,8 @@ from distkern.io.blocks import ArrayReader
 from distkern.io.format import Container, Opened
 
 
-def _open(X: Any) -> Opened:
+def open_labelled(X: Any, kind: str | None = None) -> Opened:
+    """View a table or an array with names; ``kind`` is its name in messages, by default that of its class."""
     values, names = plain(X, "the cohort")
     if len(names) != 2:
         raise InputError(f"the cohort has {len(names)} dimension(s): give a table, or an array with a row per sample")
@@ -22,11 +23,11 @@ def _open(X: Any) -> Opened:
                 f"column {text!r} of the cohort holds text, not numbers: take it out of the table, and give its values "
                 "as the names of the samples if that is what they are"
             )
-    return Opened(ArrayReader(values, type(X).__name__), ids, features)
+    return Opened(ArrayReader(values, kind or type(X).__name__), ids, features)
 
 
 CONTAINERS = (
-    Container("polars", ("DataFrame", "LazyFrame", "Series"), _open),
-    Container("pyarrow", ("Table", "RecordBatch", "Array", "ChunkedArray"), _open),
-    Container("xarray", ("DataArray", "Dataset"), _open),
+    Container("polars", ("DataFrame", "LazyFrame", "Series"), open_labelled),
+    Container("pyarrow", ("Table", "RecordBatch", "Array", "ChunkedArray"), open_labelled),
+    Container("xarray", ("DataArray", "Dataset"), open_labelled),
 )
