@@ -151,6 +151,9 @@ class Kernel:
     collapses: ClassVar[bool] = False
     """Whether equal samples are computed once: only for exact kernels, whose values depend on the two samples alone."""
 
+    has_zero: ClassVar[bool] = False
+    """Whether k(x, x) = 0 is a sample like any other, the origin, and no sample without an order."""
+
     @property
     def directed(self) -> bool:
         """Whether samples are rankings whose largest values are the best, so that k(−x, −y) is another value."""

@@ -115,6 +115,8 @@ class Linear(VectorKernel):
     array([[11.]])
     """
 
+    has_zero: ClassVar[bool] = True
+
     name: ClassVar[str] = "linear"
 
     def tile(self, A: Prepared, B: Prepared) -> Floats:
@@ -153,6 +155,8 @@ class Polynomial(VectorKernel):
     >>> Polynomial(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
+
+    has_zero: ClassVar[bool] = True
 
     name: ClassVar[str] = "polynomial"
     degree: int = 2

@@ -285,7 +285,8 @@ class KernelEstimator(SampleEstimator):
                 else:
                     block = self.kernel_.prepare(read_samples(self.kernel_, source, rows), rows.start)
                     values = finite_tile(self.kernel_, block, self.prepared_, names)
-                    warn_of_constant(self.kernel_.diagonal(block) == 0, source.ids, rows.start)
+                    if not self.kernel_.has_zero:
+                        warn_of_constant(self.kernel_.diagonal(block) == 0, source.ids, rows.start)
                 parts.append(values @ coefficients)
             return np.concatenate(parts)
         X = self._matrix(X, reset=False)

@@ -285,7 +285,8 @@ class CohortPredictor:
         blocks = list(row_blocks(len(source), max(self.gram.shape[1], source.shape[1])))
         for rows in blocks:
             part = self.gram.cross(source if len(blocks) == 1 else source.rows(rows))
-            warn_of_constant(part.row_diag() == 0, source.ids, rows.start)
+            if not self.gram.kernel.has_zero:
+                warn_of_constant(part.row_diag() == 0, source.ids, rows.start)
             yield part
 
 

@@ -212,7 +212,8 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
             return ArrayGram(values, row_ids=source.ids)
         values = finite_tile(self.kernel_, prepared, self.prepared_, source.ids)
         squares = self.kernel_.diagonal(prepared)
-        warn_of_constant(squares == 0, source.ids)
+        if not self.kernel_.has_zero:
+            warn_of_constant(squares == 0, source.ids)
         return _Rectangle(ArrayGram(values, row_ids=source.ids), squares, self.diagonal_)
 
     def _given_diagonal(self, diagonal: float | Array | None, names: SampleNames) -> Floats | None:

@@ -115,7 +115,7 @@ TABLES = {
         Table(
             "cell-types",
             "distkern.reproduce.cell_types:rows",
-            "10x Genomics (2016) and Novershtern et al. (2011)",
+            "Novershtern et al. (2011) and 10x Genomics (2016)",
             "types of blood cells called from microarray profiles: Kendall's beside Spearman's nearest profile",
         ),
         Table(

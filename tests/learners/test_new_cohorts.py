@@ -321,3 +321,14 @@ def test_converted_symbols_are_named_where_the_feature_is_missing(container, con
         with pytest.raises(dk.InputError, match=said):
             model.predict(container(new.iloc[100:]))
     assert any("look like gene symbols" in str(one.message) for one in caught) == (converted == "new")
+
+
+def test_origin_of_a_linear_kernel_is_a_sample_like_any_other():
+    X, y = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [2.0, 1.0]]), ["low", "low", "high", "high"]
+    model = dk.KernelSVC(kernel=dk.Linear()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(np.zeros((1, 2)))
+        dk.CohortPredictor(
+            dk.KernelSVC().fit(dk.Linear()(X), y), PreparedColumns(dk.Linear(), dk.Linear().prepare(X))
+        ).predict(np.zeros((1, 2)))

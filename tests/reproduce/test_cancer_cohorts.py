@@ -171,7 +171,7 @@ def test_missing_and_wrong_data_are_refused(data, tmp_path):
 def test_the_registry_finds_every_function():
     for table in TABLES.values():
         assert table.name == "kendall-wilcoxon" or {"repeats", "quick"} & set(table.options())
-        assert table.source.startswith(("Jiao", "Zhou", "Kondor", "Cuturi", "Suquan", "van de Vijver"))
+        assert table.source.startswith(("Jiao", "Zhou", "Kondor", "Cuturi", "Suquan", "van de Vijver", "Novershtern"))
 
 
 def test_the_committed_table_agrees_with_table_2(monkeypatch):
