@@ -125,6 +125,12 @@ _LABELS_HELP = (
     metavar="N",
     help="Also compute a p-value: permute the labels N times, and do the whole nested procedure again.",
 )
+@click.option(
+    "--permutation-time",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Begin no further permutation after this time; a support vector machine is fitted anew for each.",
+)
 @external_options
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the scores of every fold as JSON.")
 @click.option("--scores", type=LocalPath(), metavar="FILE", help="Write the scores with 95 % intervals as a CSV table.")
@@ -147,6 +153,7 @@ def evaluate(
     C: tuple[float, ...],
     lam: tuple[float, ...],
     permutations: int | None,
+    permutation_time: float | None,
     external: Path | None,
     external_labels: Path | None,
     external_samples: str | None,
@@ -168,6 +175,8 @@ def evaluate(
         refuse_unwritable_file(out, overwrite)
     if scores is not None:
         refuse_unwritable_table(scores, overwrite)
+    if permutation_time is not None and permutations is None:
+        raise click.UsageError("--permutation-time limits the time of --permutations: say how many there are at most")
     asked = survival_asked(learner, time, event, strata, risk_groups, ("label", "C", "permutations"))
     grids = {} if asked is not None else grids_of(learner, C, lam)
     separator = separator_of(sep)
@@ -211,7 +220,8 @@ def evaluate(
     )
     tested = None
     if permutations is not None:
-        tested = _tested(model, gram, y, permutations, grids, protocol, shared)
+        how = {"permutations": permutations, "time_limit": permutation_time}
+        tested = _tested(model, gram, y, how, grids, protocol, shared)
     predicted = None
     if other is not None:
         inner, seed = protocol["inner"], protocol["seed"]
@@ -270,7 +280,7 @@ def _tested(
     model: Any,
     gram: Any,
     y: list[str],
-    permutations: int,
+    how: dict[str, Any],
     grids: dict[str, Any],
     protocol: dict[str, int],
     shared: dict[str, Any],
@@ -280,9 +290,7 @@ def _tested(
 
     values = grids["C"] or grids["lam"] or [model[-1].mu]  # Fisher's discriminant is evaluated as it is
     folds: dict[str, Any] = {name: protocol[name] for name in ("outer", "inner")}
-    return permutation_test(
-        model, gram, y, permutations=permutations, values=values, random_state=protocol["seed"], **folds, **shared
-    )
+    return permutation_test(model, gram, y, values=values, random_state=protocol["seed"], **how, **folds, **shared)
 
 
 def _p_value(tested: PermutationTest) -> dict[str, Any]:

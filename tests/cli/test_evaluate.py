@@ -177,6 +177,10 @@ def test_labels_are_permuted_on_request(cohort, run, store):
     )
     assert (found["pvalue"], found["score"], found["permutations"]) == (direct.pvalue, direct.score, 19)
     assert "p-value" in run(*words, "--outer", 3, "--permutations", 3).stdout
+    few = json.loads(run(*words, "--outer", 3, "--permutations", 999, "--permutation-time", 0.001, "--json").stdout)
+    assert few["permutations"]["permutations"] == 1
+    refused = run(*words, "--permutation-time", 5)
+    assert (refused.exit_code, "say how many" in refused.stderr) == (2, True)
 
 
 def split_in_two(cohort):
