@@ -113,6 +113,12 @@ TABLES = {
             "oestrogen receptor status called in one hospital by a model of the other, one tumour at a time",
         ),
         Table(
+            "planted-groups",
+            "distkern.reproduce.planted_groups:rows",
+            "Jiao & Vert (2018), section 6.3, on drawn ballots",
+            "groups of voters found again from partial ballots: kernel k-means beside mixtures",
+        ),
+        Table(
             "cell-types",
             "distkern.reproduce.cell_types:rows",
             "Novershtern et al. (2011) and 10x Genomics (2016)",
