@@ -150,7 +150,7 @@ class Gram(StoredGram):
         byte is read once, and equal samples are multiplied once. A matrix of less than 32 MiB is multiplied in this
         process. If the memory of a task or of this process does not suffice for all vectors, groups of them have a pass
         each. The bits do not depend on the executor. Stores with another tile size may differ by rounding, about 1e-15
-        of Σ_j |K_ij V_j|.
+        of Σ_j abs(K_ij V_j).
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class NystromError:
         ‖K − K̂‖ / ‖K‖ in the Frobenius norm, estimated from the exact diagonal and the sampled entries, and its standard
         error.
     rms, largest
-        Root mean square and maximum of |k(x, y) − k̂(x, y)| over the sampled entries.
+        Root mean square and maximum of abs(k(x, y) − k̂(x, y)) over the sampled entries.
     entries
         Number of sampled entries: pairs of different samples, drawn uniformly.
     """

@@ -66,7 +66,7 @@ class LowRank(VectorKernel):
 
     Notes
     -----
-    κ − κ̂ is positive semidefinite, so that |κ(x, y) − κ̂(x, y)| ≤ √(ρ(x) ρ(y)) with the residuals ρ of `residuals`.
+    κ − κ̂ is positive semidefinite, so that abs(κ(x, y) − κ̂(x, y)) ≤ √(ρ(x) ρ(y)) with the residuals ρ of `residuals`.
     Landmarks: O(m R²) for m samples, once. Features: R values of κ and O(R²) per sample, then O(R) per pair. If a
     cohort has more than 10,000 samples, landmarks are chosen among 10,000 drawn samples.
 

@@ -29,7 +29,7 @@ class EqualRank(Kernel):
 
     Π_x is the permutation matrix that sorts the features of x. With ties it is the mean of these matrices over all ways
     of breaking the ties: a feature of a tie group of s features has each of the group's s ranks with weight 1/s. Then k
-    is the expected number of equal ranks, Σ over the features of |P ∩ Q| / (|P| |Q|), with P and Q the ranks of its tie
+    is the expected number of equal ranks, Σ over the features of #(P ∩ Q) / (#P #Q), with P and Q the ranks of its tie
     groups in x and in y. It is an inner product, hence positive semidefinite, with any ties.
 
     Source: Vert's slides on supervised quantile normalisation (SUQUAN), the permutation kernel: the matrix of the
@@ -100,7 +100,7 @@ class Diffusion(Kernel):
     ----------
     beta
         β, the time of diffusion: at 0 different rankings have k = 0; as β grows all values become equal. For β < 0
-        the kernel is e^{2|β|(n−1)} (−1)^{n_d} times that of |β|, positive definite too, since an exchange of two ranks
+        the kernel is e^{−2β(n−1)} (−1)^{n_d} times that of −β, positive definite too, since an exchange of two ranks
         changes the sign of a permutation.
 
     Raises

@@ -205,7 +205,7 @@ def cluster_numbers(
     where W_k is the inertia of the data and W_kb the inertia of the b-th of B reference data sets without clusters.
     Tibshirani, Walther and Hastie, J. R. Statist. Soc. B 63 (2001).
 
-    The stability of a cluster c is the mean over bootstrap resamples of max_d |c ∩ d| / |c ∪ d|, with d the clusters
+    The stability of a cluster c is the mean over bootstrap resamples of max_d #(c ∩ d) / #(c ∪ d), with d the clusters
     that kernel k-means finds in the resample, and both sets restricted to the samples drawn. Hennig, *Cluster-wise
     assessment of cluster stability*, Computational Statistics & Data Analysis 52 (2007): below 0.6 a cluster is no
     pattern of the data, from 0.85 on it is highly stable.

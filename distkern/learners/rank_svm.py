@@ -63,7 +63,7 @@ class RankSVM(PairRanker):
     residual_
         Squared hinge: norm of the gradient, relative to its norm at 0.
     n_pairs_
-        |P|.
+        :math:`|P|`.
     n_iter_, n_passes_, bytes_read_
         Cutting planes or Newton steps, passes over the matrix, and bytes read from storage.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_

@@ -58,7 +58,7 @@ class SurvivalSVM(SurvivalLearner):
     intercept_
         b; 0 if r = 1.
     n_pairs_
-        |P|; 0 if r = 0.
+        :math:`|P|`; 0 if r = 0.
     objective_
         Value of the minimised objective.
     residual_
@@ -78,7 +78,7 @@ class SurvivalSVM(SurvivalLearner):
     Notes
     -----
     scikit-survival's FastSurvivalSVM and FastKernelSurvivalSVM have sums where there are means here, and a weight of
-    the loss instead of the penalty. With u = r / (λ|P|) and v = (1 − r) / (λm), their alpha is u + v, and their
+    the loss instead of the penalty. With u = r / (λ #P) and v = (1 − r) / (λm), their alpha is u + v, and their
     rank_ratio u / (u + v). They break ties of times at random, and with rank_ratio < 1 predict log t, not the risk.
 
     Examples

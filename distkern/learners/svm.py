@@ -201,7 +201,7 @@ class KernelSVC(KernelClassifier, KernelEstimator):
         -------
         ndarray
             Two classes: f(x), (samples,), positive for ``classes_[1]``. One-vs-rest: the score of each class,
-            (samples, classes). One-vs-one: the votes of each class plus c / (3 (|c| + 1)), where c is the sum of the
+            (samples, classes). One-vs-one: the votes of each class plus c / (3 (abs(c) + 1)), where c is the sum of the
             scores of its pairs, as in scikit-learn; or (samples, pairs), see ``decision_function_shape``.
 
         Raises

@@ -21,7 +21,7 @@ from distkern.solvers.smo import solve
 
 @saveable
 class KernelSVR(KernelRegressor, KernelEstimator):
-    r"""Support vector regression with the ε-insensitive loss max(0, |z − f(x)| − ε), solved in its dual form.
+    r"""Support vector regression with the ε-insensitive loss max(0, abs(z − f(x)) − ε), solved in its dual form.
 
     .. math::
 

@@ -142,7 +142,7 @@ def kendalltau_matrix(
         Of edges: largest q of the Benjamini–Hochberg procedure over all pairs that are compared, by default 0.05; 1
         keeps all.
     min_tau
-        Of edges: smallest |tau|. An edge meets both conditions; q counts all tests, also those with a smaller |tau|.
+        Of edges: smallest abs(tau). An edge meets both conditions; q counts all tests, also of a smaller abs(tau).
     path
         File of the edges, or of the pairs of a list: ``.csv``, ``.tsv``, ``.parquet`` or ``.graphml``. They are written
         some at a time, so that they need not fit in memory.

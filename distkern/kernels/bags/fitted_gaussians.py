@@ -112,7 +112,7 @@ def _(kernel: GaussianPairs, a: int, b: int, n: int) -> int:
 
 @dataclass(frozen=True)
 class Bhattacharyya(GaussianPairs):
-    """k(p, q) = ∫ √p √q for Gaussians p and q fitted to two bags: |Σ|^¼ |Σ'|^¼ |S|^(−½) exp(−δᵀ S⁻¹ δ / 8).
+    """k(p, q) = ∫ √p √q for Gaussians p and q fitted to two bags: (det Σ det Σ')^¼ (det S)^(−½) exp(−δᵀ S⁻¹ δ / 8).
 
     Here S = (Σ + Σ')/2 and δ = μ − μ', with the maximum-likelihood mean μ and covariance Σ + ηI of each bag.
 

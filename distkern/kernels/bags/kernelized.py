@@ -375,7 +375,7 @@ class KernelIGV(KernelizedBagKernel):
         return np.exp(0.0 * logdets if self.unit_norm else -logdets)  # NaN where the determinant is not finite
 
     def error_bound(self, X: Any, Y: Any = None) -> Floats:
-        """Bound of |log k − log k̂| for each entry, with k̂ = ``kernel(X, Y)`` and k the same kernel without landmarks.
+        """Bound of abs(log k − log k̂) for each entry, with k̂ = ``kernel(X, Y)`` and k the kernel without landmarks.
 
         The bound is (ρ + ρ')/2η, with ρ = Σ p_i (κ(x_i, x_i) − κ̂(x_i, x_i)) of each bag: the approximation makes the
         log determinant smaller, by at most the trace of the residual. Without unit norm k ≤ k̂. The bound is 0 if the
