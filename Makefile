@@ -60,8 +60,13 @@ test-slow: $(FOR_DEVELOPERS) ## run the other slow tests, two files at a time: n
 	"$(BIN)/python" -m pytest -m slow -n 2 --dist loadfile
 
 .PHONY: docs
-docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links
-	"$(BIN)/python" -m pytest docs tests/test_links.py tests/store/test_layout.py
+docs: $(FOR_DEVELOPERS) ## build the site into site/html, with warnings as errors
+	rm -rf site docs/api
+	"$(BIN)/python" -m sphinx -b html -c docs -d site/doctrees -W --keep-going -q . site/html
+
+.PHONY: test-docs
+test-docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links, the list of public names
+	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_site.py tests/store/test_layout.py
 	"$(BIN)/python" -m pytest -m slow tests/test_contributing.py
 
 .PHONY: build
@@ -116,7 +121,7 @@ audit: ## ask whether vulnerabilities of the packages of the image are known; fa
 
 .PHONY: clean
 clean: ## delete the leftovers of tests and tools; keep the virtual environment and the demo's folder
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist site htmlcov .coverage
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist site docs/api htmlcov .coverage
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 # The virtual environment ---------------------------------------------------------------------------------------------

@@ -1,0 +1,91 @@
+"""How Sphinx builds the site (``make docs``). Its source is the repository: links work here and on the code host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from distkern import __version__
+
+project = "distkern"
+author = "the authors of distkern"
+copyright = author
+version = release = __version__
+html_title = f"distkern {__version__}"
+language = "en"
+
+root_doc = "docs/index"
+# the first is that of the pages of the reference
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
+include_patterns = [
+    "docs/**.md",
+    "docs/api/*.rst",
+    "notebooks/*.ipynb",
+    "deploy/**.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+]
+exclude_patterns = [".*", "build", "dist", "site", "distkern", "tests", "benchmarks", "**/.*", "docs/templates"]
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "matplotlib.sphinxext.plot_directive",
+    "sphinx_design",
+    "sphinx_copybutton",
+]
+
+# Pages and notebooks. A notebook is committed with its results.
+nb_execution_mode = "off"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 5
+myst_all_links_external = False
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# The reference. Types are in the annotations, not in the docstrings.
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+default_role = "py:obj"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+add_module_names = False
+templates_path = [str(Path(__file__).parent / "templates")]
+
+# The gallery. Its figures are drawn while the site is built.
+plot_include_source = True
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 120)]
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["static"]
+html_css_files = ["distkern.css"]
+html_extra_path = ["front"]
+html_sidebars = {"docs/api/*": [], "docs/index": []}  # a sidebar of all names on all their pages would take minutes
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options: dict[str, Any] = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "logo": {"text": "distkern"},
+}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+os.environ.setdefault("MPLBACKEND", "agg")
