@@ -65,12 +65,17 @@ plot_include_source = True
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("png", 120)]
+plot_rcparams = {"figure.figsize": (6.4, 4.4), "savefig.bbox": "tight"}
+plot_apply_rcparams = True
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
 html_css_files = ["distkern.css"]
 html_extra_path = ["front"]
-html_sidebars = {"docs/api/*": [], "docs/index": []}  # a sidebar of all names on all their pages would take minutes
+# a sidebar of all names on all their pages would take minutes; pages without parts need none
+html_sidebars: dict[str, list[str]] = {
+    page: [] for page in ("docs/api/*", "docs/index", "docs/start", "docs/tasks", "docs/gallery")
+}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options: dict[str, Any] = {
