@@ -85,7 +85,7 @@ test-wheel: ## install dist/*.whl into a new environment and run the tests, or F
 	$(if $(DEPENDENCIES),for site in "$(WHEEL)"/venv/lib/python3*/site-packages; do echo "$(DEPENDENCIES)" >"$$site/dependencies.pth"; done)
 	"$(WHEEL)/venv/bin/python" -m pip --disable-pip-version-check --no-input install --quiet \
 		$(if $(DEPENDENCIES),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[dev]")
-	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff pyproject.toml "$(WHEEL)"
+	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff conftest.py pyproject.toml "$(WHEEL)"
 	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist worksteal $(or $(FILE),tests docs)
 
 .PHONY: benchmark
