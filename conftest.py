@@ -4,6 +4,9 @@ import sys
 
 import pytest
 
+collect_ignore = ["docs/conf.py", "docs/picture.py"]
+"""Scripts of the documentation, which set the backend of figures, or draw."""
+
 
 @pytest.fixture(autouse=True)
 def figures_are_closed():

@@ -21,7 +21,7 @@ SAMPLES = Gaussian(sigma=1.0)
 VARIANTS = {
     dk.KernelSVC: [{"kernel": SAMPLES, "tol": 1e-9, "multi_class": "ovr"}],
     dk.KernelSVR: [{"kernel": SAMPLES, "tol": 1e-9}],
-    dk.KernelFisherDiscriminant: [{"kernel": SAMPLES, "solver": "direct"}, {"kernel": SAMPLES, "probability": True}],
+    dk.KernelFisherDiscriminant: [{"kernel": SAMPLES, "solver": "direct"}],
     dk.KernelPCA: [{"n_components": 1, "kernel": Linear(), "eigen_solver": "lanczos"}],
     dk.KernelKMeans: [{"n_clusters": 3, "kernel": Linear(), "n_init": 2}],
     dk.KernelRidge: [{"kernel": SAMPLES, "solver": "cg", "tol": 1e-10}],
@@ -46,8 +46,6 @@ VARIANTS = {
         {"weighted": True, "kernel": "precomputed"},
         {"missing": "skip"},
         {"zero": "paper"},
-        {"probability": True},
-        {"weighted": True, "probability": True},
     ],
     dk.KTopScoringPairs: [{"k": 1, "missing": "skip", "min_pairs": 0.0, "weights": "score"}],
     dk.NearestProfile: [{"kernel": SAMPLES}, {"kernel": SAMPLES, "quantile": 0.8, "markers": 2, "missing": "drop"}],

@@ -28,6 +28,7 @@ from distkern.kernels.quantile import Spearman
 from distkern.kernels.vectors import Linear
 from distkern.learners.concordance import concordance_index
 from distkern.learners.external import predict_external_survival
+from distkern.learners.predictor import as_samples
 from distkern.learners.survival_selection import LAMBDAS
 from distkern.learners.survival_times import survival_y
 from distkern.learners.survival_training import TrainedSurvival, log_rank_pvalue, train_survival
@@ -154,4 +155,4 @@ class _Marker:
     """Predicts the value of the marker."""
 
     def predict(self, X: Any) -> Floats:
-        return np.asarray(X.read(slice(0, None)), dtype=np.float64)[:, 0]
+        return np.asarray(as_samples(X).read(slice(0, None)), dtype=np.float64)[:, 0]

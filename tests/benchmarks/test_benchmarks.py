@@ -61,4 +61,5 @@ def test_runs_small_and_writes_nothing(script, monkeypatch, capsys):
     monkeypatch.setattr(measure, "publish", None)
     monkeypatch.setattr(sys, "argv", [script, "--small"])
     runpy.run_path(str(FOLDER / script), run_name="__main__")
-    assert any(digit in capsys.readouterr().out for digit in "123456789")
+    printed = capsys.readouterr().out
+    assert any(digit in printed for digit in "123456789")
