@@ -39,6 +39,7 @@ from distkern.core.files import write_text
 from distkern.core.names import shown
 
 if TYPE_CHECKING:
+    from distkern.io.source import Source
     from distkern.learners.evaluation import Evaluation, PermutationTest
     from distkern.learners.survival_evaluation import SurvivalEvaluation
 
@@ -220,7 +221,8 @@ def evaluate(
     )
     tested = None
     if permutations is not None:
-        how = {"permutations": permutations, "time_limit": permutation_time}
+        blocks = cohort_of if grouped is None else None  # without cohorts, or with groups: within the groups
+        how = {"permutations": permutations, "time_limit": permutation_time, "blocks": blocks}
         tested = _tested(model, gram, y, how, grids, protocol, shared)
     predicted = None
     if other is not None:
@@ -229,9 +231,24 @@ def evaluate(
     about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups, "cohorts": cohorts}
     about |= {"learner": learner, "external": None if external is None else external.name, "missing": missing}
     found = dataclasses.replace(found, settings=found.settings | about, permutation_test=tested, external=predicted)
+    heading = shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}")
+    _print_classes(found, y, heading, repr(gram.kernel), other, out, scores, as_json)
+
+
+def _print_classes(
+    found: Evaluation,
+    y: list[str],
+    heading: str,
+    kernel: str,
+    other: tuple[Source, list[str]] | None,
+    out: Path | None,
+    scores: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the files that were asked for, and print the scores."""
+    intervals, tested, how = interval_table(found), found.permutation_test, found.settings
     if out is not None:
         write_evaluation(out, found)
-    intervals = interval_table(found)
     if scores is not None:
         write_text(scores, intervals.to_csv(index=False, lineterminator="\n"))
     if as_json:
@@ -240,11 +257,12 @@ def evaluate(
         more["permutations"] = None if tested is None else {**tested.settings, **_p_value(tested)}
         print_json(summary(found) | more)
         return
-    click.echo(shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}"))
-    print_table([*scores_table(found), ("kernel", repr(gram.kernel)), ("samples from", about["source"])])
-    if external is not None and other is not None:
-        click.echo(shown(f"{len(other[1])} samples of {external.name!r}, by a model of all: {count_classes(other[1])}"))
-        print_table(external_table(found))
+    click.echo(heading)
+    print_table([*scores_table(found, intervals), ("kernel", kernel), ("samples from", how["source"])])
+    if other is not None:
+        counts = count_classes(other[1])
+        click.echo(shown(f"{len(other[1])} samples of {how['external']!r}, by a model of all: {counts}"))
+        print_table(external_table(intervals))
     for file in filter(None, (out, scores)):
         click.echo(f"written to {file}")
 
@@ -350,13 +368,30 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
     return {**scores, "settings": evaluation.settings, "seconds": evaluation.seconds}
 
 
-def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return the mean ± standard deviation of each score over the repeats, with intervals, as rows of a table."""
+def scores_table(evaluation: Evaluation, intervals: Any = None) -> list[tuple[str, str]]:
+    """Return the score over the repeats with its standard deviation and its interval, as rows of a table.
+
+    With folds it is the mean over the folds. Cohorts that are left out may be small: then all samples count alike.
+
+    Parameters
+    ----------
+    evaluation
+        The result.
+    intervals
+        What `interval_table` makes of it, if that is known.
+    """
     from distkern.learners.evaluation import METRICS
 
-    rows = []
-    known: Any = None if evaluation.held_out is None else evaluation.held_out.scores(seed=0).set_index("score")
+    rows: list[tuple[str, str]] = []
+    known: Any = None
+    if evaluation.held_out is not None:
+        known = interval_table(evaluation) if intervals is None else intervals
+        known = known[known["samples"] == HELD_OUT].set_index("score")
+    pooled = known is not None and not isinstance(evaluation.settings["outer"], int)
     for metric, name in METRICS.items():
+        if pooled:
+            rows.append((name, _score(SCORE_OF.get(metric, name), known.loc[SCORE_OF.get(metric, name)])))
+            continue
         mean, sd = evaluation.mean(metric), evaluation.std(metric)
         spread = "" if math.isnan(sd) else f" ± {sd:.4f}" if metric == "auc" else f" ± {sd:.2%}".replace("%", " %")
         value = f"{mean:.4f}" if metric == "auc" else f"{mean:.2%}".replace("%", " %")
@@ -367,7 +402,11 @@ def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
     tested = evaluation.permutation_test
     if tested is not None:
         of = f"{tested.scoring.replace('_', ' ')} {tested.score:.2%}".replace("%", " %")
-        rows.append(("p-value", f"{tested.pvalue:.2g}, of {of}; {tested.permutations:,} permutations"))
+        folds = f"{tested.settings['outer']} folds that do not depend on the labels"
+        own = evaluation.settings
+        within = " within cohorts" if own.get("cohorts") and not own.get("groups") else ""
+        about = f"{tested.pvalue:.2g}, of {of} in {folds}; {tested.permutations:,} permutations{within}"
+        rows.append(("p-value", about))
     how = evaluation.settings
     folds = f"{how['repeats']} × {how['outer']} folds" if isinstance(how["outer"], int) else how["outer"]
     chosen = f", {how['parameter']} chosen by {how['inner']} inner folds" if how.get("parameter", "C") else ""
@@ -376,19 +415,21 @@ def scores_table(evaluation: Evaluation) -> list[tuple[str, str]]:
     return rows
 
 
-def external_table(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return the scores of another cohort with intervals, as rows of a table."""
-    if evaluation.external is None:
-        return []
-    table = evaluation.external.scores(seed=0).set_index("score")
-    return [(name, _score(name, row)) for name, row in table.iterrows()]
+def external_table(intervals: Any) -> list[tuple[str, str]]:
+    """Return the scores of another cohort with intervals, from an `interval_table`, as rows of a table."""
+    own = intervals[intervals["samples"] == EXTERNAL].set_index("score")
+    return [(name, _score(name, row)) for name, row in own.iterrows()]
+
+
+HELD_OUT, EXTERNAL = "held out", "external"
+"""Whose scores a row of an `interval_table` holds."""
 
 
 def interval_table(evaluation: Evaluation) -> Any:
     """Scores with intervals: DataFrame with the columns samples (held out, or external), score, value, low, high."""
     import pandas as pd
 
-    parts = {"held out": evaluation.held_out, "external": evaluation.external}
+    parts = {HELD_OUT: evaluation.held_out, EXTERNAL: evaluation.external}
     tables = {name: part.scores(seed=0) for name, part in parts.items() if part is not None}
     return pd.concat(tables, names=["samples"]).reset_index(level=0).reset_index(drop=True)
 

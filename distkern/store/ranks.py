@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -452,7 +453,7 @@ class _Block:
         return [own[:p] for own in sums]
 
 
-class _Sum:
+class _Sum(ABC):
     """A weighted sum of a pass, for some of its columns.
 
     ``tables`` are those of all columns of V.
@@ -468,8 +469,9 @@ class _Sum:
         """The sum over some samples."""
         return self._sums(block, in_lanes(R[:, self.chosen])) if self._tables else []
 
+    @abstractmethod
     def _sums(self, block: _Block, weights: list[Floats]) -> list[Floats]:
-        raise NotImplementedError
+        """The sums over the samples of a block."""
 
     def add(self, parts: list[Floats]) -> None:
         for total, part in zip(self._totals, parts, strict=True):

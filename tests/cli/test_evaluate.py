@@ -158,6 +158,9 @@ def test_a_cohort_is_left_out_and_scores_have_intervals(cohort, run, store):
         assert row["low"] <= row["value"] + 1e-9, row
         assert row["value"] <= row["high"] + 1e-9, row
     shown = run(*words, "--leave-out", "centre")
+    pooled = {row["score"]: row["value"] for row in printed["intervals"]}
+    for name in ("accuracy", "balanced accuracy"):  # cohorts differ in size: all samples count alike
+        assert re.search(rf"^{name} +{100 * pooled[name]:.2f} % \(", shown.stdout, re.MULTILINE)
     for name in ("sensitivity", "specificity", "Brier score", "leave-one-cohort-out"):
         assert name in shown.stdout
 
@@ -177,6 +180,8 @@ def test_labels_are_permuted_on_request(cohort, run, store):
     )
     assert (found["pvalue"], found["score"], found["permutations"]) == (direct.pvalue, direct.score, 19)
     assert "p-value" in run(*words, "--outer", 3, "--permutations", 3).stdout
+    within = json.loads(run(*words, "--leave-out", "centre", "--permutations", 19, "--json").stdout)["permutations"]
+    assert within["blocks"] == len(set(read_column(cohort / "clinical.csv", "centre", open_gram(store).ids)[1]))
     few = json.loads(run(*words, "--outer", 3, "--permutations", 999, "--permutation-time", 0.001, "--json").stdout)
     assert few["permutations"]["permutations"] == 1
     refused = run(*words, "--permutation-time", 5)
