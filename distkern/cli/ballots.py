@@ -318,7 +318,10 @@ def _form(path: Path, options: Any, values: str | None, samples: str | None, lab
 
     form = "wide" if values in ("orderings", "approval") else format_of(path, options)
     if form == "pairwise" or (form == "preflib" and path.name.lower().removesuffix(".gz").endswith(".wmd")):
-        raise InputError(f"{path.name!r} holds pairwise votes, of which no kernel is computed: give a file of ballots")
+        raise InputError(
+            f"{path.name!r} holds pairwise votes, and kernels compare ballots: give a file of ballots, or ask "
+            "`distkern consensus`"
+        )
     if form == "wide":
         from distkern.io.registry import find_format
 
@@ -337,7 +340,7 @@ def _form(path: Path, options: Any, values: str | None, samples: str | None, lab
 
 
 def _as_scores(votes: Any, decided: bool) -> Source:
-    """Ballots as a cohort; where it is not decided what a missing value means, NaN stays, and no kind is told."""
+    """Make ballots a cohort. Missing values stay NaN, without a kind, unless their meaning is decided."""
     from distkern.io.source import as_source
 
     source = as_source(votes)

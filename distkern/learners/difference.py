@@ -20,6 +20,7 @@ from distkern.core.typing import Array, Floats, Indices
 from distkern.core.weights import sample_weights
 from distkern.learners.matrices import training_matrix
 from distkern.learners.memory import memory_allowed, read_matrix, require_memory
+from distkern.learners.validation import samples_of
 from distkern.operators.array import ArrayGram
 from distkern.operators.base import BaseGram
 from distkern.solvers.labelings import every_labeling, number_of_labelings, permuted
@@ -287,15 +288,15 @@ def hsic_test(
     values = np.asarray(covariate)
     one_of(covariate_kernel, "covariate_kernel", ("auto", "delta", "gaussian"))
     numbers = covariate_kernel == "gaussian" or (covariate_kernel == "auto" and _are_numbers(covariate, values))
-    labels = _numbered(gram, covariate, values, kernel, memory_limit) if numbers else covariate
+    labels = _numbered(gram, covariate, values) if numbers else covariate
     names, test = _Test.of(gram, labels, "covariate", permutations, strata, sample_weight, kernel, memory_limit)
     w, K = test.weights / test.weights.sum(), test.matrix
     rows = K.matmat(w[:, None])[:, 0]
     grand = float(w @ rows)
     factor, sigma = None, None
     if numbers:
-        factor, sigma = _gaussian_factor(np.asarray(covariate, dtype=np.float64))
-        factor = factor[names]  # distinct values of samples of weight 0 are left out
+        distinct = np.unique(np.asarray(covariate, dtype=np.float64).reshape(len(labels), -1), axis=0)
+        factor, sigma = _gaussian_factor(distinct[names])  # those of samples of weight 0 are left out
 
     def of_categories(labelings: Indices) -> Floats:
         total = np.zeros(labelings.shape[1])
@@ -430,22 +431,21 @@ def _are_numbers(covariate: Any, values: Array) -> bool:
     return not categorical and bool(kinds & set("iuf"))
 
 
-def _numbered(gram: Any, covariate: Any, values: Array, kernel: Any, memory_limit: Any) -> Any:
+def _numbered(gram: Any, covariate: Any, values: Array) -> Any:
     """Number the distinct values of a covariate, which labelings then permute."""
-    matrix = training_matrix(gram, kernel, memory_limit)
-    numbers = as_floats(aligned(covariate, matrix.row_samples, "covariate"), "covariate")
-    if numbers.shape[:1] != (len(matrix),) or numbers.ndim > 2:
-        raise InputError(f"got a covariate of shape {values.shape} for {len(matrix)} samples: give one for each")
+    samples = samples_of(gram)
+    numbers = as_floats(aligned(covariate, samples, "covariate"), "covariate")
+    if numbers.shape[:1] != (samples.count,) or numbers.ndim > 2:
+        raise InputError(f"got a covariate of shape {values.shape} for {samples.count} samples: give one for each")
     wrong = np.flatnonzero(~np.isfinite(numbers.reshape(len(numbers), -1)).all(axis=1))
     if len(wrong):
-        name = matrix.row_samples.name(wrong[0])
+        name = samples.name(wrong[0])
         raise InputError(f"the covariate of sample {name!r} is not a finite number ({len(wrong)} such): leave it out")
     return np.unique(numbers.reshape(len(numbers), -1), axis=0, return_inverse=True)[1].ravel()
 
 
-def _gaussian_factor(values: Floats) -> tuple[Floats, float]:
+def _gaussian_factor(distinct: Floats) -> tuple[Floats, float]:
     """F with F Fᵀ = ℓ of the distinct values up to `FACTOR` of its trace, by pivoted Cholesky; and σ."""
-    distinct = np.unique(values.reshape(len(values), -1), axis=0)
     spaced = distinct[np.linspace(0, len(distinct) - 1, min(MOST_DISTANCES, len(distinct))).astype(np.intp)]
     sigma = float(np.median(pdist(spaced)))
     left = np.ones(len(distinct))

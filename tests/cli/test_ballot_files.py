@@ -149,7 +149,7 @@ def test_approvals(run, tmp_path):
         ("v.soc", SOC, ("--weight", "n"), "leave out the column 'n'"),
         ("v.soc", SOC, ("--samples", "columns"), "every line or voter is a sample: leave out --samples columns"),
         ("v.soc", SOC, ("--blank", "0"), "is a file of PrefLib, not a table: leave out --blank TEXT"),
-        ("v.csv", "winner,loser\na,b\n", (), "holds pairwise votes, of which no kernel is computed"),
+        ("v.csv", "winner,loser\na,b\n", (), "holds pairwise votes, and kernels compare ballots"),
         ("v.csv", "id,a,b\nv,1,\n", ("--gaps", "top"), "may be ranks or scores: write --values ranks"),
     ],
 )

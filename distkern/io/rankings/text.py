@@ -14,7 +14,7 @@ from distkern.io.rankings.orders import Orders, groups_in
 from distkern.io.tables import open_text
 
 LOOKED_AT = 30
-"""Lines from which the format is told."""
+"""Lines from which the format is found."""
 
 _BEFORE = re.compile(r"(\d+)\s*:\s*")
 _AFTER = re.compile(r"\s*[,;\t]\s*(\d+)$")
