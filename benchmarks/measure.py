@@ -14,6 +14,15 @@ from pathlib import Path
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
+def status(field: str) -> int:
+    """Read a field of /proc/self/status in bytes: VmRSS is the resident memory, VmHWM its peak.
+
+    Unlike getrusage, the peak is that of this program, and not also of the process that started it.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
 def one_thread() -> None:
     """Limit every library to one thread; call this before they are imported."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):

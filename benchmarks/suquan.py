@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measure import report
+from measure import report, status
 from sklearn.linear_model import LogisticRegression
 
 import distkern as dk
@@ -147,7 +146,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.step:
         found = STEPS[arguments.step](arguments.folder, arguments.small)
-        found["memory"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found["memory"] = status("VmHWM")
         print(json.dumps(found))
         return
     sizes = {"suquan": SAMPLES, "suquan of a tenth": SAMPLES // 10}
