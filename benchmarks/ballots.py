@@ -8,14 +8,13 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from measure import report
+from measure import report, status
 
 from distkern import KernelKMeans, PartialKendall, Rankings, cluster_consensus, compute_gram
 
@@ -84,7 +83,7 @@ def main() -> None:
         rows.append(
             (f"cluster {label}: voters, first items", f"{ranking.voters:,.0f}, {' > '.join(ranking.items[:5])}")
         )
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    memory = status("VmHWM") / 2**30
     rows.append(("most memory of the process", f"{memory:.2f} GiB"))
     report("ballots", rows, ("distkern", "numpy", "zarr"), write=arguments.whole)
 

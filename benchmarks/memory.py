@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import report
+from measure import report, status
 from scipy import sparse
 
 from distkern import Bags, Gaussian, Kendall, KernelKMeans, KernelSVC, MeanMap, append_gram, compute_gram
@@ -35,12 +35,6 @@ WORKERS = 2
 
 LIMIT = 128 * 2**20
 """Bytes that a learner may take."""
-
-
-def status(field: str) -> int:
-    """Read a field of /proc/self/status in bytes: VmRSS is the resident memory, VmHWM its peak."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
 def resting() -> int:

@@ -10,7 +10,6 @@ The folder of temporary files (TMPDIR) takes the file of the cells, about 12 GB 
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from measure import report
+from measure import report, status
 from pynndescent import NNDescent
 from sklearn.decomposition import IncrementalPCA
 from sklearn.metrics import adjusted_rand_score
@@ -149,7 +148,7 @@ def main() -> None:
         ("adjusted Rand index with the types", f"{adjusted_rand_score(types, labels):.2f}"),
         (f"recall of the neighbours, {min(QUERIES, cells):,} cells", f"{recall(features, found):.1%}"),
         ("columns, above rest", f"{run['above_rest_bytes'] / 2**20:,.0f} MiB"),
-        ("most memory of the process", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB"),
+        ("most memory of the process", f"{status('VmHWM') / 2**30:.2f} GiB"),
     ]
     report("million cells", rows, ("distkern", "anndata", "zarr", "pynndescent"), write=arguments.whole)
 

@@ -11,7 +11,6 @@ The folder of temporary files (TMPDIR) takes the files of the cohorts, about 1.5
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 import warnings
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from genome_scale import write_cohort
-from measure import report
+from measure import report, status
 from million_cells import write_cells
 
 from distkern import kendalltau_matrix
@@ -52,7 +51,7 @@ SMALL = Size(60, 200, 300, 100, 500, 1)
 
 def peak() -> str:
     """Most memory that this process has had."""
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB"
+    return f"{status('VmHWM') / 2**30:.2f} GiB"
 
 
 def counting_seconds(file: Path) -> float:

@@ -1,4 +1,4 @@
-"""Mixtures of Mallows models for total and top-k rankings, by expectation-maximisation."""
+"""Mixtures of Mallows models for total, top-k and partial rankings, by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from distkern.compiled.completions import completion_chances, completion_preferences
 from distkern.compiled.consensus import contradicted, improve_order, preferences
-from distkern.core.errors import SampleError
-from distkern.core.typing import Floats, Indices
+from distkern.core.errors import InputError, SampleError
+from distkern.core.random import sample_keys
+from distkern.core.typing import Array, Floats, Indices
 from distkern.datasets.mallows import sample_mallows
+from distkern.io.digests import dense_digests
 from distkern.kernels.kendall import Concordance
+from distkern.kernels.partial import PartialKendall
 from distkern.learners.ballots import ballots_of, voters_of
 from distkern.learners.consensus import best_order
 from distkern.learners.kmeans import generators_of
-from distkern.learners.ranking_mixture import RankingMixture
+from distkern.learners.ranking_mixture import RankingMixture, Run
 from distkern.learners.registry import saveable
+from distkern.learners.validation import whole
 
 EXACT_ITEMS = 14
 """Largest number of items for an exact Kemeny consensus in each step; local search is used for more items."""
@@ -85,15 +90,33 @@ class _Components:
 
 @dataclass(frozen=True)
 class _Ballots:
-    """Ranks, n for the first, 0 for items that are not listed (m, n), and the number of the latter (m,)."""
+    """Rankings (m, n), what they leave open, and the random streams that complete them.
+
+    Parameters
+    ----------
+    ranks
+        n for the best item, down to 1 for the last; where ranks are unknown from the number of listed items down to 1.
+        0 for items that are not listed.
+    unlisted
+        (m,): number of items that come after all listed ones, in any order.
+    unknown
+        (m,): whether the items that are not listed have unknown ranks.
+    keys
+        (m, 4): keys of the streams.
+    """
 
     ranks: Floats
     unlisted: Indices
+    unknown: Array
+    keys: Array
+
+    def __getitem__(self, rows: Any) -> _Ballots:
+        return _Ballots(self.ranks[rows], self.unlisted[rows], self.unknown[rows], self.keys[rows])
 
 
 @saveable
 class MallowsMixture(RankingMixture):
-    r"""Mixture of Mallows models on total and top-k rankings.
+    r"""Mixture of Mallows models on total, top-k and partial rankings.
 
     .. math::
 
@@ -107,10 +130,17 @@ class MallowsMixture(RankingMixture):
     d counts the pairs with a listed item, and ψ is divided by that of the items that are not listed. Fligner and
     Verducci, "Distance based ranking models", Journal of the Royal Statistical Society B 48 (1986).
 
+    The probability of a ranking of some of the items (kind ``"interleaving"``) is the sum over all total rankings that
+    agree with it. It is estimated from random completions, and so are the means over them that an iteration needs. Lu
+    and Boutilier, "Effective sampling and learning for Mallows models with pairwise-preference data", Journal of
+    Machine Learning Research 15 (2014).
+
     Parameters
     ----------
     n_components
         Number of components.
+    n_completions
+        Number of random completions of each ranking with items of unknown rank, for each component.
     n_init
         Number of starts, by k-means++ on the number of discordant pairs; the best result is kept.
     max_iter
@@ -118,7 +148,7 @@ class MallowsMixture(RankingMixture):
     tol
         A start stops when an iteration increases the mean log-likelihood by at most this.
     random_state
-        Seed of the starts.
+        Seed of the starts, and of the completions.
 
     Attributes
     ----------
@@ -132,17 +162,21 @@ class MallowsMixture(RankingMixture):
         Most probable component of each training sample, (m,).
     log_likelihood_, objective_
         Maximised log-likelihood of all training samples, and its negative.
+    log_likelihood_error_
+        Monte Carlo standard error of ``log_likelihood_``; 0 where no item has an unknown rank.
     n_iter_, converged_
         Iterations of the best start, and whether it reached ``tol``.
     history_
         Log-likelihood after each iteration of the best start, (iterations,); it never decreases.
+    completion_seed_
+        Seed of the completions: a ranking has the same ones in training and in prediction, among whichever others.
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
 
     Notes
     -----
-    Samples are `Rankings` of kind ``"total"`` or ``"top"``, or rows of distinct values (m, n) with larger = preferred;
-    only their order is used. `PlackettLuceMixture` also takes ties and rankings of some of the items.
+    Samples are `Rankings` without ties, or rows of distinct values (m, n) with larger = preferred; only their order is
+    used. `PlackettLuceMixture` also takes ties.
     Equal samples are merged, so the time grows with the number of distinct samples.
 
     Examples
@@ -157,12 +191,14 @@ class MallowsMixture(RankingMixture):
         self,
         n_components: int = 1,
         *,
+        n_completions: int = 100,
         n_init: int = 10,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.n_completions = n_completions
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -185,19 +221,24 @@ class MallowsMixture(RankingMixture):
         InputError
             If there are fewer distinct rankings than components, or a parameter is out of range.
         SampleError
-            If a sample has ties, or misses an item and is no top-k ranking; the message names it.
+            If a sample has ties; the message names it.
         """
         self._check_parameters()
+        if whole(self.n_completions, "n_completions") < 2:
+            raise InputError("n_completions must be 2 or more: the spread of the completions tells how sure they are")
+        *starts, completions = generators_of(self.random_state, self.n_init + 1)
+        self.completion_seed_ = int(completions.integers(2**31))
         ballots = self._data(X, reset=True)
         weights = voters_of(X, sample_weight)
-        ranks, inverse = np.unique(ballots.ranks, axis=0, return_inverse=True)
+        _, first, inverse = np.unique(
+            np.column_stack([ballots.ranks, ballots.unknown]), axis=0, return_index=True, return_inverse=True
+        )
         counts = np.bincount(inverse.ravel(), weights).astype(np.float64)
-        ranks, counts = ranks[counts > 0], counts[counts > 0]
-        distinct = _Ballots(ranks, (ranks == 0).sum(axis=1))
-        self._check_distinct(len(ranks), len(weights))
-        starts = generators_of(self.random_state, self.n_init)
+        distinct, counts = ballots[first[counts > 0]], counts[counts > 0]
+        self._check_distinct(len(counts), len(weights))
         runs = (
-            self._run(distinct, counts, _nearest_seeds(distinct, counts, self.n_components, start)) for start in starts
+            self._climb(distinct, counts, _nearest_seeds(distinct, counts, self.n_components, start))
+            for start in starts
         )
         best = max(runs, key=lambda run: run.history[-1])
         largest_first = np.argsort(-best.components.weights, kind="stable")
@@ -205,6 +246,7 @@ class MallowsMixture(RankingMixture):
         self.consensus_ = _values_of(best.components.orders[largest_first])
         self.dispersions_ = best.components.dispersions[largest_first]
         self.log_likelihood_, self.objective_ = best.history[-1], -best.history[-1]
+        self.log_likelihood_error_ = self._error(distinct, counts)
         self.labels_ = self._log_joint(self._fitted(), ballots).argmax(axis=1)
         self._keep(best)
         return self
@@ -222,15 +264,100 @@ class MallowsMixture(RankingMixture):
         ]
         return np.concatenate(drawn), labels
 
+    def monte_carlo_error(self, X: Any, sample_weight: Any = None) -> float:
+        """Standard error of `score` that the completions leave; 0 where no item has an unknown rank."""
+        check_is_fitted(self)
+        ballots, weights = self._data(X), voters_of(X, sample_weight)
+        _, first, inverse = np.unique(ballots.keys, axis=0, return_index=True, return_inverse=True)
+        merged = np.bincount(inverse.ravel(), weights).astype(np.float64)
+        return self._error(ballots[first], merged) / float(weights.sum())
+
     # Expectation-maximisation ----------------------------------------------------------------------------------------
 
+    def _climb(self, data: _Ballots, counts: Floats, memberships: Floats) -> Run:
+        """Iterate, and exchange neighbours of a consensus, until neither raises the likelihood."""
+        run = self._run(data, counts, self._maximised(data, counts, memberships, None))
+        while data.unknown.any() and run.converged:
+            better = self._exchanged(run, data, counts)
+            if better is None:
+                break
+            run = self._run(data, counts, better, run.history)
+        return run
+
+    def _exchanged(self, run: Run, data: _Ballots, counts: Floats) -> _Components | None:
+        """Exchange neighbours of the orders where that raises the likelihood by more than ``tol``; None if nowhere.
+
+        Completions follow the order of their component, so that an iteration hardly changes it. Exchanges against the
+        weight of the ballots that list both items are not tried.
+        """
+        components: _Components = run.components
+        joint, reached, found = self._log_joint(components, data), run.history[-1], False
+        listed = np.where((data.ranks == 0) & data.unknown[:, None], np.nan, data.ranks)
+        for c in range(len(components.weights)):
+            shares = counts * np.exp(joint[:, c] - logsumexp(joint, axis=1))
+            observed = preferences(listed, shares[:, None])[0]
+            for place in range(data.ranks.shape[1] - 1):
+                first, second = components.orders[c, place : place + 2]
+                if observed[first, second] >= observed[second, first]:
+                    continue
+                orders = components.orders.copy()
+                orders[c, place : place + 2] = second, first
+                one = _Components(components.weights[[c]], orders[[c]], components.dispersions[[c]])
+                tried = joint.copy()
+                tried[:, [c]] = self._log_joint(one, data)
+                objective = float(counts @ logsumexp(tried, axis=1))
+                if objective > reached + self.tol * float(counts.sum()):
+                    components = _Components(components.weights, orders, components.dispersions)
+                    joint, reached, found = tried, objective, True
+        return components if found else None
+
     def _log_joint(self, components: _Components, data: _Ballots) -> Floats:
-        """Log π_c − θ_c d(x, σ_c) − log ψ(θ_c), (m, c)."""
-        n = data.ranks.shape[1]
-        sizes, place = np.unique(data.unlisted, return_inverse=True)
-        left = np.array([log_partition(components.dispersions, max(int(size), 1)) for size in sizes])
-        constant = np.log(components.weights) - log_partition(components.dispersions, n) + left[place.ravel()]
-        return constant - components.dispersions * _distances(data, _values_of(components.orders))
+        """Log π_c + log p_c(x), (m, c)."""
+        out = np.empty((len(data.ranks), len(components.weights)))
+        if data.unknown.any():
+            out[data.unknown] = self._estimated(components, data[data.unknown])[0]
+        exact = data[~data.unknown]
+        if len(exact.ranks):
+            n = exact.ranks.shape[1]
+            sizes, place = np.unique(exact.unlisted, return_inverse=True)
+            left = np.array([log_partition(components.dispersions, max(int(size), 1)) for size in sizes])
+            distances = _distances(exact, _values_of(components.orders))
+            constant = left[place.ravel()] - log_partition(components.dispersions, n)
+            out[~data.unknown] = constant - components.dispersions * distances
+        return out + np.log(components.weights)
+
+    def _estimated(self, components: _Components, unknown: _Ballots) -> tuple[Floats, Floats]:
+        """Log p_c(x) of rankings with items of unknown rank (m, c), and squared relative errors of p(x), (m,)."""
+        chances, variances = np.empty((len(unknown.ranks), len(components.weights))), np.empty(len(unknown.ranks))
+        completion_chances(
+            unknown.ranks.astype(np.int64), unknown.keys, components.orders, components.dispersions,
+            np.log(components.weights), self.n_completions, chances, variances,
+        )  # fmt: skip
+        return chances, variances
+
+    def _error(self, ballots: _Ballots, counts: Floats) -> float:
+        """Standard error of the log-likelihood of rankings that all differ."""
+        if not ballots.unknown.any():
+            return 0.0
+        variances = self._estimated(self._fitted(), ballots[ballots.unknown])[1]
+        return float(np.sqrt((counts[ballots.unknown] ** 2 * variances).sum()))
+
+    def _preferences(self, data: _Ballots, shares: Floats, before: _Components | None) -> Floats:
+        """Expected weight of the rankings that prefer a to b, (c, a, b).
+
+        Rankings with items of unknown rank are completed by the components before, at first by any order alike.
+        """
+        counted = np.asarray(preferences(data.ranks[~data.unknown], shares[~data.unknown]))
+        if not data.unknown.any():
+            return counted
+        partial, sets = data[data.unknown], shares.shape[1]
+        orders = np.tile(np.arange(counted.shape[1]), (sets, 1)) if before is None else before.orders
+        dispersions = np.zeros(sets) if before is None else before.dispersions
+        completion_preferences(
+            partial.ranks.astype(np.int64), partial.keys, shares[data.unknown], orders, dispersions,
+            self.n_completions, counted,
+        )  # fmt: skip
+        return counted
 
     def _maximised(
         self, data: _Ballots, counts: Floats, memberships: Floats, before: _Components | None
@@ -242,7 +369,7 @@ class MallowsMixture(RankingMixture):
         n = data.ranks.shape[1]
         shares = counts[:, None] * memberships
         masses = shares.sum(axis=0)
-        counted = preferences(data.ranks, shares)
+        counted = self._preferences(data, shares, before)
         sizes, place = np.unique(data.unlisted, return_inverse=True)
         orders, dispersions = np.empty((len(masses), n), dtype=np.intp), np.empty(len(masses))
         for c, mass in enumerate(masses):
@@ -264,27 +391,32 @@ class MallowsMixture(RankingMixture):
     # Input -----------------------------------------------------------------------------------------------------------
 
     def _data(self, X: Any, *, reset: bool = False) -> _Ballots:
-        """Validate samples; return the rank of each item from 1, the least preferred, to n, (m, n)."""
+        """Validate samples; rank the items that each lists."""
         ballots = ballots_of(self, X, reset=reset)
-        top = (np.array(ballots.kind) == "top")[:, None]
-        values = np.where(np.isnan(ballots.values) & top, -np.inf, ballots.scores)
+        m, n = ballots.values.shape
+        values, kinds = ballots.scores, np.array(ballots.kind)
+        values[np.isnan(ballots.values)] = -np.inf
+        listed = ~np.isnan(ballots.values)
         order = np.argsort(values, axis=1, kind="stable")
-        ordered = np.take_along_axis(values, order, axis=1)
-        listed = np.take_along_axis(~(np.isnan(ballots.values) & top), order, axis=1)
-        tied = (ordered[:, 1:] == ordered[:, :-1]) & listed[:, 1:] & listed[:, :-1]
-        unfit = np.flatnonzero(np.isnan(ordered[:, -1]) | tied.any(axis=1))
-        if len(unfit):
+        ordered, seen = np.take_along_axis(values, order, axis=1), np.take_along_axis(listed, order, axis=1)
+        tied = np.flatnonzero(((ordered[:, 1:] == ordered[:, :-1]) & seen[:, 1:] & seen[:, :-1]).any(axis=1))
+        if len(tied):
             raise SampleError(
-                f"sample number {unfit[0]} has ties or misses an item ({len(unfit)} such): the Mallows model needs "
-                "total rankings without ties, or top-k rankings; leave such samples out, or take PlackettLuceMixture",
-                int(unfit[0]),
+                f"sample number {tied[0]} has ties ({len(tied)} such): the Mallows model needs rankings without ties; "
+                "leave such samples out, or take PlackettLuceMixture",
+                int(tied[0]),
             )
-        ranks = np.empty(values.shape)
-        np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1)[None, :], axis=1)
-        unlisted = values.shape[1] - listed.sum(axis=1)
-        if (unlisted > 1).any():  # one item that is not listed is the last
-            ranks[(ranks <= unlisted[:, None]) & (unlisted > 1)[:, None]] = 0
-        return _Ballots(ranks, np.where(unlisted > 1, unlisted, 0))
+        ranks = np.empty((m, n))
+        np.put_along_axis(ranks, order, np.arange(1.0, n + 1)[None, :], axis=1)
+        missing = n - listed.sum(axis=1)
+        unknown = (kinds == "interleaving") & (missing > 0)
+        ranks[unknown] -= missing[unknown, None]
+        unlisted = np.where(unknown | (missing == 1), 0, missing)  # one item that is not listed is the last
+        ranks[~listed & (unknown | (missing > 1))[:, None]] = 0
+        keys = np.zeros((m, 4), dtype=np.uint32)
+        seed = getattr(self, "completion_seed_", 0)  # a model that an earlier version saved has none
+        keys[unknown] = sample_keys(seed, dense_digests(ranks[unknown]))
+        return _Ballots(ranks, unlisted, unknown, keys)
 
 
 def _distances(ballots: _Ballots, centres: Floats) -> Floats:
@@ -302,14 +434,29 @@ def _values_of(orders: Indices) -> Floats:
 
 
 def _nearest_seeds(ballots: _Ballots, counts: Floats, n_components: int, random: np.random.Generator) -> Floats:
-    """One-hot memberships (m, c) of the rankings in the nearest of c seeds, drawn by k-means++ on discordant pairs."""
-    distances = np.empty((len(counts), 0))
+    """One-hot memberships (m, c) of the rankings in the nearest of c seeds, drawn by k-means++ in Kendall's distance.
+
+    Where ranks are unknown, pairs are discordant as often as in completions that are all as probable.
+    """
+    kernel = PartialKendall()
+    prepared = kernel.prepare(
+        np.where(ballots.ranks > 0, ballots.ranks, np.where(ballots.unknown, np.nan, -np.inf)[:, None])
+    )
+    norms = kernel.diagonal(prepared)
+    distances, seeds = np.empty((len(counts), 0)), np.empty(0, dtype=np.intp)
     chances = counts
     for _ in range(n_components):
-        seed = random.choice(len(counts), p=chances / chances.sum())
-        distances = np.hstack([distances, _distances(ballots, ballots.ranks[[seed]])])
-        chances = counts * np.maximum(distances.min(axis=1), 0)
-    return np.eye(n_components)[distances.argmin(axis=1)]
+        seeds = np.append(seeds, random.choice(len(counts), p=chances / chances.sum()))
+        last = seeds[-1:]
+        distances = np.hstack(
+            [distances, norms[:, None] + norms[last] - 2 * kernel.tile(prepared, prepared.take(last))]
+        )
+        chances = counts * np.maximum(distances.min(axis=1).round(12), 0)
+        chances = chances if chances.any() else counts.copy()  # those that are left have the order of a seed
+        chances[seeds] = 0
+    memberships = np.eye(n_components)[distances.argmin(axis=1)]
+    memberships[seeds] = np.eye(n_components)
+    return memberships
 
 
 def _consensus(preferred: Floats, before: Indices | None) -> Indices:

@@ -142,10 +142,8 @@ class PlackettLuceMixture(RankingMixture):
         self._check_distinct(len(distinct), len(weights))
         choices = _choices_of(distinct)
         self._check_choices(choices, counts)
-        runs = (
-            self._run(choices, counts, self._memberships(choices, counts, start))
-            for start in generators_of(self.random_state, self.n_init)
-        )
+        starts = (self._memberships(choices, counts, start) for start in generators_of(self.random_state, self.n_init))
+        runs = (self._run(choices, counts, self._maximised(choices, counts, start, None)) for start in starts)
         best = max(runs, key=lambda run: run.history[-1])
         order = np.argsort(-best.components.weights, kind="stable")
         fitted = [best.components.worths[c] for c in order]

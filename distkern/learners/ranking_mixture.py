@@ -84,20 +84,28 @@ class RankingMixture(ClusterMixin, DensityMixin, BaseEstimator):
         voters = voters_of(X, sample_weight).sum()
         return -2 * voters * self.score(X, sample_weight=sample_weight) + self._n_parameters() * log(voters)
 
+    def monte_carlo_error(self, X: Any, sample_weight: Any = None) -> float:
+        """Standard error of `score` that random numbers leave: 0 where the likelihood is exact."""
+        return 0.0
+
     def _joint(self, X: Any) -> Floats:
         check_is_fitted(self)
         return self._log_joint(self._fitted(), self._data(X))
 
-    def _run(self, data: Any, counts: Floats, memberships: Floats) -> Run:
-        """Iterate from memberships until the objective converges."""
-        components, history = self._maximised(data, counts, memberships, None), []
+    def _run(self, data: Any, counts: Floats, start: Any, history: tuple[float, ...] = ()) -> Run:
+        """Iterate from components until the objective converges; a step that lowers it, by chance, is not taken."""
+        components, before = start, start
+        earlier, reached = len(history), list(history)
         while True:
             joint = self._log_joint(components, data)
             each = logsumexp(joint, axis=1)
-            history.append(float(counts @ each) - self._penalty(components))
-            converged = len(history) > 1 and history[-1] - history[-2] <= self.tol * float(counts.sum())
-            if converged or len(history) == self.max_iter:
-                return Run(components, tuple(history), converged)
+            reached.append(float(counts @ each) - self._penalty(components))
+            if len(reached) > earlier + 1 and reached[-1] < reached[-2]:
+                return Run(before, tuple(reached[:-1]), True)
+            converged = len(reached) > earlier + 1 and reached[-1] - reached[-2] <= self.tol * float(counts.sum())
+            if converged or len(reached) >= self.max_iter:
+                return Run(components, tuple(reached), converged)
+            before = components
             components = self._maximised(data, counts, np.exp(joint - each[:, None]), components)
 
     def _check_parameters(self) -> None:
@@ -144,12 +152,15 @@ class ComponentNumbers:
         Mean log-likelihood of voters that the mixture was not fitted to; higher is better.
     standard_error
         Standard error of ``held_out``, from its differences between folds.
+    monte_carlo_error
+        Part of that error that comes from random completions of rankings; 0 where likelihoods are exact.
     """
 
     numbers: tuple[int, ...]
     bic: Floats
     held_out: Floats
     standard_error: Floats
+    monte_carlo_error: Floats
 
     @property
     def by_bic(self) -> int:
@@ -202,15 +213,17 @@ def choose_components(
     fold_of = random.permutation(np.arange(rankings.counts.sum()) % folds)
     row_of = np.repeat(np.arange(len(rankings)), rankings.counts)
     parts = np.stack([np.bincount(row_of[fold_of == fold], minlength=len(rankings)) for fold in range(folds)])
-    bic, held_out = np.empty(len(tried)), np.empty((len(tried), folds))
+    bic, held_out, errors = np.empty(len(tried)), np.empty((len(tried), folds)), np.empty((len(tried), folds))
     for place, number in enumerate(tried):
         model = clone(mixture).set_params(n_components=number)
         bic[place] = model.fit(rankings).bic(rankings)
         for fold, out in enumerate(parts):
             model = clone(model).fit(_of_voters(rankings, rankings.counts - out))
-            held_out[place, fold] = model.score(_of_voters(rankings, out))
+            unseen = _of_voters(rankings, out)
+            held_out[place, fold], errors[place, fold] = model.score(unseen), model.monte_carlo_error(unseen)
     shares = parts.sum(axis=1) / rankings.counts.sum()
-    return ComponentNumbers(tried, bic, held_out @ shares, held_out.std(axis=1, ddof=1) / np.sqrt(folds))
+    spread = held_out.std(axis=1, ddof=1) / np.sqrt(folds)
+    return ComponentNumbers(tried, bic, held_out @ shares, spread, np.sqrt(errors**2 @ shares**2))
 
 
 def _of_voters(rankings: Rankings, counts: Indices) -> Rankings:

@@ -2,6 +2,7 @@
 
 from itertools import permutations
 
+import naive_completions as naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -167,6 +168,117 @@ def test_components_of_drawn_top_k_rankings_are_recovered():
     assert adjusted_rand_score(group, model.labels_) > 0.9
 
 
+# Items of unknown rank -----------------------------------------------------------------------------------------------
+
+
+def some_of(X, listed, seed=0):
+    """Rankings of random items, as many as listed, of total ones."""
+    random = np.random.default_rng(seed)
+    kept = random.permuted(np.tile(np.arange(X.shape[1]), (len(X), 1)), axis=1) < np.reshape(listed, (-1, 1))
+    return Rankings.from_ranks(np.where(kept, X, np.nan), kind="interleaving")
+
+
+def naive_chances(model, votes):
+    """Σ over all total rankings that agree with a ballot, (m,)."""
+    levels = np.where(np.isnan(votes.values), 0, votes.values)
+    return np.array(
+        [
+            sum(
+                weight * naive.chance(row, np.argsort(-centre), theta)
+                for weight, theta, centre in zip(model.weights_, model.dispersions_, model.consensus_, strict=True)
+            )
+            for row in levels
+        ]
+    )
+
+
+def test_a_partial_ranking_is_all_rankings_that_agree_with_it():
+    X, _ = two_groups((30, 20), n=5)
+    votes = some_of(X, np.arange(50) % 6)
+    model = MallowsMixture(2, n_completions=2000, n_init=1, random_state=0).fit(votes)
+    expected = naive_chances(model, votes)
+    np.testing.assert_allclose(np.exp(model.score_samples(votes)), expected, rtol=0.1)
+    assert model.log_likelihood_ == pytest.approx(np.log(expected).sum(), abs=4 * model.log_likelihood_error_)
+    assert 0 < model.log_likelihood_error_ < 0.5
+    assert model.monte_carlo_error(votes) * 50 == pytest.approx(model.log_likelihood_error_)
+    assert (np.diff(model.history_) >= 0).all()
+    alone = np.concatenate([model.score_samples(votes[[row]]) for row in (49, 7, 20)])
+    np.testing.assert_array_equal(alone, model.score_samples(votes)[[49, 7, 20]])
+
+
+def test_one_component_of_partial_rankings_is_the_maximum_of_the_likelihood():
+    X = sample_mallows([3, 1, 4, 2], 0.8, 60, random_state=3).values
+    votes = some_of(X, np.arange(60) % 3 + 2)
+    levels = np.where(np.isnan(votes.values), 0, votes.values)
+    model = MallowsMixture(1, n_completions=1000, random_state=0).fit(votes)
+    best = {}
+    for centre in every_ranking(4):
+        order = np.argsort(-centre)
+        found = minimize_scalar(
+            lambda theta, order: -np.log([naive.chance(row, order, theta) for row in levels]).sum(),
+            args=(order,), bounds=(0, 5), method="bounded", options={"xatol": 1e-3},
+        )  # fmt: skip
+        best[tuple(centre)] = (found.fun, found.x)
+    centre = min(best, key=best.get)
+    np.testing.assert_array_equal(model.consensus_[0], centre)
+    assert model.dispersions_[0] == pytest.approx(best[centre][1], abs=0.05)
+    assert model.log_likelihood_ == pytest.approx(-best[centre][0], abs=4 * model.log_likelihood_error_)
+
+
+@pytest.mark.parametrize(("listed", "least"), [(3, 0.7), (5, 0.93)])
+def test_components_of_partial_rankings_are_recovered(listed, least):
+    X, group = two_groups((600, 400))
+    model = MallowsMixture(2, random_state=0, n_init=2).fit(some_of(X, listed))
+    np.testing.assert_array_equal(model.consensus_, [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1]])
+    np.testing.assert_allclose(model.dispersions_, 1.5, atol=0.2)
+    np.testing.assert_allclose(model.weights_, [0.6, 0.4], atol=0.06)
+    assert adjusted_rand_score(group, model.labels_) > least
+
+
+def test_a_partial_ranking_of_all_items_is_total_and_kinds_mix():
+    X, group = two_groups()
+    plain = MallowsMixture(2, random_state=0).fit(X)
+    same = MallowsMixture(2, random_state=0).fit(Rankings.from_ranks(X, kind="interleaving"))
+    assert (same.log_likelihood_, same.log_likelihood_error_) == (plain.log_likelihood_, 0)
+    np.testing.assert_array_equal(same.labels_, plain.labels_)
+    values, kinds = X.copy(), np.array(["total", "top", "interleaving"])[np.arange(len(X)) % 3]
+    values[(kinds == "top")[:, None] & (X <= 3)] = np.nan
+    values[:, 2][kinds == "interleaving"] = np.nan
+    mixed = MallowsMixture(2, random_state=0).fit(Rankings.from_ranks(values, kind=kinds))
+    assert adjusted_rand_score(group, mixed.labels_) > 0.9
+    assert mixed.log_likelihood_error_ > 0
+    counts = np.arange(len(X)) % 3 + 1
+    weighted = MallowsMixture(2, n_init=2, random_state=0).fit(Rankings.from_ranks(values, kind=kinds, counts=counts))
+    rows = np.repeat(np.arange(len(X)), counts)
+    expanded = MallowsMixture(2, n_init=2, random_state=0).fit(Rankings.from_ranks(values[rows], kind=kinds[rows]))
+    assert expanded.log_likelihood_ == pytest.approx(weighted.log_likelihood_, rel=1e-9)
+    np.testing.assert_array_equal(expanded.labels_, weighted.labels_[rows])
+
+
+def test_completions_are_kept_with_the_model(tmp_path):
+    X, _ = two_groups()
+    votes = some_of(X, 4)
+    model = MallowsMixture(2, n_init=2, random_state=None).fit(votes)
+    loaded = load_model(save_model(model, tmp_path / "model.npz"))
+    np.testing.assert_array_equal(loaded.score_samples(votes), model.score_samples(votes))
+    with pytest.raises(InputError, match="n_completions must be 2 or more"):
+        MallowsMixture(2, n_completions=1).fit(votes)
+
+
+def test_the_number_of_components_of_partial_rankings():
+    X, _ = two_groups((300, 200))
+    found = choose_components(
+        MallowsMixture(n_init=2, n_completions=20, tol=1e-4, random_state=0), some_of(X, 4), [1, 2], folds=3,
+        random_state=0,
+    )  # fmt: skip
+    assert found.by_bic == found.by_held_out == 2
+    assert (found.monte_carlo_error > 0).all()
+    assert (found.monte_carlo_error < found.standard_error).all()
+
+
+# The number of components --------------------------------------------------------------------------------------------
+
+
 def test_the_number_of_components():
     X, _ = two_groups((300, 200))
     found = choose_components(
@@ -175,6 +287,7 @@ def test_the_number_of_components():
     assert found.by_bic == 2
     assert found.by_held_out in (2, 3)
     assert found.held_out[0] < found.held_out[1] - 4 * found.standard_error[1]
+    assert (found.monte_carlo_error == 0).all()
     with pytest.raises(InputError, match="takes Rankings"):
         choose_components(MallowsMixture(), X, [1])
     with pytest.raises(InputError, match="two folds or more"):
@@ -261,17 +374,15 @@ def test_saved_and_loaded(tmp_path):
 # Input ---------------------------------------------------------------------------------------------------------------
 
 
-def test_samples_that_are_no_total_rankings_are_refused():
-    with pytest.raises(SampleError, match=r"sample number 1 has ties or misses an item \(1 such\)"):
+def test_samples_with_ties_are_refused():
+    with pytest.raises(SampleError, match=r"sample number 1 has ties \(1 such\)"):
         MallowsMixture(1).fit([[1, 2, 3], [1, 1, 3]])
     with pytest.raises(SampleError, match=r"sample number 0 has ties"):
         MallowsMixture(1).fit([[1, 2, 2], [1, 2, 3]])
-    with pytest.raises(InputError, match=r"sample number 1 has ties or misses|NaN"):
-        MallowsMixture(1).fit(Rankings.from_orderings([["a", "b", "c"], ["b", "c"]], kind="interleaving"))
+    with pytest.raises(SampleError, match=r"sample number 1 has ties"):
+        MallowsMixture(1).fit(Rankings.from_orderings([["a", "b", "c"], [("b", "c")]], kind="interleaving"))
     with pytest.raises(InputError, match="NaN"):
         MallowsMixture(1).fit([[1, 2, np.nan], [1, 2, 3]])
-    with pytest.raises(InputError, match=r"sample number 0 has ties or misses"):
-        MallowsMixture(1).fit(Rankings.from_orderings([["a"], ["b", "c"]], kind="interleaving"))
     with pytest.raises(SampleError, match=r"sample number 1 has ties"):
         MallowsMixture(1).fit(Rankings.from_orderings([["a"], [("b", "c")]], kind="top", items="abcd"))
     with pytest.raises(InputError, match="n_features=1"):

@@ -37,6 +37,6 @@ def test_groups_that_are_far_apart_are_found_by_all_methods(monkeypatch):
     monkeypatch.setattr(planted_groups, "DISPERSION", 2.0)
     monkeypatch.setattr(planted_groups, "OBSERVED", (0.9, 1.0))
     found = list(planted_groups.rows(quick=True))
-    assert len(found) == 2 * (2 + 3 + 3)
+    assert len(found) == 2 * (3 + 3 + 3)
     for row in found:
         assert row["rand"] > (0.99 if row["model"] == "Mallows" else 0.9), row
