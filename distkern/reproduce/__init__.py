@@ -119,6 +119,12 @@ TABLES = {
             "groups of voters found again from partial ballots: kernel k-means beside mixtures",
         ),
         Table(
+            "hidden-items",
+            "distkern.reproduce.hidden_items:rows",
+            "Jiao & Vert (2018), section 6.3, and Goldberg et al. (2001), on ballots with gaps",
+            "groups of real voters found again where ballots lose items: kernel k-means beside mixtures",
+        ),
+        Table(
             "cell-types",
             "distkern.reproduce.cell_types:rows",
             "Novershtern et al. (2011) and 10x Genomics (2016)",
