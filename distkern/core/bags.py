@@ -49,6 +49,11 @@ class Bags:
         If the arrays do not match, a bag is empty, a value is not finite, or a weight is not positive; the message
         names the bag.
 
+    See Also
+    --------
+    load_bags, save_bags : Bags in a store.
+    bags_from_images : The bright pixels of images.
+
     Examples
     --------
     >>> bags = Bags.from_arrays([[[0.0, 0.0], [1.0, 0.0]], [[0.5, 2.0]]], ids=["a", "b"])

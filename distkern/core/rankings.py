@@ -47,6 +47,11 @@ class Rankings:
     InputError
         If the shapes do not match, or a total ranking lacks an item.
 
+    See Also
+    --------
+    read_rankings : Rankings from a file.
+    PairwiseVotes : Comparisons of two items at a time.
+
     Examples
     --------
     >>> votes = Rankings.from_orderings([["b", "a", "c"], ["c", "b", "a"]], counts=[30, 12])

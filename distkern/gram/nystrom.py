@@ -40,6 +40,10 @@ class NystromError:
         Root mean square and maximum of abs(k(x, y) − k̂(x, y)) over the sampled entries.
     entries
         Number of sampled entries: pairs of different samples, drawn uniformly.
+
+    See Also
+    --------
+    NystromGram.error : Estimates it.
     """
 
     trace: float
@@ -204,6 +208,12 @@ class NystromGram(StoredGram, LowRankGram):
         The stored m × k matrix C.
     landmarks
         Positions of the landmarks among its row samples.
+
+    See Also
+    --------
+    Gram : All entries, in tiles.
+    LowRank : The approximation as a kernel.
+    sklearn.kernel_approximation.Nystroem : Features of the same approximation.
 
     Examples
     --------

@@ -76,6 +76,10 @@ class Consensus:
         Names of the items of each place, best first, where the ranking has ties; else None.
     footrule
         Total footrule distance of ``"median-rank"``, which is the least; else None.
+
+    See Also
+    --------
+    consensus_ranking : Makes it.
     """
 
     order: Indices
@@ -198,6 +202,13 @@ def consensus_ranking(
     InputError
         If a parameter is wrong, or ``"median-rank"`` is asked of pairwise votes, which have no places.
 
+    See Also
+    --------
+    bootstrap_consensus : How sure it is.
+    cluster_consensus : One for each cluster.
+    kendall_w : Whether the rankings agree at all.
+    PlackettLuce : Worths of the items instead of one order.
+
     Examples
     --------
     >>> votes = Rankings.from_orderings([["a", "b", "c"], ["b", "c", "a"], ["a", "c", "b"]], counts=[4, 3, 2])
@@ -242,6 +253,10 @@ def cluster_consensus(
     ------
     InputError
         If a label is missing, or labels or weights have the names of other samples.
+
+    See Also
+    --------
+    consensus_ranking : One for all.
 
     Examples
     --------

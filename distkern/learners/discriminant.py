@@ -112,6 +112,12 @@ class KernelFisherDiscriminant(
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelSVC : Does not assume that classes spread alike.
+    KernelPCA : Directions that know no classes.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same without a kernel.
+
     Notes
     -----
     A sample of weight w is equivalent to w equal samples: the sums are weighted, and μ I becomes μ

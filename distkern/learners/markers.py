@@ -156,6 +156,12 @@ def rank_markers(
         If a group has one sample, whose normal approximation is poor, or is never in one stratum with an opponent:
         then auroc, tau, z, p and q of that comparison are NaN.
 
+    See Also
+    --------
+    score_sets : Scores of gene sets in each sample.
+    distkern.plot.plot_markers : The figure.
+    scipy.stats.mannwhitneyu : The test of one feature.
+
     Examples
     --------
     >>> import pandas as pd

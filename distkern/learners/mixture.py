@@ -139,6 +139,12 @@ class MallowsMixture(RankingMixture):
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
 
+    See Also
+    --------
+    PlackettLuceMixture : Another model, also for partial rankings with ties.
+    KernelKMeans : Clusters by any kernel.
+    distkern.datasets.sample_mallows : Rankings drawn from a Mallows model.
+
     Notes
     -----
     Samples are `Rankings` of kind ``"total"`` or ``"top"``, or rows of distinct values (m, n) with larger = preferred;

@@ -40,6 +40,10 @@ class Neighbors:
         Names of the samples.
     named
         Whether the samples have names; else ``ids`` are their positions.
+
+    See Also
+    --------
+    kernel_neighbors : Makes it.
     """
 
     indices: Indices
@@ -107,6 +111,11 @@ def kernel_neighbors(
     MemoryLimitError
         If the neighbours do not fit in memory; raised before the matrix is read.
 
+    See Also
+    --------
+    write_neighbors : Hands them to scanpy.
+    sklearn.neighbors.kneighbors_graph : Neighbours of vectors.
+
     Examples
     --------
     >>> x = np.array([0.0, 1.0, 3.0, 7.0])
@@ -148,6 +157,11 @@ def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None =
     ------
     InputError
         If the samples differ, or the keys exist and ``overwrite`` is False.
+
+    See Also
+    --------
+    kernel_neighbors : Finds the neighbours.
+    scanpy.pp.neighbors : Neighbours by Euclidean distance.
 
     Examples
     --------

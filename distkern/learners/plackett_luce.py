@@ -82,6 +82,12 @@ class PlackettLuce(DensityMixin, BaseEstimator):
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
 
+    See Also
+    --------
+    BradleyTerry : Comparisons of two items.
+    PlackettLuceMixture : Groups of voters.
+    consensus_ranking : One order without a model.
+
     Notes
     -----
     Samples are `Rankings`, or rows of finite values (m, n) with larger = preferred, equal = tied. Equal rankings are
@@ -355,6 +361,11 @@ class BradleyTerry(PlackettLuce):
 
     Samples are `Rankings` that each compare two items, or `PairwiseVotes`, whose votes are the weights. Parameters,
     attributes and methods are those of `PlackettLuce`; ``ties_`` is ν. `score_samples` takes rankings.
+
+    See Also
+    --------
+    PlackettLuce : Whole rankings.
+    PairwiseVotes : Its input.
 
     Examples
     --------

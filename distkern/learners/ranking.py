@@ -126,6 +126,13 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    MLSRRanker : Several kernels.
+    RankSVM : The hinge loss.
+    SGDRanker : An approximation by gradient steps.
+    KernelRidge : Fits the targets themselves.
+
     Examples
     --------
     >>> samples = np.array([[0.0], [1.0], [3.0]])
@@ -217,6 +224,11 @@ class MLSRRanker(LSRRanker):
         See `LSRRanker`.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
         See `LSRRanker`; the kernel is the weighted sum.
+
+    See Also
+    --------
+    MLSRRankerCV : Chooses kernels, weights and λ.
+    LSRRanker : One kernel.
 
     Examples
     --------

@@ -144,6 +144,10 @@ class ComponentNumbers:
         Mean log-likelihood of voters that the mixture was not fitted to; higher is better.
     standard_error
         Standard error of ``held_out``, from its differences between folds.
+
+    See Also
+    --------
+    choose_components : Makes it.
     """
 
     numbers: tuple[int, ...]
@@ -184,6 +188,11 @@ def choose_components(
     ------
     InputError
         If there are fewer voters than folds, or a part has fewer distinct rankings than components.
+
+    See Also
+    --------
+    PlackettLuceMixture, MallowsMixture : The models.
+    cluster_numbers : Numbers of clusters of kernel k-means.
 
     Examples
     --------

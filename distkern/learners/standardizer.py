@@ -77,6 +77,11 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    ArrayGram.centered, ArrayGram.unit_norm : The same as views of one matrix.
+    sklearn.preprocessing.KernelCenterer : Centring alone.
+
     Notes
     -----
     The transform of a Gram matrix is a lazy view; ``fit`` reads the matrix once for the means, ``transform`` once more.

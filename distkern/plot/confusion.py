@@ -32,6 +32,11 @@ def plot_confusion(held_out: HeldOut, *, ax: Axes | None = None) -> Axes:
     ax
         Axes to draw on; by default those of a new figure.
 
+    See Also
+    --------
+    plot_roc : All thresholds.
+    sklearn.metrics.ConfusionMatrixDisplay : The figure from arrays.
+
     Examples
     --------
     >>> import numpy as np

@@ -30,6 +30,10 @@ def plot_null(permutation_test: PermutationTest, *, ax: Axes | None = None) -> A
     ax
         Axes to draw on; by default those of a new figure.
 
+    See Also
+    --------
+    distkern.permutation_test : The test.
+
     Examples
     --------
     >>> from distkern import PermutationTest

@@ -33,6 +33,11 @@ def plot_precision_recall(held_out: HeldOut | Mapping[str, HeldOut], *, ax: Axes
     InputError
         If there is no curve to draw.
 
+    See Also
+    --------
+    plot_roc : Sensitivity and specificity.
+    sklearn.metrics.PrecisionRecallDisplay : The figure from arrays.
+
     Examples
     --------
     >>> import numpy as np

@@ -43,6 +43,11 @@ def plot_preferences(rankings: Any, *, order: Any = None, sample_weight: Any = N
     InputError
         If the order does not hold each item once.
 
+    See Also
+    --------
+    distkern.pairwise_preferences : The numbers.
+    distkern.consensus_ranking : An order for the items.
+
     Examples
     --------
     >>> axes = plot_preferences([[3, 2, 1], [3, 1, 2], [1, 2, 3]])

@@ -43,6 +43,12 @@ def plot_roc(
     InputError
         If all samples are of one class.
 
+    See Also
+    --------
+    plot_precision_recall : For rare classes.
+    plot_confusion : One threshold.
+    sklearn.metrics.RocCurveDisplay : The figure from arrays.
+
     Examples
     --------
     >>> import numpy as np

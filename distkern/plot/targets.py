@@ -35,6 +35,10 @@ def plot_targets(targets: Mapping[str, Any], *, reference: str | None = None, ax
     InputError
         If there is no target, one is not a row of two finite numbers or more, or none has the name of the reference.
 
+    See Also
+    --------
+    distkern.QuantileNormalizer, distkern.SUQUANClassifier : Models with targets.
+
     Examples
     --------
     >>> from distkern import QuantileNormalizer

@@ -93,6 +93,11 @@ def write_cluster_report(
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
 
+    See Also
+    --------
+    write_report : Pages of classifiers and survival models.
+    distkern.KernelKMeans, distkern.consensus_ranking : What it shows.
+
     Examples
     --------
     >>> import tempfile

@@ -82,6 +82,11 @@ def write_report(
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
 
+    See Also
+    --------
+    write_cluster_report : Pages of clusters.
+    distkern.cross_validate_gram : The evaluation.
+
     Examples
     --------
     >>> import tempfile
