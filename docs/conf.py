@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
 from distkern import __version__
 
 project = "distkern"
@@ -33,7 +38,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
     "sphinx_design",
@@ -46,6 +51,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 5
 myst_all_links_external = False
 suppress_warnings = ["mystnb.unknown_mime_type"]
+nb_ipywidgets_js = {}  # pages load nothing from elsewhere
 
 # The reference. Types are in the annotations, not in the docstrings.
 autosummary_generate = True
@@ -59,6 +65,29 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 add_module_names = False
 templates_path = [str(Path(__file__).parent / "templates")]
+
+# Names of other projects. Each file lists those that docstrings mention: name, kind, page.
+INVENTORIES = Path(__file__).parent / "inventories"
+intersphinx_mapping = {
+    name: (address, str(INVENTORIES / f"{name}.inv"))
+    for name, address in {
+        "anndata": "https://anndata.readthedocs.io/en/stable",
+        "distributed": "https://distributed.dask.org/en/stable",
+        "matplotlib": "https://matplotlib.org/stable",
+        "numpy": "https://numpy.org/doc/stable",
+        "pandas": "https://pandas.pydata.org/docs",
+        "python": "https://docs.python.org/3",
+        "scanpy": "https://scanpy.readthedocs.io/en/stable",
+        "scikit-learn": "https://scikit-learn.org/stable",
+        "scikit-survival": "https://scikit-survival.readthedocs.io/en/stable",
+        "scipy": "https://docs.scipy.org/doc/scipy",
+        "zarr": "https://zarr.readthedocs.io/en/stable",
+    }.items()
+}
+
+# Links to other sites: `make outer-links`.
+linkcheck_timeout = 30
+linkcheck_retries = 3
 
 # The gallery. Its figures are drawn while the site is built.
 plot_include_source = True
@@ -94,3 +123,23 @@ copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw without a script from elsewhere."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        text = tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s: %s", error, node.astext(), location=node)
+        text = translator.encode(node.astext())
+    translator.body.append(f'<div class="math">{text}</div>' if block else text)
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Register the renderer of formulas."""
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
+
+
+html_math_renderer = "mathml"
