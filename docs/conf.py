@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,10 @@ intersphinx_mapping = {
     }.items()
 }
 
+# Every name in backquotes must lead somewhere. Types of annotations that are no public names need not.
+nitpicky = True
+nitpick_ignore_regex = [("py:class", r".*")]
+
 # Links to other sites: `make outer-links`.
 linkcheck_timeout = 30
 linkcheck_retries = 3
@@ -125,6 +130,32 @@ copybutton_only_copy_prompt_lines = True
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
+def home_of_types() -> dict[str, str]:
+    """Documented names of the types of annotations, by the names that annotations may have."""
+    homes = dict.fromkeys(("Array", "Floats", "Indices"), "numpy.ndarray")
+    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python", "zarr"):
+        for line in (INVENTORIES / f"{project}.inv").read_text(encoding="utf-8").splitlines()[3:]:
+            name, kind, _ = line.split()
+            if "." in name and kind in ("class", "data"):
+                homes[name.rpartition(".")[2]] = name
+    return homes
+
+
+HOMES = home_of_types()
+A_TYPE = re.compile(rf"~?(?<![\w.'])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'=])")
+AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~numpy\.dtype\[[^\[\]]*\]\]")
+
+
+def documented(text: str | None) -> str | None:
+    """Write the types of a signature as documented names: ``pandas.DataFrame``, not ``pandas.core.frame.DataFrame``."""
+    return text and AN_ARRAY.sub("numpy.ndarray", A_TYPE.sub(lambda found: f"~{HOMES[found[1]]}", text))
+
+
+def link_types(app: Any, what: str, name: str, value: Any, options: Any, given: str | None, returned: str | None) -> Any:
+    """Let the types of a signature link to the pages of their projects."""
+    return documented(given), documented(returned)
+
+
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which browsers draw without a script from elsewhere."""
     block = isinstance(node, nodes.math_block)
@@ -138,7 +169,8 @@ def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
 
 
 def setup(app: Any) -> None:
-    """Register the renderer of formulas."""
+    """Register the functions above."""
+    app.connect("autodoc-process-signature", link_types)
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
 
 
