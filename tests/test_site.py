@@ -179,18 +179,20 @@ def test_messages_that_the_page_of_messages_quotes_are_those_of_the_source():
 @pytest.mark.timeout(900)
 def test_the_commands_of_the_page_of_tasks_work(tmp_path):
     text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-    (files,) = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "write_h5ad" in block]
-    commands = [line for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
-    ours = [line for line in commands if line.startswith("distkern ")]
-    assert len(ours) > 15
-    assert {line.split()[0] for line in commands} == {"distkern", "sbatch", "kubectl"}
-    script = ["set -e", f'distkern() {{ "{sys.executable}" -m distkern "$@"; }}', *ours]
-    subprocess.run([sys.executable, "-c", files], cwd=tmp_path, check=True)
+    python = f'"{sys.executable}"'
+    script, programs = ["set -e", f'distkern() {{ {python} -m distkern "$@"; }}'], []
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if language == "python" and ">>>" not in block:  # the others are doctests
+            script.append(f"{python} - <<'END'\n{block}END")
+        elif not language:
+            programs += [line.split()[0] for line in block.splitlines()]
+            script += [line for line in block.splitlines() if line.startswith("distkern ")]
+    assert set(programs) == {"distkern", "sbatch", "kubectl"}
+    assert programs.count("distkern") > 15
     done = subprocess.run(["bash", "-c", "\n".join(script)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert {"er.html", "calls.csv", "genes.csv", "risks.csv", "network.csv", "groups.html", "consensus.csv", "job.yaml"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    written = {"er.html", "calls.csv", "genes.csv", "risks.csv", "network.csv", "groups.html", "consensus.csv", "types.csv"}
+    assert written <= {path.name for path in tmp_path.iterdir()}
 
 
 # The site ------------------------------------------------------------------------------------------------------------
