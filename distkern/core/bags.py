@@ -25,7 +25,7 @@ Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """m weighted sets of points in d dimensions; made by `from_arrays`, `from_table`, `from_anndata` and others.
+    """m weighted sets of points in d dimensions; made by `Bags.from_arrays`, `Bags.from_table` and others.
 
     Bag i has the points ``values[offsets[i]:offsets[i + 1]]`` and the weights at the same positions. The order of the
     points is arbitrary, and only the proportions of the weights matter.

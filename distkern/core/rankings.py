@@ -24,7 +24,7 @@ KINDS = ("total", "interleaving", "top")
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """Rankings of n items by m samples; make them with `from_ranks` or `from_orderings`.
+    """Rankings of n items by m samples; made by `Rankings.from_ranks` and `Rankings.from_orderings`.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ class StoredFeatures(Features):
 
     @property
     def basis(self) -> Floats:
-        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see `whitening`."""
+        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see ``whitening``."""
         return self._landmarked.basis
 
     @property
@@ -200,7 +200,7 @@ class NystromGram(StoredGram, LowRankGram):
     matrix.
 
     Source: Williams & Seeger, *Using the Nyström method to speed up kernel machines* (2001). W⁺ leaves out eigenvalues
-    that are due to rounding; see `whitening`.
+    that are due to rounding; see ``whitening``.
 
     Parameters
     ----------

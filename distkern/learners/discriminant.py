@@ -43,7 +43,7 @@ class KernelFisherDiscriminant(
     .. math::
 
         \alpha = (N + \mu I)^{-1} (M_2 - M_1), \qquad f(x) = \sum_i \alpha_i\, k(x, x_i) + b, \qquad
-        N = \sum_c K_c \big(I - \tfrac{1}{m_c} 1 1^\top\big) K_c^\top
+        N = \sum_c K_c \bigl(I - \tfrac{1}{m_c} 1 1^\top\bigr) K_c^\top
 
     where K_c contains the columns of the m_c samples of class c, and M_c is the mean of these columns. Mika, Rätsch,
     Weston, Schölkopf and Müller, "Fisher discriminant analysis with kernels", NNSP (1999). Jiao and Vert, *The Kendall

@@ -328,7 +328,7 @@ class Contributions:
 
     See Also
     --------
-    Explanation.of : Makes it.
+    Explanation.contributions : Makes it.
     """
 
     machines: tuple[str, ...]

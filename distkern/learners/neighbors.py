@@ -70,7 +70,7 @@ class Neighbors:
 
         .. math::
 
-            p_{ij} = \exp\big(-\max(0, d_{ij} - \rho_i) / \sigma_i\big),\qquad
+            p_{ij} = \exp\bigl(-\max(0, d_{ij} - \rho_i) / \sigma_i\bigr),\qquad
             \sum_j p_{ij} = \log_2(k + 1),\qquad w_{ij} = p_{ij} + p_{ji} - p_{ij}\, p_{ji}
 
         where ρ_i is the least nonzero distance of sample i, and k + 1 counts the sample itself, as UMAP does. McInnes,

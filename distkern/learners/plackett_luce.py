@@ -37,7 +37,7 @@ class PlackettLuce(DensityMixin, BaseEstimator):
 
     .. math::
 
-        P(C_1 \succ C_2 \succ \dots) = \prod_j \frac{f(C_j)}{\sum_{S \subseteq A_j} f(S)},\qquad
+        P(C_1 \succ C_2 \succ \ldots) = \prod_j \frac{f(C_j)}{\sum_{S \subseteq A_j} f(S)},\qquad
         f(S) = \delta_{|S|} \Bigl(\prod_{i \in S} \alpha_i\Bigr)^{1/|S|}
 
     A ranking is a sequence of choices: C_j are the items at place j, more than one if they are tied, and A_j are the

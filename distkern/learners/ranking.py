@@ -194,7 +194,7 @@ class MLSRRanker(LSRRanker):
 
     .. math::
 
-        \min_{f_1, \dots, f_l}\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2
+        \min_{f_1, \ldots, f_l}\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2
         + \lambda \sum_t v_t \lVert f_t \rVert_t^2, \qquad f = \sum_t f_t,\quad f_t(x) = \sum_i \alpha^t_i\, k_t(x_i, x)
 
     The lm equations of the paper reduce to m: α^t = β / v_t, where β solves the system of `LSRRanker` with the kernel

@@ -61,7 +61,7 @@ def write_cluster_report(
     path
         File to write, such as ``"clusters.html"``; parent folders are created.
     X, kernel, sample_weight
-        The arguments of `cluster_numbers`. Only the samples that are drawn are read again.
+        The arguments of `distkern.cluster_numbers`. Only the samples that are drawn are read again.
     weight_name
         What the weights count, such as ``"voters"``.
     numbers
