@@ -64,6 +64,11 @@ docs: $(FOR_DEVELOPERS) ## build the site into site/html, with warnings as error
 	rm -rf site docs/api
 	"$(BIN)/python" -m sphinx -b html -c docs -d site/doctrees -W --keep-going -q . site/html
 
+.PHONY: outer-links
+outer-links: $(FOR_DEVELOPERS) ## check that the links of the site to other sites work; needs network
+	rm -rf docs/api
+	"$(BIN)/python" -m sphinx -b linkcheck -c docs -d site/doctrees -q . site/links
+
 .PHONY: test-docs
 test-docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, relative links, the list of public names
 	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_site.py tests/store/test_layout.py

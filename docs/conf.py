@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
 
 from distkern import __version__
 
@@ -33,7 +39,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
     "sphinx_design",
@@ -46,6 +52,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 5
 myst_all_links_external = False
 suppress_warnings = ["mystnb.unknown_mime_type"]
+nb_ipywidgets_js = {}  # pages load nothing from elsewhere
 
 # The reference. Types are in the annotations, not in the docstrings.
 autosummary_generate = True
@@ -59,6 +66,37 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 add_module_names = False
 templates_path = [str(Path(__file__).parent / "templates")]
+
+# Names of other projects. Each file lists those that docstrings mention: name, kind, page.
+INVENTORIES = Path(__file__).parent / "inventories"
+intersphinx_mapping = {
+    name: (address, str(INVENTORIES / f"{name}.inv"))
+    for name, address in {
+        "anndata": "https://anndata.readthedocs.io/en/stable",
+        "distributed": "https://distributed.dask.org/en/stable",
+        "matplotlib": "https://matplotlib.org/stable",
+        "numpy": "https://numpy.org/doc/stable",
+        "pandas": "https://pandas.pydata.org/docs",
+        "python": "https://docs.python.org/3",
+        "scanpy": "https://scanpy.readthedocs.io/en/stable",
+        "scikit-learn": "https://scikit-learn.org/stable",
+        "scikit-survival": "https://scikit-survival.readthedocs.io/en/stable",
+        "scipy": "https://docs.scipy.org/doc/scipy",
+        "zarr": "https://zarr.readthedocs.io/en/stable",
+    }.items()
+}
+
+# Every name in backquotes must lead somewhere, but for inner ones, which contributors meet, and those of inherited docstrings.
+INNER = "Failure|HoldOut|MOST_THREADS|PairWork|Prepared.*|Progress|SILENT_SECONDS|Waiting|store_status|distkern\\..*"
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:class", r".*"),  # types of annotations
+    ("py:obj", rf"({INNER})|input_features|feature_names_in_|\[.*\]|typing\..*"),
+]
+
+# Links to other sites: `make outer-links`.
+linkcheck_timeout = 30
+linkcheck_retries = 3
 
 # The gallery. Its figures are drawn while the site is built.
 plot_include_source = True
@@ -94,3 +132,50 @@ copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+def home_of_types() -> dict[str, str]:
+    """Documented names of the types of annotations, by the names that annotations may have."""
+    homes = dict.fromkeys(("Array", "Floats", "Indices"), "numpy.ndarray")
+    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python", "zarr"):
+        for line in (INVENTORIES / f"{project}.inv").read_text(encoding="utf-8").splitlines()[3:]:
+            name, kind, _ = line.split()
+            if "." in name and kind in ("class", "data"):
+                homes[name.rpartition(".")[2]] = name
+    return homes
+
+
+HOMES = home_of_types()
+A_TYPE = re.compile(rf"~?(?<![\w.'])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'=])")
+AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~numpy\.dtype\[[^\[\]]*\]\]")
+
+
+def documented(text: str | None) -> str | None:
+    """Write the types of a signature as documented names: ``pandas.DataFrame``, not ``pandas.core.frame.DataFrame``."""
+    return text and AN_ARRAY.sub("numpy.ndarray", A_TYPE.sub(lambda found: f"~{HOMES[found[1]]}", text))
+
+
+def link_types(app: Any, what: str, name: str, value: Any, options: Any, given: str | None, returned: str | None) -> Any:
+    """Let the types of a signature link to the pages of their projects."""
+    return documented(given), documented(returned)
+
+
+def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw without a script from elsewhere."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        text = tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s: %s", error, node.astext(), location=node)
+        text = translator.encode(node.astext())
+    translator.body.append(f'<div class="math">{text}</div>' if block else text)
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Register the functions above."""
+    app.connect("autodoc-process-signature", link_types)
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
+
+
+html_math_renderer = "mathml"

@@ -1,9 +1,14 @@
-"""The site names every public name, reaches every page, and builds without a warning."""
+"""The site names every public name, its neighbours, every figure and message, and builds without a warning."""
 
+import ast
+import builtins
 import importlib
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -48,6 +53,151 @@ def test_a_name_that_is_missing_is_noticed():
     assert sorted(listed(without)) != wanted()
 
 
+# Neighbours ----------------------------------------------------------------------------------------------------------
+
+
+def neighbours(text):
+    """Names in the section "See Also" of a docstring."""
+    section = re.search(r"^See Also\n-+\n(.*?)(?=\n\n|\Z)", inspect.cleandoc(text), re.MULTILINE | re.DOTALL)
+    return [name for line in section[1].splitlines() for name in line.partition(" : ")[0].split(", ")] if section else []
+
+
+def inventory():
+    """Names of other projects, with the name of their file: those that docstrings may mention."""
+    rows = [
+        (path.stem, *line.split())
+        for path in sorted((ROOT / "docs" / "inventories").glob("*.inv"))
+        for line in path.read_text(encoding="utf-8").splitlines()[3:]
+    ]
+    return {name: (project, kind, page) for project, name, kind, page in rows}
+
+
+def found(name, module=None):
+    """What a name stands for, in a module or anywhere; None if there is no such thing."""
+    for whole in ([f"{module}.{name}"] if module else []) + [name]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other packages
+                return pkgutil.resolve_name(whole)
+        except (ImportError, AttributeError):
+            continue
+    return getattr(builtins, name, None)
+
+
+@pytest.mark.parametrize(("module", "name"), wanted(), ids=lambda part: part.removeprefix("distkern."))
+def test_docstrings_name_neighbours_that_exist(module, name):
+    value = getattr(importlib.import_module(module), name)
+    names = neighbours(value.__doc__)
+    is_error = isinstance(value, type) and issubclass(value, Exception)
+    assert names or is_error or module == "distkern.datasets"
+    assert len(names) == len(set(names))
+    assert name not in names
+    unknown = [each for each in names if each not in inventory() and not (found(each, module) or found(each, "distkern"))]
+    assert unknown == []
+
+
+def test_a_neighbour_that_does_not_exist_is_noticed():
+    text = """Summary.
+
+    See Also
+    --------
+    Kendall, Mallow : One of them.
+    sklearn.svm.SVC : Another.
+
+    Examples
+    --------
+    """
+    assert neighbours(text) == ["Kendall", "Mallow", "sklearn.svm.SVC"]
+    assert found("Kendall", "distkern")
+    assert not found("Mallow", "distkern")
+    assert "sklearn.svm.SVC" in inventory()
+
+
+def test_names_of_other_projects_exist_there():
+    for name, (project, kind, page) in inventory().items():
+        if name != "None":
+            assert found(name) is not None, (project, name)
+        assert kind in ("class", "function", "method", "data"), name
+        assert re.fullmatch(r"[\w./-]+", page), name
+
+
+def test_inventories_are_those_of_the_configuration():
+    text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    mapped = re.findall(r'^        "([\w-]+)": "https://', text, re.MULTILINE)
+    assert sorted(mapped) == sorted(path.stem for path in (ROOT / "docs" / "inventories").glob("*.inv"))
+
+
+# Figures, messages, commands ----------------------------------------------------------------------------------------
+
+
+def figures(text):
+    """Code and options of each figure of the gallery."""
+    for block in text.split(".. plot::")[1:]:
+        yield re.findall(r"^   (?:>>>|\.\.\.) ?(.*)$", block, re.MULTILINE), re.findall(r":alt: (.+)", block)
+
+
+def test_the_gallery_shows_every_figure_in_ten_lines_and_describes_it():
+    shown = set()
+    for code, described in figures((ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")):
+        assert len(code) <= 10, code
+        assert len(described) == 1, code
+        shown |= {
+            node.func.id
+            for node in ast.walk(ast.parse("\n".join(code)))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+    assert set(importlib.import_module("distkern.plot").__all__) <= shown
+
+
+def templates():
+    """Patterns of all messages in the source: a field stands for any text."""
+    texts = set()
+    for path in (ROOT / "distkern").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values]
+                texts.add("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(re.sub(r"\{\w+(![rs])?(:,)?\}", "\0", node.value))
+    return [re.compile(re.escape(text).replace("\0", ".+"), re.DOTALL) for text in texts if len(text) > 30]
+
+
+def quoted(text):
+    """Messages that a page quotes."""
+    return [" ".join(block.split()) for block in re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
+
+
+def test_messages_that_the_page_of_messages_quotes_are_those_of_the_source():
+    known = templates()
+    messages = quoted((ROOT / "docs" / "faq.md").read_text(encoding="utf-8"))
+    assert messages
+    assert [text for text in messages if not any(pattern.fullmatch(text) for pattern in known)] == []
+    assert not any(pattern.fullmatch("the file is empty, as no message of ours says") for pattern in known)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_commands_of_the_page_of_tasks_work(tmp_path):
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    python = f'"{sys.executable}"'
+    script, programs = ["set -e", f'distkern() {{ {python} -m distkern "$@"; }}'], []
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if language == "python" and ">>>" not in block:  # the others are doctests
+            script.append(f"{python} - <<'END'\n{block}END")
+        elif not language:
+            programs += [line.split()[0] for line in block.splitlines()]
+            script += [line for line in block.splitlines() if line.startswith("distkern ")]
+    assert set(programs) == {"distkern", "sbatch", "kubectl"}
+    assert programs.count("distkern") > 15
+    done = subprocess.run(["bash", "-c", "\n".join(script)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    written = {"er.html", "calls.csv", "genes.csv", "risks.csv", "network.csv", "groups.html", "consensus.csv", "types.csv"}
+    assert written <= {path.name for path in tmp_path.iterdir()}
+
+
+# The site ------------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_site_builds_without_a_warning(tmp_path):
@@ -63,3 +213,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert "Upper bound of the dual coefficients" in reference
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks == {path.stem for path in (site / "notebooks").glob("*.html")}
+    pages = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+    assert [name for name, (_, _, page) in inventory().items() if f"/{page}#{name}" not in pages] == []
+    assert re.findall(r"<(?:script|img|iframe|link)[^>]* (?:src|href)=\"(?:https?:)?//[^\"]*", pages) == []
+    assert re.findall(r"<img (?![^>]*alt=\"[^\"])[^>]*>", pages) == []

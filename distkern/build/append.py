@@ -113,6 +113,11 @@ def append_gram(
     StoreError
         If the store is not complete, and not because these same samples are being added to it.
 
+    See Also
+    --------
+    compute_gram : Compute the matrix that is extended.
+    repair_gram : Recompute damaged tiles.
+
     Examples
     --------
     >>> import tempfile

@@ -128,6 +128,12 @@ def compute_gram(
     TaskError
         If tasks failed; what had finished is stored.
 
+    See Also
+    --------
+    plan_gram : What it will cost, before anything is computed.
+    open_gram : Open the matrix again.
+    append_gram : Add samples to it.
+
     Examples
     --------
     >>> import tempfile
@@ -236,6 +242,10 @@ def plan_gram(
     ------
     InputError, MemoryLimitError
         As `compute_gram` does.
+
+    See Also
+    --------
+    compute_gram : Do what was planned.
 
     Examples
     --------

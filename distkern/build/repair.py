@@ -29,6 +29,11 @@ def repair_gram(store: str | os.PathLike[str], *, executor: Any = None, progress
     ------
     StoreError
         If prepared samples are damaged too: they can only come from the data, by `compute_gram` with the same data.
+
+    See Also
+    --------
+    StoredGram.verify : Find damaged tiles.
+    open_gram : Open the matrix.
     """
     opened = GramStore.opened(store)
     listener = progress_listener(progress)

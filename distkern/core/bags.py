@@ -25,7 +25,7 @@ Parts = tuple[Floats, NDArray[np.int64], Floats, tuple[str, ...], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class Bags:
-    """m weighted sets of points in d dimensions; made by `from_arrays`, `from_table`, `from_anndata` and others.
+    """m weighted sets of points in d dimensions; made by `Bags.from_arrays`, `Bags.from_table` and others.
 
     Bag i has the points ``values[offsets[i]:offsets[i + 1]]`` and the weights at the same positions. The order of the
     points is arbitrary, and only the proportions of the weights matter.
@@ -48,6 +48,11 @@ class Bags:
     InputError
         If the arrays do not match, a bag is empty, a value is not finite, or a weight is not positive; the message
         names the bag.
+
+    See Also
+    --------
+    load_bags, save_bags : Bags in a store.
+    bags_from_images : The bright pixels of images.
 
     Examples
     --------

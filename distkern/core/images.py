@@ -46,6 +46,10 @@ def bags_from_images(
     InputError
         If the images are not (m, H, W), or one has no bright pixel.
 
+    See Also
+    --------
+    Bags : Sets of points from other sources.
+
     Examples
     --------
     >>> cross = np.array([[0, 255, 0], [255, 255, 255], [0, 255, 0]])

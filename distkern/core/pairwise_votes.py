@@ -36,6 +36,12 @@ class PairwiseVotes:
         If the shapes do not match, a name occurs twice, a number is negative, missing or infinite, an item is compared
         with itself, or ties are not symmetric.
 
+    See Also
+    --------
+    Rankings : Whole ballots.
+    BradleyTerry : Worths of the items.
+    pairwise_preferences : Such votes from ballots.
+
     Examples
     --------
     >>> games = PairwiseVotes(("a", "b"), [[0, 3], [1, 0]], [[0, 2], [2, 0]])

@@ -24,7 +24,7 @@ KINDS = ("total", "interleaving", "top")
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """Rankings of n items by m samples; make them with `from_ranks` or `from_orderings`.
+    """Rankings of n items by m samples; made by `Rankings.from_ranks` and `Rankings.from_orderings`.
 
     Parameters
     ----------
@@ -46,6 +46,11 @@ class Rankings:
     ------
     InputError
         If the shapes do not match, or a total ranking lacks an item.
+
+    See Also
+    --------
+    read_rankings : Rankings from a file.
+    PairwiseVotes : Comparisons of two items at a time.
 
     Examples
     --------

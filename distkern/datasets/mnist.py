@@ -15,7 +15,7 @@ def load_mnist() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Load 1,000 handwritten digits: intensities (1000, 28, 28) from 0 (paper) to 255 (ink), and the digits (1000,).
 
     They are the first images of the training set, in its order, with 87 to 117 images of each digit.
-    `bags_from_images` converts them to sets of points.
+    `distkern.bags_from_images` converts them to sets of points.
 
     References
     ----------

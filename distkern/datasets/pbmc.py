@@ -22,7 +22,7 @@ def load_pbmc(*, return_X_y: Literal[False] = False) -> AnnData: ...
 @overload
 def load_pbmc(*, return_X_y: Literal[True]) -> tuple[Floats, NDArray[np.str_]]: ...
 def load_pbmc(*, return_X_y: bool = False) -> AnnData | tuple[Floats, NDArray[np.str_]]:
-    """Load 700 mononuclear blood cells of one donor, of ten types: a table of cells for `Bags`.
+    """Load 700 mononuclear blood cells of one donor, of ten types: a table of cells for `distkern.Bags`.
 
     The values are 50 principal components of the scaled logarithmic expression of 765 genes, none missing. The cell
     types were derived from the same expression by comparison with purified cells, so they are not an independent

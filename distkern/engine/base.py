@@ -56,6 +56,10 @@ class Executor(ABC):
         process are passed through the store. An executor whose workers may have other package versions than this
         process runs tasks through `distkern.engine.versions.run_checked`.
 
+    See Also
+    --------
+    Serial, Threads, Dask : Those that come with distkern.
+
     Examples
     --------
     >>> class Reversed(Executor):

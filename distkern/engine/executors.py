@@ -14,6 +14,11 @@ from distkern.engine.base import WINDOW, Executor, Failure, Receipt, Task, compl
 class Serial(Executor):
     """Runs tasks one after the other in the calling thread.
 
+    See Also
+    --------
+    Threads : Several threads.
+    Dask : A cluster.
+
     Examples
     --------
     >>> list(Serial().map(abs, [-1, 2]))
@@ -50,6 +55,11 @@ class Threads(Executor):
     ------
     InputError
         If it is no whole number from 1 to `MOST_THREADS`.
+
+    See Also
+    --------
+    Serial : One thread.
+    Dask : A cluster.
 
     Examples
     --------

@@ -34,6 +34,11 @@ class StoredGram(BaseGram):
         A kernel whose values follow from the stored ones.
     executor
         Executor of products and other passes over the tiles; by default the Dask client of this process, else threads.
+
+    See Also
+    --------
+    compute_gram, open_gram : Make it.
+    ArrayGram : The same for an array in memory.
     """
 
     def __init__(self, store: GramStore, kernel: Kernel, executor: Any = None) -> None:

@@ -39,6 +39,12 @@ class Gram(StoredGram):
 
     Values are read by ``block``, ``matmat``, ``to_numpy`` and ``np.asarray``, tile by tile, and each tile is compared
     with its checksum. Slices, ``centered()`` and ``unit_norm()`` are lazy views.
+
+    See Also
+    --------
+    ArrayGram : The same for an array in memory.
+    NystromGram : The same from the columns of landmarks.
+    SumGram : A weighted sum of such matrices.
     """
 
     @classmethod

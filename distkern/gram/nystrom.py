@@ -40,6 +40,10 @@ class NystromError:
         Root mean square and maximum of abs(k(x, y) − k̂(x, y)) over the sampled entries.
     entries
         Number of sampled entries: pairs of different samples, drawn uniformly.
+
+    See Also
+    --------
+    NystromGram.error : Estimates it.
     """
 
     trace: float
@@ -115,7 +119,7 @@ class StoredFeatures(Features):
 
     @property
     def basis(self) -> Floats:
-        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see `whitening`."""
+        """W^(−1/2), (k, r), restricted to eigenvalues of W above rounding; see ``whitening``."""
         return self._landmarked.basis
 
     @property
@@ -196,7 +200,7 @@ class NystromGram(StoredGram, LowRankGram):
     matrix.
 
     Source: Williams & Seeger, *Using the Nyström method to speed up kernel machines* (2001). W⁺ leaves out eigenvalues
-    that are due to rounding; see `whitening`.
+    that are due to rounding; see ``whitening``.
 
     Parameters
     ----------
@@ -204,6 +208,12 @@ class NystromGram(StoredGram, LowRankGram):
         The stored m × k matrix C.
     landmarks
         Positions of the landmarks among its row samples.
+
+    See Also
+    --------
+    Gram : All entries, in tiles.
+    LowRank : The approximation as a kernel.
+    sklearn.kernel_approximation.Nystroem : Features of the same approximation.
 
     Examples
     --------

@@ -42,6 +42,11 @@ def open_gram(path: str | os.PathLike[str], executor: Any = None, *, kernel: Ker
         If there is no store at the path, its format is another one, or the record of the last kernel is damaged.
     InputError
         If the values of ``kernel`` do not follow from the stored ones.
+
+    See Also
+    --------
+    compute_gram : Compute a matrix.
+    repair_gram : Recompute damaged tiles.
     """
     store = GramStore.opened(path)
     pool = None if executor is None else resolve_executor(executor)

@@ -149,6 +149,10 @@ def save_bags(
     InputError
         If the path exists, is a URL or cannot be written, or labels are neither numbers nor texts.
 
+    See Also
+    --------
+    load_bags : Reads the store.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -185,6 +189,10 @@ def load_bags(path: str | os.PathLike[str]) -> Bags:
     ------
     InputError
         If the path does not exist, is not a store of bags, is damaged, or has a later format.
+
+    See Also
+    --------
+    save_bags : Writes the store.
     """
     where = str(as_path(path))
     if not os.path.exists(where):

@@ -67,6 +67,10 @@ def collapse_features(cohort: Any, genes: Any = None, how: Collapse = "most-vari
     MissingExtraError
         If anndata is not installed.
 
+    See Also
+    --------
+    read_expression : Does the same while it reads (``collapse=``).
+
     Examples
     --------
     >>> import pandas as pd

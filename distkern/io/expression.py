@@ -84,6 +84,12 @@ def read_expression(
     UserWarning
         If features look like gene symbols that a spreadsheet converted to dates or numbers. They are not repaired.
 
+    See Also
+    --------
+    read_rankings : Ballots instead of cohorts.
+    collapse_features : One feature for each gene.
+    anndata.io.read_h5ad : A file that AnnData wrote.
+
     Examples
     --------
     >>> import tempfile

@@ -33,6 +33,10 @@ def read_gmt(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
         If there is no file, a line has no tab, no name or no gene, two sets have the same name, a name holds control
         characters, or the file has no set; the message names the line.
 
+    See Also
+    --------
+    score_sets : Scores of the sets in each sample.
+
     Examples
     --------
     >>> import tempfile

@@ -128,6 +128,11 @@ class Kernel:
     Calling a kernel computes in this process: ``kernel(X)`` is the Gram matrix of the rows of X, ``kernel(X, Y)`` the
     matrix between the rows of X and of Y. ``compute_gram`` does the same in tiles, on a cluster, into a store.
 
+    See Also
+    --------
+    compute_gram : Its matrix, in a store.
+    from_spec : The kernel that a description names.
+
     Examples
     --------
     >>> @dataclass(frozen=True)

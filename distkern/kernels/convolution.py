@@ -65,6 +65,11 @@ class Convolution(PartialKernel):
         If there is only one item, κ has a parameter that depends on the cohort, κ takes no rankings of so many items,
         or `Rankings` of kind interleaving are given to a kernel of kind top.
 
+    See Also
+    --------
+    PartialKendall : Its closed form for Kendall's kernel.
+    PartialMallows : Its value for Mallows' kernel.
+
     Notes
     -----
     Samples are rows (m, n), larger = preferred, ±infinity included; ties are broken at random, with equal

@@ -57,6 +57,11 @@ class Table(Kernel):
         If K is not square, finite and symmetric, its smallest eigenvalue is below −1e-8 times the largest, two
         components have the same name; or samples have components that the table lacks, which the message lists.
 
+    See Also
+    --------
+    network_kernel : A table from the edges of a network.
+    MeanMap : The kernel of sets with such a base.
+
     Notes
     -----
     A kernel between bags on this base takes two kinds of samples.
@@ -259,6 +264,11 @@ def network_kernel(
     InputError
         If there is no edge, a weight is not a positive finite number, an edge is given with two weights, or ``names``
         lacks a component of an edge.
+
+    See Also
+    --------
+    Table : The kernel that takes the matrix.
+    scipy.sparse.csgraph.laplacian : The matrix L.
 
     Notes
     -----

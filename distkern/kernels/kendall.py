@@ -204,6 +204,16 @@ class Kendall(ConcordanceView):
     SampleError
         If a sample holds NaN; under ``ties="b"`` also if it is constant. The sample is named.
 
+    See Also
+    --------
+    Mallows : exp(−λ n_d), from the same counts.
+    Spearman : A correlation of ranks that is much cheaper.
+    SmoothedKendall : Small differences count less.
+    WeightedKendall : Some ranks count more.
+    PartialKendall : Top-k lists, and missing values.
+    kendalltau_matrix : Tau between features instead of samples.
+    scipy.stats.kendalltau : Tau-b of two samples.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, ±infinity included; only their order counts. Exact in 64-bit integers.

@@ -64,6 +64,11 @@ class LowRank(VectorKernel):
     InputError
         If the given landmarks are linearly dependent in feature space, so that κ(Z, Z) is singular.
 
+    See Also
+    --------
+    NystromGram : The approximation of a whole matrix.
+    sklearn.kernel_approximation.Nystroem : Features of the same approximation.
+
     Notes
     -----
     κ − κ̂ is positive semidefinite, so that abs(κ(x, y) − κ̂(x, y)) ≤ √(ρ(x) ρ(y)) with the residuals ρ of `residuals`.

@@ -39,6 +39,13 @@ class Mallows(ConcordanceView):
     SampleError
         If a sample holds NaN; the message names it.
 
+    See Also
+    --------
+    Kendall : A linear function of the same counts.
+    PartialMallows : Top-k lists, and missing values.
+    MallowsMixture : The model of rankings of that name.
+    Diffusion : Another kernel that separates all distributions of rankings.
+
     Notes
     -----
     Samples are rows (m, n) of any real values; only their order counts. Values lie in (0, 1]. The cost is that of the

@@ -159,6 +159,12 @@ class PairAgreement(Kernel):
     InputError
         If a pair has one feature twice, or a feature that the samples do not have.
 
+    See Also
+    --------
+    Kendall : All pairs of features.
+    KTopScoringPairs : Finds pairs, and lets them vote.
+    TopPairs : The signs of the best pairs as features.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, ±infinity included; only the order of two values counts. Values lie in

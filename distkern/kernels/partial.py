@@ -119,6 +119,12 @@ class PartialKendall(PartialKernel):
     InputError
         If there is only one item, or `Rankings` of kind interleaving are given to a kernel of kind top.
 
+    See Also
+    --------
+    Kendall : Total rankings.
+    PartialMallows : The same mean of Mallows' kernel.
+    Convolution : The same mean of any kernel.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, larger = preferred, ±infinity included. Ties are broken either way with

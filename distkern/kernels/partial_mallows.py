@@ -69,6 +69,12 @@ class PartialMallows(PartialKernel):
     SampleError
         Under ``method="exact"``, if a sample has too many compatible rankings; the message names it.
 
+    See Also
+    --------
+    Mallows : Total rankings.
+    PartialKendall : The same mean of Kendall's kernel.
+    Convolution : The same mean of any kernel.
+
     Notes
     -----
     Samples are rows (m, n), larger = preferred, ±infinity included; ties are broken at random, with equal

@@ -40,6 +40,11 @@ class EqualRank(Kernel):
     SampleError
         If a sample holds NaN; the message names it.
 
+    See Also
+    --------
+    Diffusion : Also counts rankings that are nearly equal.
+    Kendall : Compares the orders of pairs.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) per sample, O(n)
@@ -109,6 +114,12 @@ class Diffusion(Kernel):
         If there are more than 8 items, or β is so far below 0 that the values are beyond floating point.
     SampleError
         If a sample holds NaN or ties two items, since the graph has no rankings with ties; the message names it.
+
+    See Also
+    --------
+    EqualRank : Counts equal ranks.
+    Mallows : Exponential in the discordant pairs.
+    network_kernel : Diffusion on a network of features.
 
     Notes
     -----

@@ -81,6 +81,11 @@ class QuantileLinear(RankVectorKernel):
     SampleError
         If a sample holds NaN, or infinity where the target is learned; the message names it.
 
+    See Also
+    --------
+    Spearman : The target is the ranks.
+    QuantileNormalizer : The normalised samples themselves.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, n ≥ 2, ±infinity included; only their order counts once f is known. The
@@ -171,6 +176,12 @@ class Spearman(RankVectorKernel):
     ------
     SampleError
         If a sample holds NaN or is constant; the message names it.
+
+    See Also
+    --------
+    Kendall : The correlation of the orders of pairs.
+    QuantileLinear : Any target distribution instead of ranks.
+    scipy.stats.spearmanr : The same of two samples, with a p-value.
 
     Notes
     -----

@@ -47,6 +47,10 @@ def from_spec(spec: Spec) -> Kernel:
     KernelNotFoundError
         If the module has not been imported, or does not define a kernel of that name.
 
+    See Also
+    --------
+    Kernel.spec : The description.
+
     Examples
     --------
     >>> from_spec({"kernel": "kendall", "ties": "b"})

@@ -88,6 +88,12 @@ class SmoothedKendall(Kernel):
     InputError
         If a parameter is out of its range, or the number of windows is not that of the features.
 
+    See Also
+    --------
+    Kendall : Without noise.
+    draws_for : Number of noisy copies for a given error.
+    WeightedKendall : Pairs weighted by rank.
+
     Notes
     -----
     Samples are rows (m, n) of finite values. Values lie in [−1, 1] and have no unit. Exact: n²/2 multiplications per
@@ -252,6 +258,10 @@ def draws_for(m: int, lam: float, delta: float = 0.05, epsilon: float | None = N
     ------
     InputError
         If a number is out of its range.
+
+    See Also
+    --------
+    SmoothedKendall : The kernel.
 
     Examples
     --------

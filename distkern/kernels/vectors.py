@@ -105,6 +105,12 @@ class Linear(VectorKernel):
     SampleError
         If a sample holds NaN or an infinite value; the message names it.
 
+    See Also
+    --------
+    Polynomial : Its powers.
+    Gaussian : A kernel of distances.
+    sklearn.metrics.pairwise.linear_kernel : The same for arrays.
+
     Notes
     -----
     Samples are rows (m, n) of finite values; the kernel has their unit squared. O(n) per pair.
@@ -145,6 +151,12 @@ class Polynomial(VectorKernel):
     ------
     SampleError
         If a sample holds NaN or an infinite value; the message names it.
+
+    See Also
+    --------
+    Linear : Degree 1.
+    Gaussian : A kernel of distances.
+    sklearn.metrics.pairwise.polynomial_kernel : The same with another scale, for arrays.
 
     Notes
     -----
@@ -197,6 +209,12 @@ class Gaussian(VectorKernel):
         what float64 holds; the message names it.
     InputError
         If ``sigma="median"`` and the median distance is zero.
+
+    See Also
+    --------
+    Linear : Inner products.
+    Polynomial : Powers of inner products.
+    sklearn.metrics.pairwise.rbf_kernel : The same with γ = 1/(2σ²), for arrays.
 
     Notes
     -----

@@ -57,6 +57,12 @@ class WeightedKendall(OrderingKernel):
     SampleError
         If a sample holds NaN; the message names it.
 
+    See Also
+    --------
+    Kendall : All pairs count alike.
+    PairAgreement : Chosen pairs count, others do not.
+    scipy.stats.weightedtau : Weighted tau of two samples.
+
     Notes
     -----
     Samples are rows (m, n) of any real values, ±infinity included; only their order counts. O(n log n) per sample and

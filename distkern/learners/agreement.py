@@ -33,6 +33,10 @@ class Agreement:
         Mean of Spearman's correlation over the pairs of rankings, (m W − 1) / (m − 1), without ties.
     voters, items
         m and n.
+
+    See Also
+    --------
+    kendall_w : Makes it.
     """
 
     w: float
@@ -77,6 +81,11 @@ def kendall_w(rankings: Any, *, permutations: int = 0, random_state: int = 0) ->
     ------
     InputError
         If a ranking lacks an item, ties all items, or there are fewer than two voters or items.
+
+    See Also
+    --------
+    consensus_ranking : The ranking on which they agree best.
+    scipy.stats.friedmanchisquare : The test of the same statistic.
 
     Examples
     --------

@@ -98,6 +98,11 @@ class AllPairsMajorityVote(HeldOutProbabilities, KernelClassifier, KernelEstimat
     n_features_in_, feature_names_in_
         Number of features of the training samples, and their names if they have names.
 
+    See Also
+    --------
+    KTopScoringPairs : The best pairs only.
+    KernelSVC : Learns a weight for every pair, on Kendall's kernel.
+
     Notes
     -----
     Several classes: each is compared with the rest, and the class with the largest f is predicted. Without ``weighted``

@@ -58,6 +58,10 @@ class BootstrapConsensus:
         rule was not enough.
     confidence
         Share of the places that an interval covers at least.
+
+    See Also
+    --------
+    bootstrap_consensus : Makes it.
     """
 
     consensus: Consensus
@@ -147,6 +151,10 @@ def bootstrap_consensus(
     ------
     InputError
         If weights are not whole numbers, or ``"median-rank"`` is asked for, which needs more than preferences.
+
+    See Also
+    --------
+    consensus_ranking : The consensus itself.
 
     Examples
     --------

@@ -90,6 +90,11 @@ class CalibratedClassifier(KernelClassifier, BaseEstimator):
     InputTypeError
         If the estimator has no ``decision_function``.
 
+    See Also
+    --------
+    train_classifier : Calibrates, evaluates and describes.
+    sklearn.calibration.CalibratedClassifierCV : Probabilities of other classifiers.
+
     Notes
     -----
     The bound holds for samples of the same population as the training samples. It does **not** hold on another

@@ -72,6 +72,10 @@ class ClusterNumbers:
         Cluster of each sample in each resample for each k, (numbers, resamples, m); −1 where it was not drawn.
     settings
         Arguments of `cluster_numbers`, JSON-ready.
+
+    See Also
+    --------
+    cluster_numbers : Makes it.
     """
 
     n_clusters: Indices
@@ -250,6 +254,12 @@ def cluster_numbers(
     -----
     ConvergenceWarning
         If the best start of some k did not converge.
+
+    See Also
+    --------
+    KernelKMeans : One number of clusters.
+    choose_components : Numbers of components of a mixture.
+    distkern.plot.plot_cluster_numbers : The figure.
 
     Examples
     --------

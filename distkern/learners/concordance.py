@@ -60,6 +60,11 @@ def concordance_index(
         If there is no comparable pair; a time is missing, infinite or negative, an event is not 0 or 1, or a risk is
         not finite; the message names the samples. If ``train`` is missing or not needed, or G is 0 at an event.
 
+    See Also
+    --------
+    ranking_error : The same idea without censoring.
+    sksurv.metrics.concordance_index_censored : The same, with the counts of pairs.
+
     Examples
     --------
     >>> concordance_index([1.0, 2.0, 3.0], [1, 1, 0], [0.9, 0.1, 0.5])

@@ -76,6 +76,10 @@ class Consensus:
         Names of the items of each place, best first, where the ranking has ties; else None.
     footrule
         Total footrule distance of ``"median-rank"``, which is the least; else None.
+
+    See Also
+    --------
+    consensus_ranking : Makes it.
     """
 
     order: Indices
@@ -151,7 +155,7 @@ def consensus_ranking(
     - ``"borda"`` sorts the items by :math:`\sum_b Q(a, b) - Q(b, a)`; for total rankings this is Borda's mean rank.
     - ``"copeland"`` sorts them by the number of items that a majority places below, ½ for a tie (Copeland 1951).
     - ``"kemeny"`` minimises :math:`\sum_{a \text{ before } b} Q(b, a)`, the total number of discordant pairs (Kemeny
-      1959; Young 1988), exactly if the time is enough: `lower_bound` and `gap` tell.
+      1959; Young 1988), exactly if the time is enough: `Consensus.lower_bound` and `Consensus.gap` tell.
     - ``"local-search"`` starts from Borda's ranking and moves single items while that sum decreases; it finds a local
       minimum.
     - ``"median-rank"`` minimises Spearman's footrule :math:`\sum_i w_i \sum_a |\sigma(a) - r_i(a)|` between the
@@ -198,6 +202,13 @@ def consensus_ranking(
     InputError
         If a parameter is wrong, or ``"median-rank"`` is asked of pairwise votes, which have no places.
 
+    See Also
+    --------
+    bootstrap_consensus : How sure it is.
+    cluster_consensus : One for each cluster.
+    kendall_w : Whether the rankings agree at all.
+    PlackettLuce : Worths of the items instead of one order.
+
     Examples
     --------
     >>> votes = Rankings.from_orderings([["a", "b", "c"], ["b", "c", "a"], ["a", "c", "b"]], counts=[4, 3, 2])
@@ -242,6 +253,10 @@ def cluster_consensus(
     ------
     InputError
         If a label is missing, or labels or weights have the names of other samples.
+
+    See Also
+    --------
+    consensus_ranking : One for all.
 
     Examples
     --------

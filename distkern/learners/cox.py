@@ -85,6 +85,12 @@ class KernelCox(SurvivalLearner):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    SurvivalSVM : Ranks the samples, or fits their times.
+    train_survival : Evaluates, fits and describes.
+    concordance_index : Measures the risks.
+
     Examples
     --------
     >>> from distkern import survival_y

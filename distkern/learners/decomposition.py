@@ -94,6 +94,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelFisherDiscriminant : Directions that separate classes.
+    distkern.plot.plot_kernel_pca : The figure of two components.
+    sklearn.decomposition.KernelPCA : The same for arrays that fit in memory.
+
     Examples
     --------
     >>> samples = np.array([[0.0, 0.0], [2.0, 1.0], [2.0, -1.0], [8.0, 0.0]])

@@ -59,6 +59,10 @@ class DifferenceTest:
         Arguments of the test.
     seconds
         Duration.
+
+    See Also
+    --------
+    mmd_test, hsic_test, permanova : Make it.
     """
 
     name: str
@@ -136,6 +140,11 @@ def mmd_test(
     MemoryLimitError
         If one permutation does not fit in memory.
 
+    See Also
+    --------
+    permanova : Three groups or more, and strata.
+    hsic_test : A covariate instead of groups.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -206,6 +215,10 @@ def permanova(
     InputError
         If there is one group, as many groups as samples, or each stratum has one group only.
 
+    See Also
+    --------
+    mmd_test : Two groups, and any difference of their distributions.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -275,6 +288,10 @@ def hsic_test(
     ------
     InputError
         If the covariate is constant, also within each stratum, or a value is missing.
+
+    See Also
+    --------
+    mmd_test : Two groups.
 
     Examples
     --------

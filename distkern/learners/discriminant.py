@@ -43,7 +43,7 @@ class KernelFisherDiscriminant(
     .. math::
 
         \alpha = (N + \mu I)^{-1} (M_2 - M_1), \qquad f(x) = \sum_i \alpha_i\, k(x, x_i) + b, \qquad
-        N = \sum_c K_c \big(I - \tfrac{1}{m_c} 1 1^\top\big) K_c^\top
+        N = \sum_c K_c \bigl(I - \tfrac{1}{m_c} 1 1^\top\bigr) K_c^\top
 
     where K_c contains the columns of the m_c samples of class c, and M_c is the mean of these columns. Mika, Rätsch,
     Weston, Schölkopf and Müller, "Fisher discriminant analysis with kernels", NNSP (1999). Jiao and Vert, *The Kendall
@@ -111,6 +111,12 @@ class KernelFisherDiscriminant(
         is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
+
+    See Also
+    --------
+    KernelSVC : Does not assume that classes spread alike.
+    KernelPCA : Directions that know no classes.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same without a kernel.
 
     Notes
     -----

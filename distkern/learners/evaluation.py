@@ -35,6 +35,10 @@ class PermutationTest:
         Arguments of the test.
     seconds
         Duration.
+
+    See Also
+    --------
+    permutation_test : Makes it.
     """
 
     score: float
@@ -90,6 +94,12 @@ class Evaluation:
         P-value of a score of the same procedure; None where it was not asked for.
     external
         Predictions for another cohort, by a model of all samples; None where there was none.
+
+    See Also
+    --------
+    cross_validate_gram : Makes it.
+    distkern.plot.plot_accuracy : The figure of its folds.
+    distkern.report.write_report : Its page.
 
     Examples
     --------

@@ -93,6 +93,11 @@ def explain(
     MemoryLimitError
         If the samples do not fit in memory.
 
+    See Also
+    --------
+    KTopScoringPairs : A model that is a few pairs.
+    distkern.plot.pairs, distkern.plot.features : The figures.
+
     Notes
     -----
     One pass over all pairs, O(n² m / 8) lookups and additions for Kendall's kernels, and O(n² m) for the others; O(n m)
@@ -166,6 +171,10 @@ class Explanation:
         0, since only the order counts.
     importances
         sqrt(Σ_j w_ij²), (n, machines): what the pairs of the feature weigh, also where opposite weights cancel in W_i.
+
+    See Also
+    --------
+    explain : Makes it.
     """
 
     machines: tuple[str, ...]
@@ -316,6 +325,10 @@ class Contributions:
         The pairs of the largest contributions to each sample.
     of_features
         c_i(x), (samples, n, machines).
+
+    See Also
+    --------
+    Explanation.contributions : Makes it.
     """
 
     machines: tuple[str, ...]

@@ -39,6 +39,11 @@ def predict_external(model: Any, X: Any, y: Any, *, groups: Any = None) -> HeldO
     InputError
         If a label is none of the model's classes, or a sample cannot be predicted.
 
+    See Also
+    --------
+    train_classifier : Trains the model.
+    cross_validate_gram : The accuracy within one cohort.
+
     Examples
     --------
     >>> from distkern.kernels.vectors import Linear

@@ -46,6 +46,11 @@ class HeldOut:
     groups
         Group of each sample, (m,), whose samples are drawn together for intervals; None for none.
 
+    See Also
+    --------
+    cross_validate_gram, predict_external : Make it.
+    distkern.plot.plot_roc : The figure.
+
     Examples
     --------
     >>> truth, called = np.array([0, 1, 1]), np.array([[0, 1, 0]])

@@ -33,6 +33,10 @@ class SurvivalCurves:
     medians
         DataFrame with a row for each group: group, samples, events, median, low and high; NaN where a curve, or a
         limit of it, does not reach 1/2.
+
+    See Also
+    --------
+    kaplan_meier : Makes it.
     """
 
     table: Any
@@ -67,6 +71,12 @@ def kaplan_meier(time: Any, event: Any, groups: Any = None, *, level: float = LE
     InputError
         If a time is missing, infinite or negative, an event is not 0 or 1, or a group is missing; the message names the
         samples. If there is no sample.
+
+    See Also
+    --------
+    log_rank_test : Whether the curves differ.
+    distkern.plot.plot_survival : The figure.
+    sksurv.nonparametric.kaplan_meier_estimator : One curve.
 
     Examples
     --------
@@ -107,6 +117,10 @@ class LogRankTest:
     table
         DataFrame with a row for each group: group, samples, events, and expected, the number of events expected if the
         groups did not differ.
+
+    See Also
+    --------
+    log_rank_test : Makes it.
     """
 
     statistic: float
@@ -141,6 +155,11 @@ def log_rank_test(time: Any, event: Any, groups: Any, strata: Any = None) -> Log
     InputError
         If a time, event, group or stratum cannot be used; the message names the samples. If no two groups are at risk
         together when an event happens.
+
+    See Also
+    --------
+    kaplan_meier : The curves.
+    scipy.stats.logrank : Two groups, without strata.
 
     Examples
     --------

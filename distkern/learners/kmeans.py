@@ -104,6 +104,13 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     n_features_in_, training_ids_, feature_names_in_
         See `KernelSVC`.
 
+    See Also
+    --------
+    cluster_numbers : How many clusters.
+    kernel_silhouette, kernel_medoids : How well samples lie in their clusters, and the most central ones.
+    MallowsMixture : A model of rankings with clusters.
+    sklearn.cluster.KMeans : Samples as vectors.
+
     Notes
     -----
     A sample of weight w is equivalent to w equal samples. A sample of weight 0 gets a label but does not

@@ -82,6 +82,12 @@ class KernelLogistic(KernelClassifier, NewtonEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelSVC : Another loss, and fewer samples in the model.
+    KernelCox : The same solver for survival.
+    sklearn.linear_model.LogisticRegression : Its equal on a linear kernel.
+
     Notes
     -----
     The intercept is not penalised, so that results do not depend on whether the kernel is centred.

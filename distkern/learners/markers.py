@@ -99,7 +99,7 @@ def rank_markers(
     .. math::
 
         \mathrm{auroc} = \frac{U}{n_1 n_0},\qquad
-        \mathrm{Var}\, U = \frac{n_1 n_0}{12}\Big(n + 1 - \frac{\sum t^3 - t}{n (n - 1)}\Big),\qquad
+        \mathrm{Var}\, U = \frac{n_1 n_0}{12}\Bigl(n + 1 - \frac{\sum t^3 - t}{n (n - 1)}\Bigr),\qquad
         \tau = \frac{2 U - n_1 n_0}{\sqrt{t_x\, n_1 n_0}}
 
     with n = n₁ + n₀ samples, tie groups of t samples, and t_x pairs of samples that the feature does not tie. The
@@ -155,6 +155,12 @@ def rank_markers(
     UserWarning
         If a group has one sample, whose normal approximation is poor, or is never in one stratum with an opponent:
         then auroc, tau, z, p and q of that comparison are NaN.
+
+    See Also
+    --------
+    score_sets : Scores of gene sets in each sample.
+    distkern.plot.plot_markers : The figure.
+    scipy.stats.mannwhitneyu : The test of one feature.
 
     Examples
     --------

@@ -29,6 +29,10 @@ class Membership:
     summary
         DataFrame with a row for each covariate and category, or number: covariate, value, and for each cluster the
         share of its samples with that category, or the median.
+
+    See Also
+    --------
+    cluster_covariates : Makes it.
     """
 
     tests: Any
@@ -63,6 +67,12 @@ def cluster_covariates(labels: Any, covariates: Any, *, sample_weight: Any = Non
     ------
     InputError
         If there is one cluster, labels and covariates have other names or lengths, or a weight is no whole number.
+
+    See Also
+    --------
+    KernelKMeans : The clusters.
+    rank_markers : Features that distinguish clusters.
+    group_preferences : Items that distinguish clusters of voters.
 
     Examples
     --------

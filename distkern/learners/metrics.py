@@ -46,6 +46,11 @@ def ranking_error(y_true: Any, y_pred: Any) -> float:
     InputError
         If all targets are equal, the shapes differ, or a value is not finite.
 
+    See Also
+    --------
+    ranking_measures : All such measures.
+    concordance_index : Targets that are censored.
+
     Notes
     -----
     O(m log m).
@@ -100,6 +105,10 @@ def mean_squared_difference(y_true: Any, y_pred: Any) -> float:
     InputError
         If the shapes differ, or a value is not finite.
 
+    See Also
+    --------
+    ranking_measures : All such measures.
+
     Examples
     --------
     >>> mean_squared_difference([1.0, 2.0], [5.0, 7.0])
@@ -133,6 +142,10 @@ def mean_absolute_difference(y_true: Any, y_pred: Any) -> float:
     InputError
         If the shapes differ, or a value is not finite.
 
+    See Also
+    --------
+    ranking_measures : All such measures.
+
     Notes
     -----
     O(m log m), by sorting the errors.
@@ -163,6 +176,10 @@ def ranking_measures(y_true: Any, y_pred: Any) -> dict[str, float]:
         scores given the targets: concordant less discordant pairs, of the pairs with different targets), ``rho``
         (Spearman), ``msd`` (`mean_squared_difference`) and ``m1d`` (`mean_absolute_difference`). A correlation with
         constant scores is NaN; their Somers' D is 0.
+
+    See Also
+    --------
+    ranking_error, mean_absolute_difference, mean_squared_difference : One of them.
 
     Examples
     --------

@@ -173,6 +173,12 @@ class MallowsMixture(RankingMixture):
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
 
+    See Also
+    --------
+    PlackettLuceMixture : Another model, also for partial rankings with ties.
+    KernelKMeans : Clusters by any kernel.
+    distkern.datasets.sample_mallows : Rankings drawn from a Mallows model.
+
     Notes
     -----
     Samples are `Rankings` without ties, or rows of distinct values (m, n) with larger = preferred; only their order is

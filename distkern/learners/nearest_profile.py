@@ -88,6 +88,11 @@ class NearestProfile(KernelClassifier, SampleEstimator):
     SampleError
         If a sample holds NaN, or no two of its values differ, so that no label is nearer; it is named.
 
+    See Also
+    --------
+    KernelSVC : Learns from many samples of each label.
+    read_expression : Reads the reference.
+
     Notes
     -----
     With Kendall's and Spearman's kernel, labels do not change if the values of a sample are transformed by an ascending

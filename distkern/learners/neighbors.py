@@ -40,6 +40,10 @@ class Neighbors:
         Names of the samples.
     named
         Whether the samples have names; else ``ids`` are their positions.
+
+    See Also
+    --------
+    kernel_neighbors : Makes it.
     """
 
     indices: Indices
@@ -66,7 +70,7 @@ class Neighbors:
 
         .. math::
 
-            p_{ij} = \exp\big(-\max(0, d_{ij} - \rho_i) / \sigma_i\big),\qquad
+            p_{ij} = \exp\bigl(-\max(0, d_{ij} - \rho_i) / \sigma_i\bigr),\qquad
             \sum_j p_{ij} = \log_2(k + 1),\qquad w_{ij} = p_{ij} + p_{ji} - p_{ij}\, p_{ji}
 
         where ρ_i is the least nonzero distance of sample i, and k + 1 counts the sample itself, as UMAP does. McInnes,
@@ -106,6 +110,11 @@ def kernel_neighbors(
         matrix is not positive semidefinite.
     MemoryLimitError
         If the neighbours do not fit in memory; raised before the matrix is read.
+
+    See Also
+    --------
+    write_neighbors : Hands them to scanpy.
+    sklearn.neighbors.kneighbors_graph : Neighbours of vectors.
 
     Examples
     --------
@@ -148,6 +157,11 @@ def write_neighbors(adata: Any, neighbors: Neighbors, *, key_added: str | None =
     ------
     InputError
         If the samples differ, or the keys exist and ``overwrite`` is False.
+
+    See Also
+    --------
+    kernel_neighbors : Finds the neighbours.
+    scanpy.pp.neighbors : Neighbours by Euclidean distance.
 
     Examples
     --------

@@ -58,6 +58,10 @@ def pair_grid(largest: int = LARGEST, count: int = 30) -> Indices:
     Source: the numbers of pairs in the authors' program for Jiao & Vert, *The Kendall and Mallows kernels for
     permutations*, section 6.
 
+    See Also
+    --------
+    cross_validate_pairs : Takes it.
+
     Examples
     --------
     >>> pair_grid().tolist()[:12]
@@ -80,6 +84,10 @@ class PairSearch:
         Fraction of the test samples that are predicted correctly, (splits, k, C).
     kernel
         Kernel of the support vector machines.
+
+    See Also
+    --------
+    cross_validate_pairs : Makes it.
 
     Examples
     --------
@@ -201,6 +209,11 @@ def cross_validate_pairs(
         If a value is missing; for the linear and the polynomial kernel, also if it is infinite.
     MemoryLimitError
         If the kernel matrix of one split does not fit in memory.
+
+    See Also
+    --------
+    KTopScoringPairs : The pairs alone, without a machine.
+    pair_grid : Numbers of pairs to try.
 
     Notes
     -----

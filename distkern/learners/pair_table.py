@@ -110,6 +110,11 @@ def pair_scores(
     StoreMismatchError
         If the store holds parts of other work.
 
+    See Also
+    --------
+    pair_summary : Sums over all pairs.
+    KTopScoringPairs : A classifier of the best pairs.
+
     Notes
     -----
     O(m p²) for m samples of p features: seconds for 100 samples of 20,000 features. Memory: 2 bytes for each value, and
@@ -158,6 +163,10 @@ class PairSummary:
         s, positive where "feature < others" speaks for class 1).
     distribution
         A row for each bin: Δ from ``low`` up to below ``high`` (the last one up to 1), and the number of ``pairs``.
+
+    See Also
+    --------
+    pair_summary : Makes it.
     """
 
     features: Any
@@ -212,6 +221,10 @@ def pair_summary(
         If the coded samples or the work on a tile do not fit in memory.
     StoreMismatchError
         If the store holds parts of other work.
+
+    See Also
+    --------
+    pair_scores : The best pairs.
 
     Examples
     --------

@@ -128,6 +128,11 @@ class TopPairs(PairTransformer):
     n_features_in_, feature_names_in_
         As for `KTopScoringPairs`.
 
+    See Also
+    --------
+    TopPairGenes : The genes of these pairs.
+    KTopScoringPairs : The votes alone, as a classifier.
+
     Examples
     --------
     >>> X, y = [[1, 2, 9], [2, 3, 1], [5, 4, 2], [6, 5, 7]], ["a", "a", "b", "b"]
@@ -182,6 +187,10 @@ class TopPairGenes(PairTransformer):
         As for `TopPairs`.
     n_features_in_, feature_names_in_
         As for `KTopScoringPairs`.
+
+    See Also
+    --------
+    TopPairs : The signs of the pairs.
 
     Examples
     --------

@@ -43,6 +43,11 @@ def kernel_medoids(gram: Any, labels: Any, *, kernel: Any = "precomputed", sampl
         If the matrix is not square and symmetric, a label is missing, or labels or weights have another length or the
         names of other samples.
 
+    See Also
+    --------
+    KernelKMeans : The clusters.
+    consensus_ranking : A ranking that need not be one of the samples.
+
     Examples
     --------
     >>> x = np.array([0.0, 1.0, 3.0, 10.0, 11.0, 13.0])
@@ -99,6 +104,12 @@ def kernel_silhouette(
         the names of other samples.
     MemoryLimitError
         If the distance sums do not fit in memory; raised before the matrix is read.
+
+    See Also
+    --------
+    KernelKMeans : The clusters.
+    distkern.plot.plot_silhouettes : The figure.
+    sklearn.metrics.silhouette_samples : The same from distances in memory.
 
     Examples
     --------

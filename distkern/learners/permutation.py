@@ -140,6 +140,12 @@ def permutation_test(
     MemoryLimitError
         If the matrix does not fit in memory, for a machine that is linear in the labels.
 
+    See Also
+    --------
+    cross_validate_gram : The score.
+    distkern.plot.plot_null : The figure.
+    sklearn.model_selection.permutation_test_score : Any estimator, for arrays.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -101,6 +101,10 @@ def save_model(model: Any, path: str | os.PathLike[str], gram: Any = None, *, ov
     NotFittedError
         If the model is not fitted.
 
+    See Also
+    --------
+    load_model : Reads the file.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -147,6 +151,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ------
     InputError
         If the file does not exist, is damaged or of another kind, or was written by a later version of distkern.
+
+    See Also
+    --------
+    save_model : Writes the file.
 
     Examples
     --------

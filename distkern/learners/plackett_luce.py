@@ -37,7 +37,7 @@ class PlackettLuce(DensityMixin, BaseEstimator):
 
     .. math::
 
-        P(C_1 \succ C_2 \succ \dots) = \prod_j \frac{f(C_j)}{\sum_{S \subseteq A_j} f(S)},\qquad
+        P(C_1 \succ C_2 \succ \ldots) = \prod_j \frac{f(C_j)}{\sum_{S \subseteq A_j} f(S)},\qquad
         f(S) = \delta_{|S|} \Bigl(\prod_{i \in S} \alpha_i\Bigr)^{1/|S|}
 
     A ranking is a sequence of choices: C_j are the items at place j, more than one if they are tied, and A_j are the
@@ -81,6 +81,12 @@ class PlackettLuce(DensityMixin, BaseEstimator):
         Iterations, and whether they reached ``tol``.
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
+
+    See Also
+    --------
+    BradleyTerry : Comparisons of two items.
+    PlackettLuceMixture : Groups of voters.
+    consensus_ranking : One order without a model.
 
     Notes
     -----
@@ -355,6 +361,11 @@ class BradleyTerry(PlackettLuce):
 
     Samples are `Rankings` that each compare two items, or `PairwiseVotes`, whose votes are the weights. Parameters,
     attributes and methods are those of `PlackettLuce`; ``ties_`` is ν. `score_samples` takes rankings.
+
+    See Also
+    --------
+    PlackettLuce : Whole rankings.
+    PairwiseVotes : Its input.
 
     Examples
     --------

@@ -86,6 +86,12 @@ class PlackettLuceMixture(RankingMixture):
     n_features_in_, feature_names_in_
         Number of items, and their names if they have names.
 
+    See Also
+    --------
+    choose_components : How many components.
+    PlackettLuce : One component.
+    MallowsMixture : Another model.
+
     Examples
     --------
     >>> left, right = [["a", "b", "c"], ["a", "c", "b"]], [["c"], ["b", "c"]]

@@ -80,6 +80,12 @@ class CohortPredictor:
         What a user should know of the model, ready for JSON, such as its kernel, cohort and validation. `save_model`
         keeps it.
 
+    See Also
+    --------
+    train_classifier : Makes one that is evaluated and calibrated.
+    predict_external : Predictions beside true labels.
+    save_model, load_model : The model in a file.
+
     Notes
     -----
     Features are found by name, in any order and among others. Where one side has no names, position decides, with a
@@ -211,7 +217,7 @@ class CohortPredictor:
 
     @available_if(_model_has("transform"))
     def transform(self, X: Any) -> Any:
-        """Output of the model's ``transform`` for the samples (samples, n): an array, or what `set_output` asks for."""
+        """Output of the model's ``transform`` for the samples (samples, n): an array, or what ``set_output`` asks for."""
         return self._together("transform", X)
 
     @available_if(_model_has("score"))

@@ -30,6 +30,11 @@ def pairwise_preferences(rankings: Any, *, sample_weight: Any = None) -> Pairwis
     sample_weight
         Weight of each ranking, (m,), instead of its count.
 
+    See Also
+    --------
+    group_preferences : Preferences that separate groups.
+    distkern.plot.plot_preferences : The figure.
+
     Examples
     --------
     >>> votes = pairwise_preferences([[3, 2, 1], [3, 2, 1], [1, 3, 3]])
@@ -65,6 +70,10 @@ class GroupPreferences:
     pairs
         DataFrame with the pairs of items that separate the groups most: first, second, for each group the share that
         prefers the first, and the separation.
+
+    See Also
+    --------
+    group_preferences : Makes it.
     """
 
     votes: dict[Any, PairwiseVotes]
@@ -97,6 +106,11 @@ def group_preferences(rankings: Any, labels: Any, *, k: int = 20, sample_weight:
     ------
     InputError
         If there is one group, or labels or weights have the names of other samples.
+
+    See Also
+    --------
+    pairwise_preferences : Preferences of all voters.
+    cluster_covariates : Who the voters of a group are.
 
     Examples
     --------

@@ -104,6 +104,13 @@ class QuantileNormalizer(OneToOneFeatureMixin, TransformerMixin, SampleEstimator
         If samples to transform are constant: all their values become equal. If they have another number of features
         than the target: it is interpolated to their number.
 
+    See Also
+    --------
+    QuantileLinear : The kernel of the normalised samples.
+    SUQUANClassifier : Learns the target from labels.
+    distkern.plot.plot_targets : The figure of targets.
+    sklearn.preprocessing.QuantileTransformer : Features across samples instead.
+
     Notes
     -----
     Samples are rows, in any container or file that `compute_gram` takes; files are read in blocks. Values have the unit

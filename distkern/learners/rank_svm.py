@@ -69,6 +69,11 @@ class RankSVM(PairRanker):
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
         See `LSRRanker`.
 
+    See Also
+    --------
+    LSRRanker : The squared loss.
+    SurvivalSVM : Targets that are censored.
+
     Examples
     --------
     >>> samples = np.array([[0.0], [1.0], [3.0], [2.0]])
@@ -186,6 +191,10 @@ class SGDRanker(PairRanker):
         Number of steps.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
         See `LSRRanker`.
+
+    See Also
+    --------
+    LSRRanker : The exact solution.
 
     Examples
     --------

@@ -95,6 +95,10 @@ class MLSRRankerCV(BaseEstimator):
     n_features_in_
         Number of columns of X.
 
+    See Also
+    --------
+    MLSRRanker : The model with given parameters.
+
     Examples
     --------
     >>> samples = np.linspace(0.0, 3.0, 30)[:, None]

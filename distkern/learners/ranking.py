@@ -126,6 +126,13 @@ class LSRRanker(PairRanker, LinearSystemEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    MLSRRanker : Several kernels.
+    RankSVM : The hinge loss.
+    SGDRanker : An approximation by gradient steps.
+    KernelRidge : Fits the targets themselves.
+
     Examples
     --------
     >>> samples = np.array([[0.0], [1.0], [3.0]])
@@ -187,7 +194,7 @@ class MLSRRanker(LSRRanker):
 
     .. math::
 
-        \min_{f_1, \dots, f_l}\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2
+        \min_{f_1, \ldots, f_l}\ \frac1{m^2} \sum_{i,j} \bigl(y_i - y_j - (f(x_i) - f(x_j))\bigr)^2
         + \lambda \sum_t v_t \lVert f_t \rVert_t^2, \qquad f = \sum_t f_t,\quad f_t(x) = \sum_i \alpha^t_i\, k_t(x_i, x)
 
     The lm equations of the paper reduce to m: α^t = β / v_t, where β solves the system of `LSRRanker` with the kernel
@@ -217,6 +224,11 @@ class MLSRRanker(LSRRanker):
         See `LSRRanker`.
     kernel_, prepared_, n_features_in_, training_ids_, feature_names_in_
         See `LSRRanker`; the kernel is the weighted sum.
+
+    See Also
+    --------
+    MLSRRankerCV : Chooses kernels, weights and λ.
+    LSRRanker : One kernel.
 
     Examples
     --------

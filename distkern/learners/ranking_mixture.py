@@ -154,6 +154,10 @@ class ComponentNumbers:
         Standard error of ``held_out``, from its differences between folds.
     monte_carlo_error
         Part of that error that comes from random completions of rankings; 0 where likelihoods are exact.
+
+    See Also
+    --------
+    choose_components : Makes it.
     """
 
     numbers: tuple[int, ...]
@@ -195,6 +199,11 @@ def choose_components(
     ------
     InputError
         If there are fewer voters than folds, or a part has fewer distinct rankings than components.
+
+    See Also
+    --------
+    PlackettLuceMixture, MallowsMixture : The models.
+    cluster_numbers : Numbers of clusters of kernel k-means.
 
     Examples
     --------

@@ -65,6 +65,13 @@ class KernelRidge(KernelRegressor, LinearSystemEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelSVR : A loss that outliers move less.
+    LSRRanker : Fits differences, for the order of samples.
+    KernelSVC : Classes.
+    sklearn.kernel_ridge.KernelRidge : The same for arrays that fit in memory.
+
     Examples
     --------
     >>> samples = np.array([[0.0], [1.0], [2.0]])

@@ -124,6 +124,13 @@ def cross_validate_gram(
     InputTypeError
         If the estimator has no ``decision_function``.
 
+    See Also
+    --------
+    permutation_test : Whether the score is more than chance.
+    train_classifier : A model of all samples beside the evaluation.
+    cross_validate_pairs : The same for top-scoring pairs.
+    sklearn.model_selection.cross_validate : Any estimator, for arrays.
+
     Examples
     --------
     >>> X = np.array([[0.0, 1.0]] * 10 + [[1.0, 0.0]] * 10) + np.random.default_rng(0).normal(scale=0.1, size=(20, 2))

@@ -180,6 +180,11 @@ def score_sets(
         If the cohort lacks genes of a set: the message names them and how many remain, which are scored as a set of
         their number. If no gene of a part of a set remains, the score of the set is NaN. If ``up_down`` joins no sets.
 
+    See Also
+    --------
+    read_gmt : Gene sets from a file.
+    rank_markers : Tests of single features.
+
     Notes
     -----
     The R package UCell gives 0 where no gene of a set ranks within R, and the formula (k − 1) / (2 R). It counts genes

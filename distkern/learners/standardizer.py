@@ -35,7 +35,7 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
     .. math::
 
         k_c(x, y) &= k(x, y) - \tfrac1m\sum_t k(x, t) - \tfrac1m\sum_t k(t, y) + \tfrac1{m^2}\sum_{t,u} k(t, u) \\
-        k_s(x, y) &= k_c(x, y) \big/ \sqrt{k_c(x, x)\, k_c(y, y)}
+        k_s(x, y) &= k_c(x, y) / \sqrt{k_c(x, x)\, k_c(y, y)}
 
     where t and u run over the m training samples. Jiao & Vert, *The Kendall and Mallows kernels for permutations*,
     section 6.
@@ -76,6 +76,11 @@ class KernelStandardizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kern
         is a Gram matrix that knows them. Other Gram matrices must not contradict them.
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
+
+    See Also
+    --------
+    ArrayGram.centered, ArrayGram.unit_norm : The same as views of one matrix.
+    sklearn.preprocessing.KernelCenterer : Centring alone.
 
     Notes
     -----

@@ -502,6 +502,12 @@ class SUQUANClassifier(SUQUANLabelled):
     ConvergenceWarning
         If it has not converged.
 
+    See Also
+    --------
+    SUQUANClassifierCV : Chooses λ and γ.
+    SUQUANRegressor : A quantity instead of classes.
+    QuantileNormalizer : A target that knows no labels.
+
     Notes
     -----
     Samples are rows, in any container or file that `compute_gram` takes, or a `RankStore`, which is sorted once and may
@@ -596,6 +602,11 @@ class SUQUANRegressor(KernelRegressor, SUQUANEstimator):
     ------
     SampleError, InputError
         As for `SUQUANClassifier`, with a target y that is missing or infinite in the place of labels.
+
+    See Also
+    --------
+    SUQUANClassifier : Classes instead of a quantity.
+    QuantileNormalizer : A target that knows no labels.
 
     Examples
     --------

@@ -125,6 +125,10 @@ class SUQUANClassifierCV(SUQUANLabelled):
     ConvergenceWarning
         If some models have not converged.
 
+    See Also
+    --------
+    SUQUANClassifier : The model with given parameters.
+
     Notes
     -----
     A `RankStore` in a folder may be larger than memory. As many models run at a time as fill the columns of a pass and

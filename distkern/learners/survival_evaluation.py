@@ -37,6 +37,10 @@ class SurvivalEvaluation:
     external
         Risks of another cohort, by a model of all samples; None where there was none.
 
+    See Also
+    --------
+    cross_validate_gram : Makes it.
+
     Examples
     --------
     >>> columns = ([0, 0], [0, 1], [5, 5], [12, 6], [16, 8], [0.1, 1.0])

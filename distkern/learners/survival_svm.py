@@ -75,6 +75,12 @@ class SurvivalSVM(SurvivalLearner):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelCox : Proportional hazards.
+    RankSVM : The same without censoring.
+    sksurv.svm.FastKernelSurvivalSVM : The same for arrays that fit in memory.
+
     Notes
     -----
     scikit-survival's FastSurvivalSVM and FastKernelSurvivalSVM have sums where there are means here, and a weight of

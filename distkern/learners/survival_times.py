@@ -35,6 +35,11 @@ def survival_y(time: Any, event: Any) -> Array:
         If a time is missing, infinite or negative, an event is not 0 or 1, their numbers differ, or both have names and
         these differ. The message names the samples.
 
+    See Also
+    --------
+    KernelCox, SurvivalSVM : Take it.
+    sksurv.util.Surv : Makes the same arrays.
+
     Examples
     --------
     >>> survival_y([5.0, 8.0], [1, 0])

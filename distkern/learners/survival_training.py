@@ -43,6 +43,10 @@ class TrainedSurvival:
         Predicts risks for samples, and survival if it is Cox's model; `save_model` writes it with its card.
     evaluation
         Concordance of the same procedure on samples that it had not seen.
+
+    See Also
+    --------
+    train_survival : Makes it.
     """
 
     predictor: CohortPredictor
@@ -115,6 +119,11 @@ def train_survival(
         If a parameter, a time or a sample cannot be used, or there are fewer events than folds.
     MemoryLimitError
         If the kernel values do not fit in memory: compute a store with `compute_gram`, and fit a learner on it.
+
+    See Also
+    --------
+    train_classifier : The same for classes.
+    KernelCox, SurvivalSVM : The models.
 
     Examples
     --------

@@ -105,6 +105,15 @@ class KernelSVC(KernelClassifier, KernelEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelLogistic : Probabilities without a calibration.
+    KernelSVR : A number instead of classes.
+    KTopScoringPairs : A rule that can be read.
+    cross_validate_gram : Its held-out accuracy, with C chosen inside.
+    train_classifier : From a cohort to calls for other patients.
+    sklearn.svm.SVC : The same machine for arrays that fit in memory.
+
     Notes
     -----
     Prediction reads only the columns of the support vectors, in blocks of bounded size.

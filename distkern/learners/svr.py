@@ -77,6 +77,12 @@ class KernelSVR(KernelRegressor, KernelEstimator):
     feature_names_in_
         Names of the features; only if the samples have them. New samples must have the same names in the same order.
 
+    See Also
+    --------
+    KernelRidge : The squared loss.
+    KernelSVC : Classes.
+    sklearn.svm.SVR : The same for arrays that fit in memory.
+
     Examples
     --------
     >>> samples = np.array([[0.0], [1.0], [2.0], [3.0]])

@@ -120,6 +120,14 @@ class KTopScoringPairs(KernelClassifier, PairEstimator):
     n_features_in_, feature_names_in_
         Number of features of the training samples, and their names if they have names.
 
+    See Also
+    --------
+    TopScoringPair : One pair.
+    AllPairsMajorityVote : All pairs.
+    TopPairs : The votes as features of another learner.
+    pair_scores : The table of scores.
+    PairAgreement : The kernel of such votes.
+
     Notes
     -----
     All pairs of features are counted in one pass for all folds and binary problems, with integers: the result does not
@@ -360,6 +368,10 @@ class TopScoringPair(KTopScoringPairs):
         As for `KTopScoringPairs`.
     n_features_in_, feature_names_in_
         As for `KTopScoringPairs`.
+
+    See Also
+    --------
+    KTopScoringPairs : More pairs, that vote.
 
     Examples
     --------

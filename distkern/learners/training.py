@@ -50,6 +50,10 @@ class TrainedClassifier:
         Predicts classes, probabilities and sets of classes for samples; `save_model` writes it with its card.
     evaluation
         Scores of the same procedure on samples that it had not seen.
+
+    See Also
+    --------
+    train_classifier : Makes it.
     """
 
     predictor: CohortPredictor
@@ -120,6 +124,13 @@ def train_classifier(
         If a parameter, a label or a sample cannot be used, or a class has fewer samples than folds.
     MemoryLimitError
         If the kernel values do not fit in memory: compute a store with `compute_gram`, and fit a learner on it.
+
+    See Also
+    --------
+    train_survival : The same for survival.
+    cross_validate_gram : The evaluation alone.
+    predict_external : Predictions for another cohort.
+    save_model : Keeps the model.
 
     Examples
     --------

@@ -43,6 +43,11 @@ class ArrayGram(BaseGram):
     InputError
         If the values are not a finite matrix, or a diagonal has the names of other samples.
 
+    See Also
+    --------
+    Gram : A matrix in a store, of any size.
+    SumGram : A weighted sum of Gram matrices.
+
     Examples
     --------
     >>> gram = ArrayGram([[2.0, 1.0], [1.0, 2.0]])

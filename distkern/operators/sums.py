@@ -39,6 +39,11 @@ class SumGram(BaseGram):
     InputTypeError
         If a part is not a Gram matrix.
 
+    See Also
+    --------
+    ArrayGram : A matrix in memory.
+    MLSRRanker : Learns one function for each kernel instead of weighting them.
+
     Notes
     -----
     Samples are compared by name. Matrices whose samples are named by position, such as arrays, are not compared.

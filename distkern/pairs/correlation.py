@@ -191,6 +191,13 @@ def kendalltau_matrix(
     MemoryLimitError
         If the result does not fit in memory.
 
+    See Also
+    --------
+    Kendall : Tau between samples instead of features.
+    EdgeFile : The network that it writes.
+    pandas.DataFrame.corr : The same matrix without p-values.
+    scipy.stats.kendalltau : Tau and p of two features.
+
     Notes
     -----
     O(n log n) a pair of features and once a feature, n samples; for columns without their zeros, the number of nonzeros

@@ -43,6 +43,10 @@ class EdgeFile:
         stratum one of the two.
     disk_bytes
         Bytes of temporary files that the work took.
+
+    See Also
+    --------
+    kendalltau_matrix : Writes it.
     """
 
     path: Path

@@ -45,6 +45,11 @@ def plot_accuracy(
     InputError
         If the metric is unknown, or the reference is not between 0 and 100.
 
+    See Also
+    --------
+    plot_chosen_C : What the inner folds chose.
+    distkern.cross_validate_gram : The evaluation.
+
     Examples
     --------
     >>> from distkern.learners.evaluation import Evaluation

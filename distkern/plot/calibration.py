@@ -43,6 +43,12 @@ def plot_calibration(held_out: HeldOut | Mapping[str, HeldOut], *, bins: int = 1
     InputError
         If there are no probabilities.
 
+    See Also
+    --------
+    plot_decision_curve : What the probabilities are worth.
+    distkern.train_classifier : Probabilities for samples that were held out.
+    sklearn.calibration.CalibrationDisplay : The figure from arrays.
+
     Examples
     --------
     >>> import numpy as np

@@ -32,6 +32,11 @@ def plot_chosen_C(evaluation: Evaluation, *, ax: Axes | None = None) -> Axes:
     InputError
         If the evaluation was made with ``C=None``, so that no C was chosen.
 
+    See Also
+    --------
+    plot_accuracy : The scores.
+    distkern.cross_validate_gram : The evaluation.
+
     Examples
     --------
     >>> from distkern.learners.evaluation import Evaluation

@@ -41,6 +41,11 @@ def plot_cluster_numbers(numbers: ClusterNumbers, measure: Measure = "silhouette
     InputError
         If the measure is unknown, or was not computed.
 
+    See Also
+    --------
+    plot_silhouettes : One number of clusters, sample by sample.
+    distkern.cluster_numbers : The numbers.
+
     Examples
     --------
     >>> import numpy as np

@@ -28,9 +28,14 @@ def plot_confusion(held_out: HeldOut, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     held_out
-        Predictions of an `Evaluation`: its ``held_out`` or ``external``.
+        Predictions of an `distkern.Evaluation`: its ``held_out`` or ``external``.
     ax
         Axes to draw on; by default those of a new figure.
+
+    See Also
+    --------
+    plot_roc : All thresholds.
+    sklearn.metrics.ConfusionMatrixDisplay : The figure from arrays.
 
     Examples
     --------

@@ -35,6 +35,11 @@ def plot_decision_curve(held_out: HeldOut | Mapping[str, HeldOut], *, ax: Axes |
     InputError
         If there are no probabilities.
 
+    See Also
+    --------
+    plot_calibration : Whether the probabilities are right.
+    distkern.train_classifier : Probabilities for samples that were held out.
+
     Examples
     --------
     >>> import numpy as np

@@ -51,6 +51,10 @@ def plot_estimates(
     InputError
         If lengths differ, an error is negative, or there is nothing to draw.
 
+    See Also
+    --------
+    plot_accuracy : Scores of folds.
+
     Examples
     --------
     >>> plot_estimates(["BND", "SPAV"], [0.5, 3.0], [1.0, 1.0], reference=0, label="AUC gained").get_xlabel()

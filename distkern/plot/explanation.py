@@ -51,6 +51,11 @@ def pairs(
     InputError
         If there are several machines or samples and none is chosen, or the chosen one does not exist.
 
+    See Also
+    --------
+    features : Single features.
+    distkern.explain : The explanation.
+
     Examples
     --------
     >>> from distkern import Kendall, KernelRidge, explain
@@ -96,6 +101,11 @@ def features(
     ------
     InputError
         See `pairs`.
+
+    See Also
+    --------
+    pairs : Pairs of features.
+    distkern.explain : The explanation.
 
     Examples
     --------

@@ -49,6 +49,10 @@ def plot_gram(
     InputError
         If the matrix is not symmetric, or the number of labels is not that of the samples.
 
+    See Also
+    --------
+    plot_kernel_pca : The same matrix as points.
+
     Examples
     --------
     >>> axes = plot_gram([[1.0, 0.2], [0.2, 1.0]], ["tumour", "normal"])

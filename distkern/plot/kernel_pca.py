@@ -38,6 +38,11 @@ def plot_kernel_pca(gram: Any, labels: Any = None, *, ax: Axes | None = None) ->
     InputError
         If the matrix is not symmetric or has fewer than 3 samples, or the number of labels is not that of the samples.
 
+    See Also
+    --------
+    plot_gram : The matrix itself.
+    distkern.KernelPCA : The components.
+
     Examples
     --------
     >>> import numpy as np

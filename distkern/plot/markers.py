@@ -45,6 +45,10 @@ def plot_markers(table: Any, *, top: int = 5, ax: Axes | None = None) -> Axes:
     InputError
         If no feature has a positive z, or there are more markers than a figure has room for.
 
+    See Also
+    --------
+    distkern.rank_markers : The table.
+
     Examples
     --------
     >>> from distkern import rank_markers

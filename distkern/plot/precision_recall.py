@@ -23,7 +23,7 @@ def plot_precision_recall(held_out: HeldOut | Mapping[str, HeldOut], *, ax: Axes
     Parameters
     ----------
     held_out
-        Predictions of an `Evaluation` (``held_out``, ``external``), or several by name. Of several classes each has a
+        Predictions of an `distkern.Evaluation` (``held_out``, ``external``), or several by name. Of several classes each has a
         curve, against all others; a class without samples has none.
     ax
         Axes to draw on; by default those of a new figure.
@@ -32,6 +32,11 @@ def plot_precision_recall(held_out: HeldOut | Mapping[str, HeldOut], *, ax: Axes
     ------
     InputError
         If there is no curve to draw.
+
+    See Also
+    --------
+    plot_roc : Sensitivity and specificity.
+    sklearn.metrics.PrecisionRecallDisplay : The figure from arrays.
 
     Examples
     --------

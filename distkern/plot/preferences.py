@@ -29,7 +29,7 @@ def plot_preferences(rankings: Any, *, order: Any = None, sample_weight: Any = N
     Parameters
     ----------
     rankings
-        `Rankings`, scores (m, n), or `PairwiseVotes`.
+        `distkern.Rankings`, scores (m, n), or `distkern.PairwiseVotes`.
     order
         Positions of the items from top to bottom, such as ``consensus_ranking(rankings).order``; by default by the
         share of votes that they win.
@@ -42,6 +42,11 @@ def plot_preferences(rankings: Any, *, order: Any = None, sample_weight: Any = N
     ------
     InputError
         If the order does not hold each item once.
+
+    See Also
+    --------
+    distkern.pairwise_preferences : The numbers.
+    distkern.consensus_ranking : An order for the items.
 
     Examples
     --------

@@ -44,6 +44,11 @@ def plot_silhouettes(silhouettes: Any, labels: Any, *, sample_weight: Any = None
         If the number of labels or weights is not that of the silhouettes, a label is missing, a weight is negative or
         missing, or they have the names of other samples.
 
+    See Also
+    --------
+    plot_cluster_numbers : Means for several numbers of clusters.
+    distkern.kernel_silhouette : The values.
+
     Examples
     --------
     >>> plot_silhouettes([0.8, 0.6, 0.7], ["left", "left", "right"]).get_ylabel()

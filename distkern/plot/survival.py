@@ -50,6 +50,11 @@ def plot_survival(
     InputError
         If there are more than ten groups, or a group is not in the table.
 
+    See Also
+    --------
+    distkern.kaplan_meier : The curves.
+    distkern.log_rank_test : The p-value.
+
     Examples
     --------
     >>> from distkern import kaplan_meier

@@ -23,8 +23,8 @@ def plot_targets(targets: Mapping[str, Any], *, reference: str | None = None, ax
     Parameters
     ----------
     targets
-        By name: numbers by rank, (p,), or a fitted model that has one ``target_``, such as `QuantileNormalizer` or
-        `SUQUANClassifier`. They may have different lengths.
+        By name: numbers by rank, (p,), or a fitted model that has one ``target_``, such as `distkern.QuantileNormalizer` or
+        `distkern.SUQUANClassifier`. They may have different lengths.
     reference
         Name of the one that is drawn as a dashed line, such as the true one of a simulation.
     ax
@@ -34,6 +34,10 @@ def plot_targets(targets: Mapping[str, Any], *, reference: str | None = None, ax
     ------
     InputError
         If there is no target, one is not a row of two finite numbers or more, or none has the name of the reference.
+
+    See Also
+    --------
+    distkern.QuantileNormalizer, distkern.SUQUANClassifier : Models with targets.
 
     Examples
     --------

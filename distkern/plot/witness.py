@@ -47,6 +47,10 @@ def plot_witness(
     InputError
         If the points have no such coordinate.
 
+    See Also
+    --------
+    distkern.witness : The function.
+
     Examples
     --------
     >>> from distkern import Gaussian, MeanMap, witness

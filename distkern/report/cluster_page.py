@@ -61,7 +61,7 @@ def write_cluster_report(
     path
         File to write, such as ``"clusters.html"``; parent folders are created.
     X, kernel, sample_weight
-        The arguments of `cluster_numbers`. Only the samples that are drawn are read again.
+        The arguments of `distkern.cluster_numbers`. Only the samples that are drawn are read again.
     weight_name
         What the weights count, such as ``"voters"``.
     numbers
@@ -92,6 +92,11 @@ def write_cluster_report(
         If the file exists and ``overwrite`` is false, or the arguments are of different samples.
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
+
+    See Also
+    --------
+    write_report : Pages of classifiers and survival models.
+    distkern.KernelKMeans, distkern.consensus_ranking : What it shows.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def write_report(
     path
         File to write, such as ``"report.html"``; parent folders are created.
     gram
-        Symmetric Gram matrix, or an array of its values, (m, m). For a matrix from `compute_gram` the page also states
+        Symmetric Gram matrix, or an array of its values, (m, m). For a matrix from `distkern.compute_gram` the page also states
         kernel, samples and runs.
     labels
         Class of each sample, (m,).
@@ -81,6 +81,11 @@ def write_report(
         there is a reference but no evaluation.
     MissingExtraError
         If matplotlib or Jinja2 is not installed.
+
+    See Also
+    --------
+    write_cluster_report : Pages of clusters.
+    distkern.cross_validate_gram : The evaluation.
 
     Examples
     --------

@@ -110,6 +110,10 @@ class RankStore:
     StoreMismatchError
         If `write` finds the ranks of other samples there.
 
+    See Also
+    --------
+    SUQUANClassifier, SUQUANRegressor : Learners that read it.
+
     Examples
     --------
     >>> store = RankStore.of([[7.0, 5.0, 9.0], [4.0, 4.0, 1.0]])

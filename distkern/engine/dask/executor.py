@@ -68,6 +68,11 @@ class Dask(Executor):
         If the client is asynchronous.
     WorkerMismatchError
         If a worker has other package versions than this process. Workers that join later are checked by their tasks.
+
+    See Also
+    --------
+    Serial, Threads : Without a cluster.
+    distributed.Client : The client that it takes.
     """
 
     remote = True

@@ -130,6 +130,12 @@ def read_rankings(
         If the file is of another format, the meaning of its values cannot be told, or a line cannot be read: the
         message names the line and says what to do. Also if the header of a file of PrefLib counts other numbers.
 
+    See Also
+    --------
+    write_rankings : Writes such files.
+    Rankings, PairwiseVotes : What it returns.
+    read_expression : Cohorts instead of ballots.
+
     Examples
     --------
     >>> import tempfile

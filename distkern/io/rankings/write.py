@@ -70,6 +70,10 @@ def write_rankings(
     InputError
         If the format cannot hold the rankings (ties, gaps of two kinds), or the file exists.
 
+    See Also
+    --------
+    read_rankings : Reads what was written.
+
     Examples
     --------
     >>> import tempfile

@@ -49,6 +49,10 @@ class BagComponents:
         Inner products of the basis with the mean (L,).
     dimensions
         d.
+
+    See Also
+    --------
+    bag_components : Makes it.
     """
 
     eigenvalues: Floats
@@ -147,6 +151,11 @@ def bag_components(bag: Any, base: Kernel, n: int = 4, eta: float = 0.01) -> Bag
         If the bag has fewer than n components with a variance beyond rounding, or a parameter is out of range.
     SampleError
         If the base kernel is not defined for a point.
+
+    See Also
+    --------
+    KernelBhattacharyya : The kernel that compares components.
+    KernelPCA : Components of a cohort instead of a bag.
 
     Notes
     -----

@@ -82,6 +82,11 @@ class Entropy(BagKernel):
     InputError
         If an entry of P is negative or a row does not sum to 1; or samples have components that P lacks.
 
+    See Also
+    --------
+    MeanMap : The inner product of two distributions.
+    scipy.spatial.distance.jensenshannon : The square root of J.
+
     Notes
     -----
     Samples are `Bags`; for histograms use `Bags.from_counts`. With ``smoothing`` or without ``normalize`` also rows of

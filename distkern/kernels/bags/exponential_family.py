@@ -59,6 +59,11 @@ class ExponentialFamily(GaussianPairs):
         If the kernel is not positive semidefinite for this β and number of dimensions, or the number of components is
         not known.
 
+    See Also
+    --------
+    Bhattacharyya : Compares the Gaussians, not their entropies.
+    Entropy : Distributions on a finite set.
+
     Notes
     -----
     Samples are `Bags`; for multinomial families also rows of counts (m, n), a bag each. O(L d²) per bag of L points

@@ -128,6 +128,12 @@ class Bhattacharyya(GaussianPairs):
     SampleError
         If a covariance is singular and η is 0; the message names it.
 
+    See Also
+    --------
+    KernelBhattacharyya : The same in the feature space of a kernel.
+    GeneralizedVariance : A Gaussian fitted to both bags together.
+    MeanMap : No density is fitted.
+
     Notes
     -----
     Samples are `Bags`. O(L d²) per bag of L points in d dimensions, then O(d³) per pair. Values lie in (0, 1].
@@ -173,6 +179,11 @@ class GeneralizedVariance(GaussianPairs):
         If a covariance is singular and η is 0, and there is no prior; the message names it.
     InputError
         If the prior is no bag and no mean and covariance, is singular and η is 0, or has other dimensions than points.
+
+    See Also
+    --------
+    KernelIGV : The same in the feature space of a kernel.
+    Bhattacharyya : A Gaussian fitted to each bag.
 
     Notes
     -----

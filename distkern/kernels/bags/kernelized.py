@@ -261,6 +261,12 @@ class MeanMap(KernelizedBagKernel):
     base
         κ, a kernel of the points; use `LowRank` where bags have many points.
 
+    See Also
+    --------
+    KernelIGV : Compares variances in the feature space.
+    witness : Where two bags differ.
+    mmd_test : Whether groups of samples differ.
+
     Notes
     -----
     Samples are `Bags`; on a `Table`, also rows of counts. O(L L') values of κ per pair of bags of L and L' points.
@@ -309,6 +315,11 @@ class KernelIGV(KernelizedBagKernel):
         η > 0, in the unit of κ.
     unit_norm
         Divide by √(k(μ, μ) k(μ', μ')), so that k(μ, μ) = 1.
+
+    See Also
+    --------
+    GeneralizedVariance : The same for the points themselves.
+    MeanMap : Compares the means alone.
 
     Notes
     -----
@@ -431,6 +442,11 @@ class KernelBhattacharyya(KernelizedBagKernel):
         r, a whole number of 1 or more; a bag with fewer points has fewer components.
     eta
         η > 0, in the unit of κ.
+
+    See Also
+    --------
+    Bhattacharyya : The same for the points themselves.
+    bag_components : The components that are compared.
 
     Notes
     -----

@@ -40,6 +40,11 @@ class Witness:
         How much they differ, 0 or more; see `witness`.
     of_first, of_second
         The values at the points of the first and of the second bags, in their order.
+
+    See Also
+    --------
+    witness : Makes it.
+    distkern.plot.plot_witness : Its figure.
     """
 
     first: Bags
@@ -95,6 +100,11 @@ def witness(first: Any, second: Any, kernel: MeanMap | KernelIGV) -> Witness:
         If the points of the two have different numbers of dimensions, or the kernel is another one.
     SampleError
         If the kernel is not defined for a point.
+
+    See Also
+    --------
+    MeanMap : The kernel whose distance it explains.
+    mmd_test : Whether the difference is more than chance.
 
     Notes
     -----
