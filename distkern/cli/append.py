@@ -85,10 +85,12 @@ def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
     from distkern.io.registry import find_format
 
     told = Origin.in_text(gram.info()["source"]) or Origin("")
-    if input.exists() and find_format(input).load is not None and given["layer"] is given["use_rep"] is None:
-        given |= {"layer": told.layer, "use_rep": told.use_rep}
-        if told.layer or told.use_rep:
-            key = f"the layer {told.layer!r}" if told.layer else f"{told.use_rep!r} in obsm"
+    found = find_format(input)
+    choices = () if found.samples is None else found.options  # a table has none of them
+    if choices and given["layer"] is given["use_rep"] is None:
+        given |= {name: getattr(told, name) for name in choices}
+        if given["layer"] or given["use_rep"]:
+            key = f"the layer {told.layer!r}" if given["layer"] else f"{told.use_rep!r} in obsm"
             say(f"read from {key}, as the samples of the store were", quiet)
     given["ballots"] = ballots_of({name: given.pop(name) for name in OPTIONS})
     before, asked = told.values or "scores", given["values"]

@@ -220,25 +220,23 @@ def with_gaps_last(source: Source, kernel: Any) -> Source:
 def holds_ballots(path: Path, found: Format, values: str | None, ballots: dict[str, Any], sep: str | None) -> bool:
     """Whether a file holds ballots in a form that is no table of numbers, or is said to do so."""
     from distkern.io.formats.rankings import BALLOTS
-    from distkern.io.formats.text_tables import TABLE
     from distkern.io.rankings.lines import Options
     from distkern.io.rankings.read import table_in
 
     if found.name == BALLOTS.name or values in ("orderings", "approval") or ballots:
         return True
-    return found.name == TABLE.name and table_in(path, Options(sep=sep)) != "wide"
+    return found.is_table and table_in(path, Options(sep=sep)) != "wide"
 
 
 def read_pairwise(path: Path, sep: str | None) -> PairwiseVotes | None:
     """Read the pairwise votes of a file, such as winners and losers or a ``.wmd`` file; None if it holds ballots."""
-    from distkern.io.formats.text_tables import TABLE
     from distkern.io.rankings.lines import Options
     from distkern.io.rankings.read import read_votes, table_in
     from distkern.io.registry import find_format
 
     found, options = find_format(path), Options(sep=sep)
     edges = path.name.lower().removesuffix(".gz").endswith(".wmd")
-    if not edges and (found.name != TABLE.name or table_in(path, options) != "pairwise"):
+    if not edges and (not found.is_table or table_in(path, options) != "pairwise"):
         return None
     votes = read_votes(path, options)
     from distkern.core.pairwise_votes import PairwiseVotes

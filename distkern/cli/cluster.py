@@ -264,8 +264,9 @@ class Samples:
 def _is_store(path: Path | str, kernel: str | None) -> bool:
     """Whether INPUT is a store. Without a kernel it is treated as one, so that opening it explains what is wrong."""
     from distkern.gram.open import holds_gram
+    from distkern.io.sheets import file_and_sheet
 
-    return isinstance(path, str) or holds_gram(path) or (kernel is None and not path.is_file())
+    return isinstance(path, str) or holds_gram(path) or (kernel is None and not file_and_sheet(path)[0].is_file())
 
 
 def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -> None:

@@ -54,6 +54,7 @@ def read_cohort(
     from distkern.io.origin import Origin
     from distkern.io.rankings.meaning import refuse_places
     from distkern.io.registry import find_format, open_file, table_names
+    from distkern.io.sheets import file_and_sheet
     from distkern.io.source import as_source, source_of
 
     if path.is_dir() and holds_gram(path):
@@ -66,7 +67,8 @@ def read_cohort(
         return read_ballots(path, items=items, ballots=ballots, progress=progress, **how)
     if found.samples is None and samples == "rows" and values is None:
         refuse_places(path.name, [name for name in table_names(path, sep)[1] if name != label])
-    of_genes = str(genes) if genes is not None and not genes.exists() else genes  # a column of the file of the cohort
+    is_column = genes is not None and not file_and_sheet(genes)[0].exists()  # of the file of the cohort
+    of_genes = str(genes) if is_column else genes
     chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
     if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
         adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=of_genes, **chosen)  # type: ignore[arg-type]
@@ -138,8 +140,14 @@ def _refuse_infinite(path: Path, source: Any) -> None:
 def holds_label(path: Path, label: str | None, samples: str | None, sep: str | None) -> bool:
     """Whether a text table has a row or column of this name among its features."""
     from distkern.io.registry import find_format, table_names
+    from distkern.io.sheets import file_and_sheet
 
-    if label is None or samples is None or not path.is_file() or find_format(path).samples is not None:
+    if (
+        label is None
+        or samples is None
+        or not file_and_sheet(path)[0].is_file()
+        or find_format(path).samples is not None
+    ):
         return False
     rows, columns = table_names(path, sep)
     return label in (columns if samples == "rows" else rows)

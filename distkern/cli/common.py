@@ -124,7 +124,12 @@ samples_option = click.option(
     help="Whether the rows or the columns of a table are the samples. Text tables and spreadsheets need this option.",
 )
 anndata_options = options(
-    click.option("--layer", metavar="KEY", help="For AnnData: the layer that holds the values, or raw."),
+    click.option(
+        "--layer",
+        metavar="KEY",
+        help="The layer that holds the values: of AnnData, or raw; of a loom file; or an assay of R's "
+        "SummarizedExperiment.",
+    ),
     click.option("--use-rep", metavar="KEY", help="For AnnData: the array in obsm that holds the values, as X_pca."),
 )
 gene_options = options(

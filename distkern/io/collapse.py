@@ -15,6 +15,7 @@ from distkern.core.names import is_missing
 from distkern.core.parameters import one_of
 from distkern.core.sentences import Argument
 from distkern.core.typing import Floats, Indices
+from distkern.io.sheets import file_and_sheet
 from distkern.io.source import Source, as_source
 from distkern.io.tables import read_texts
 
@@ -128,7 +129,7 @@ def gene_of_each(source: Source, genes: Any, var: Any) -> list[str | None]:
         found: list[Any] = var[genes].tolist()
     else:
         if isinstance(genes, (str, os.PathLike)):
-            if not as_path(genes).exists():
+            if not file_and_sheet(as_path(genes))[0].exists():
                 has = ", ".join(map(repr, var)) or "none"
                 raise InputError(
                     f"there is no table of genes {str(genes)!r}, and the features have no such column: they have {has}"

@@ -45,10 +45,11 @@ def read_expression(
     ----------
     path
         A table with names in its first line and first column: text (``.csv``, ``.tsv``, ``.txt``, compressed or not),
-        Excel, Parquet, Feather, or a matrix or data.frame of R (``.rds``, ``.RData``). Or a file that says itself which
-        are the samples: GCT, GCTX, a GEO series matrix or SOFT file, a folder or ``.h5`` file of 10x Genomics, loom, a
-        table of cBioPortal or UCSC Xena; an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``, optionally with
-        ``samples``, ``features`` and ``y``), or a Zarr folder (of AnnData or of one array).
+        Excel (``"book.xlsx#sheet"`` if several sheets have cells), Parquet, Feather, or a matrix or data.frame of R
+        (``.rds``, ``.RData``). Or a file that says itself which are the samples: an ExpressionSet or
+        SummarizedExperiment of R, GCT, GCTX, a GEO series matrix or SOFT file, a folder or ``.h5`` file of 10x
+        Genomics, loom, a table of cBioPortal or UCSC Xena; an ``.h5ad`` file, a ``.npy`` or ``.npz`` file (``X``,
+        optionally with ``samples``, ``features`` and ``y``), or a Zarr folder (of AnnData or of one array).
     samples
         Whether the samples are the ``"rows"`` or the ``"columns"`` of a table. It is never guessed.
     labels
@@ -60,7 +61,8 @@ def read_expression(
         Separator of the columns of a text table; by default tab, comma or semicolon, as detected in the header.
     layer, use_rep
         Key of ``layers`` or of ``obsm`` of AnnData whose values become ``X``; those of ``obsm`` have no feature names.
-        The layer ``"raw"`` is ``adata.raw``, with its own features.
+        The layer ``"raw"`` is ``adata.raw``, with its own features. ``layer`` also names a layer of a loom file, or an
+        assay of a SummarizedExperiment.
     collapse, genes
         How the features of one gene become one, and the gene of each feature, as ``how`` and ``genes`` of
         `collapse_features`; ``genes`` may name a column of the file, such as ``"gene_symbols"`` for 10x Genomics.

@@ -34,7 +34,8 @@ class ReadOptions:
     sep
         Separator of the columns of a text table; None to detect it.
     layer, use_rep
-        Key of ``layers`` or of ``obsm`` of AnnData that is read instead of X.
+        Key of ``layers`` or of ``obsm`` of AnnData that is read instead of X; a layer of a loom file, or an assay of a
+        SummarizedExperiment of R.
     """
 
     samples: Orientation | None = None
@@ -126,6 +127,10 @@ class Format:
         Reads texts of the samples without their values; by default they are those of the opened file.
     names
         Reads the names of the rows and of the columns of a table whose samples may be either.
+    options
+        Options of `ReadOptions` that only some formats have: ``layer`` and ``use_rep``.
+    is_table
+        Whether `distkern.io.typed_tables` reads it as rows of texts, so that it may hold ballots.
 
     Examples
     --------
@@ -153,6 +158,8 @@ class Format:
     load: Callable[[Path], AnnData] | None = None
     columns: Callable[[Path, ReadOptions], Columns] | None = None
     names: Callable[[Path, ReadOptions], tuple[list[str], list[str]]] | None = None
+    options: tuple[str, ...] = ()
+    is_table: bool = False
 
     def suffix_of(self, name: str) -> str:
         """Return the longest suffix of this format that ends a file name; empty if none does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,26 @@ def columns_of_frame(path: Path, frame: Any) -> Columns:
     """Return the columns as texts by name of the row."""
     frame = named(path, frame)
     return {name: dict(zip(frame.index, _texts(frame[name]), strict=True)) for name in frame}
+
+
+def rows_of_frame(path: Path, frame: Any) -> Iterator[list[str]]:
+    """Yield the header and the rows of a frame as texts; an index that is no count of the rows is the first column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(rows_of_frame(Path("a.parquet"), pd.DataFrame({"ann": [1.0, None], "bob": ["x", "y"]})))
+    [['ann', 'bob'], ['1', 'x'], ['', 'y']]
+    """
+    import pandas as pd
+
+    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+        raise InputError(f"the rows or columns of {path.name!r} have names of several levels: save one name for each")
+    columns = [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
+    if not (isinstance(frame.index, pd.RangeIndex) and frame.index.name is None):
+        columns.insert(0, (str(frame.index.name or ""), frame.index))
+    yield [name for name, _ in columns]
+    yield from map(list, zip(*(_texts(cells) for _, cells in columns), strict=True))
 
 
 def _refuse_texts(path: Path, frame: Any, options: ReadOptions) -> None:

@@ -14,6 +14,7 @@ from distkern.core.sentences import Argument, Sentence
 from distkern.core.suggest import did_you_mean
 from distkern.io.format import Columns, ReadOptions
 from distkern.io.registry import find_format, reader_of
+from distkern.io.sheets import file_and_sheet
 from distkern.io.tables import beginning, check_labels
 
 
@@ -88,7 +89,7 @@ def read_columns(path: Path, options: ReadOptions | None = None) -> Columns:
     ...     read_columns(Path(folder, "cohort.npz"))
     {'age': {'a': '60', 'b': '50'}}
     """
-    if not path.exists():
+    if not file_and_sheet(path)[0].exists():
         raise InputError(f"there is no file of labels {str(path)!r}: check the path")
     options = options or ReadOptions()
     found = find_format(path)

@@ -20,6 +20,7 @@ from distkern.io import formats as folder
 from distkern.io.blocks import Reader
 from distkern.io.foreign import head_of, refuse_foreign
 from distkern.io.format import Container, Format, Opened, ReadOptions
+from distkern.io.sheets import file_and_sheet
 
 
 @cache
@@ -69,6 +70,7 @@ def find_format(path: Path) -> Format:
     'NumPy array'
     """
     try:
+        path, _ = file_and_sheet(path)
         exists = path.exists()
     except OSError:  # no name that the file system may have
         exists = False
@@ -139,11 +141,12 @@ def check_orientation(path: Path, found: Format, options: ReadOptions) -> None:
             samples=Argument("samples", options.samples),
         )
     for name in ("layer", "use_rep"):
-        if getattr(options, name) is not None and found.load is None:
+        if getattr(options, name) is not None and name not in found.options:
             raise InputError(
-                "{file!r} is {format}, which has neither layers nor obsm: leave out {option}",
+                "{file!r} is {format}, which has {lacks}: leave out {option}",
                 file=path.name,
                 format=found.name,
+                lacks="no obsm" if found.options else "neither layers nor obsm",
                 option=Argument("layer") if name == "layer" else Argument("use_rep"),
             )
 

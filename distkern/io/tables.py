@@ -311,12 +311,20 @@ def numbered_rows(
 
 def table_of_rows(path: Path, rows: Iterator[list[str]]) -> OpenTable:
     """View rows of texts, of which the first is the header, as an open table; rows that are too short are filled up."""
-    header = next((row for row in rows if any(cell.strip() for cell in row)), [])
+    names, numbered = numbered_table(path, rows)
+    return names[1:], ((line[0].strip(), line[1:]) for _, line in numbered)
+
+
+def numbered_table(path: Path, rows: Iterator[list[str]]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """View rows of texts as `numbered_rows` does those of a text file; empty ones before the header do not matter."""
+    header, number = next(
+        ((row, number) for number, row in enumerate(rows, start=1) if any(cell.strip() for cell in row)), ([], 0)
+    )
     if not header:
         raise InputError(f"{path.name!r} is empty")
     names = column_names(path, header)
     filled = _Numbered(row + [""] * (len(names) - len(row)) for row in rows)
-    return names[1:], ((line[0].strip(), line[1:]) for _, line in _rows(path, filled, names, len(header), 0))
+    return names, _rows(path, filled, names, len(header), number - 1)
 
 
 class _Numbered:

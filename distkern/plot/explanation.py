@@ -1,18 +1,21 @@
-"""The pairs of features and the features that decide in a model, as bars."""
+"""The pairs of features and the features that decide in a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from distkern.core.errors import InputError
 from distkern.core.parameters import one_of, whole_number
 from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Floats
 from distkern.learners.explain import Contributions, Explanation
+from distkern.learners.top_pairs import KTopScoringPairs
 from distkern.plot.axes import OKABE_ITO, ink, new_or_given, open_frame, shorten
+from distkern.plot.pair_orders import draw_orders, is_table_of_pairs, orders_of_model, orders_of_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,25 +23,30 @@ if TYPE_CHECKING:
 POSITIVE, NEGATIVE = OKABE_ITO[0], OKABE_ITO[1]
 
 
-def pairs(
-    explained: Explanation | Contributions,
+def plot_pairs(
+    explained: Any,
     *,
     machine: str | int | None = None,
     sample: str | int | None = None,
     k: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the heaviest pairs of an explanation, or the pairs that moved the decision value of a sample most.
+    """Draw the pairs of features that decide: of an explanation, of rules, or of a table of scores.
 
-    A bar to the right speaks for the positive class: as a weight where the first feature is above the second, as a
-    contribution in this sample, where it is (or both are equal).
+    Of an explanation, or of its contributions to a sample, the heaviest pairs are bars. A bar to the right speaks for
+    the positive class: as a weight where the first feature is above the second, as a contribution in this sample, where
+    it is (or both are equal).
+
+    Of top-scoring pairs each has two dots: the shares of the samples of both classes in which the first feature is
+    below the second. Their distance is the score of the pair, if no score was aggregated over groups of samples.
 
     Parameters
     ----------
     explained
-        From `distkern.explain`, or its contributions to new samples.
+        From `distkern.explain`, or its contributions to new samples; a fitted `distkern.KTopScoringPairs` or
+        `distkern.TopScoringPair`; or a table of `distkern.pair_scores`.
     machine
-        Name or position of the machine, if there are several.
+        Name or position of the machine, or of the problem of rules, if there are several: ``"B against the rest"``.
     sample
         Name or position of the sample, for contributions to several samples.
     k
@@ -60,9 +68,25 @@ def pairs(
     --------
     >>> from distkern import Kendall, KernelRidge, explain
     >>> model = KernelRidge(kernel=Kendall()).fit([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], [1.0, 0.0])
-    >>> [text.get_text() for text in pairs(explain(model), k=1).get_yticklabels()]
+    >>> [text.get_text() for text in plot_pairs(explain(model), k=1).get_yticklabels()]
     ['1 above 2']
+    >>> from distkern import KTopScoringPairs
+    >>> X = [[1.0, 2.0, 5.0], [1.0, 3.0, 5.0], [2.0, 1.0, 5.0], [4.0, 1.0, 5.0]]
+    >>> rules = KTopScoringPairs(k=1).fit(X, ["ill", "ill", "well", "well"])
+    >>> [text.get_text() for text in plot_pairs(rules).get_yticklabels()]
+    ['1 < 0']
     """
+    if isinstance(explained, KTopScoringPairs) or is_table_of_pairs(explained):
+        if sample is not None:
+            raise InputError("sample= is for contributions: leave it out for pairs of a whole cohort")
+        if not isinstance(explained, KTopScoringPairs):
+            found = orders_of_table(explained)
+        else:
+            check_is_fitted(explained)
+            found = orders_of_model(explained, machine, _chosen)
+        count, ax = whole_number(k, "k", 1), new_or_given(ax)
+        draw_orders(ax, found, count)
+        return ax
     at, of = _machine(explained, machine), _sample(explained, sample)
     names = explained.names
     if isinstance(explained, Explanation):
@@ -75,7 +99,7 @@ def pairs(
     return _draw(ax, words, numbers, k, f"{label} of a pair", explained, at, of)
 
 
-def features(
+def plot_features(
     explained: Explanation | Contributions,
     *,
     by: str = "weight",
@@ -84,7 +108,7 @@ def features(
     k: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the features of an explanation, or the features that moved the decision value of a sample most.
+    """Draw the features that decide in a model, or the features that moved the decision value of a sample most.
 
     Parameters
     ----------
@@ -93,14 +117,14 @@ def features(
     by
         Of an explanation: ``"weight"``, to the right if a high rank speaks for the positive class; or ``"importance"``.
     machine, sample, ax
-        See `pairs`.
+        See `plot_pairs`.
     k
         Number of features.
 
     Raises
     ------
     InputError
-        See `pairs`.
+        See `plot_pairs`.
 
     See Also
     --------
@@ -111,7 +135,7 @@ def features(
     --------
     >>> from distkern import Kendall, KernelRidge, explain
     >>> model = KernelRidge(kernel=Kendall()).fit([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], [1.0, 0.0])
-    >>> features(explain(model), by="importance").get_xlabel()
+    >>> plot_features(explain(model), by="importance").get_xlabel()
     'importance of a feature'
     """
     one_of(by, "by", ("weight", "importance"))
@@ -160,7 +184,8 @@ def _draw(
 def _machine(explained: Explanation | Contributions, machine: str | int | None) -> int:
     if not isinstance(explained, (Explanation, Contributions)):
         raise InputError(
-            f"an explanation is what distkern.explain returns, or its contributions; got a {type(explained).__name__}"
+            "give what distkern.explain returns, or its contributions, and for pairs also fitted top-scoring pairs or "
+            f"a table of pair_scores, not a {type(explained).__name__}"
         )
     return _chosen(machine, explained.machines, "machine")
 

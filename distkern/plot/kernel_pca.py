@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.ticker import MaxNLocator
-
 from distkern.core.errors import InputError
-from distkern.plot.axes import NAMED_CLASSES, class_colours, class_legend, new_or_given, open_frame, shorten
+from distkern.plot.axes import new_or_given
+from distkern.plot.embedding import scatter_classes
 from distkern.plot.sample_order import Classes, Drawn, as_classes, as_symmetric, draw_samples, leading_components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MARKERS = "os^DvPX"
-"""Markers of the classes, repeated if there are more classes."""
 
 
 def plot_kernel_pca(gram: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
@@ -61,28 +57,7 @@ def draw_kernel_pca(ax: Axes, drawn: Drawn, classes: Classes) -> None:
     if len(drawn.samples) < 3:
         raise InputError("kernel PCA draws a plane: give 3 samples or more")
     shares, coordinates = leading_components(drawn.values, 2)
-    colours = class_colours(len(classes.names))
-    size = 26 if len(drawn.samples) <= 200 else 8
-    handles = []
-    for code, colour in enumerate(colours):
-        chosen = coordinates[drawn.codes == code]
-        handles.append(
-            ax.scatter(
-                chosen[:, 0],
-                chosen[:, 1],
-                s=size,
-                color=colour,
-                marker=MARKERS[code % len(MARKERS)],
-                edgecolors=ax.get_facecolor(),
-                linewidths=0.4,
-                alpha=0.85,
-            )
-        )
-    if 1 < len(colours) <= NAMED_CLASSES:
-        names = [f"{shorten(name)} ({count:,})" for name, count in zip(classes.names, classes.counts, strict=True)]
-        class_legend(ax, handles, names, below=0.16, bigger=1 if size > 20 else 2)
+    scatter_classes(ax, coordinates, drawn.codes, classes)
     for axis, share, number in ((ax.xaxis, shares[0], 1), (ax.yaxis, shares[1], 2)):
         axis.set_label_text(f"component {number} ({100 * share:.1f} % of the variance)")
-        axis.set_major_locator(MaxNLocator(nbins=5))
     ax.set_aspect("equal", adjustable="datalim")
-    open_frame(ax)

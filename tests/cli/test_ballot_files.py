@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from ballot_files import SOC
 
@@ -157,3 +158,66 @@ def test_what_cannot_be_read_is_said(run, tmp_path, name, text, words, message):
     refused = run("cluster", write(tmp_path, text, name), "-k", 1, *KENDALL, *words)
     assert refused.exit_code == 3, refused.stderr
     assert message in refused.stderr
+
+
+# Excel and Parquet --------------------------------------------------------------------------------------------------
+
+PLACES = pd.DataFrame(
+    {"rank_1": ["ann", "bob", "cid"], "rank_2": ["bob", "ann", "bob"], "rank_3": ["cid", "cid", "ann"]}
+)
+RANKS = pd.DataFrame({"ann": [1, 2, 3], "bob": [2, 1, 2], "cid": [3, 3, 1]}, index=["x", "y", "z"])
+
+
+def written(frame, path, index=False):
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=index)
+    elif path.suffix == ".xlsx":
+        frame.to_excel(path, index=index)
+    else:
+        frame.to_parquet(path, index=index)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
+@pytest.mark.parametrize(
+    ("frame", "index", "values"),
+    [(PLACES, False, "orderings"), (RANKS, True, "ranks"), (RANKS, True, "scores")],
+    ids=["orderings", "ranks", "scores"],
+)
+def test_typed_tables_mean_what_the_text_table_means(run, tmp_path, suffix, frame, index, values):
+    kernel = ("--kernel", "weighted-kendall") if values != "orderings" else KENDALL
+    matrices, consensus = [], []
+    for name in ("a.csv", f"a{suffix}"):
+        path = written(frame, tmp_path / name, index)
+        result = run("gram", path, tmp_path / f"{name}.zarr", *kernel, "--samples", "rows", "--values", values)
+        assert result.exit_code == 0, result.stderr
+        matrices.append(open_gram(tmp_path / f"{name}.zarr").to_numpy())
+        result = run("consensus", path, "--samples", "rows", "--values", values, "--method", "kemeny", "--json")
+        assert result.exit_code == 0, result.stderr
+        consensus.append(json.loads(result.stdout)["order"])
+    np.testing.assert_array_equal(*matrices)
+    assert consensus[0] == consensus[1]
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
+def test_a_long_typed_table_is_found(run, tmp_path, suffix):
+    rows = [(voter, item, place) for voter, row in RANKS.iterrows() for item, place in row.items()]
+    path = written(pd.DataFrame(rows, columns=["voter", "item", "rank"]), tmp_path / f"a{suffix}")
+    found = run("cluster", path, "-k", 1, *KENDALL, "--consensus", "kemeny", "--json")
+    expected = run("consensus", path, "--method", "kemeny", "--json")
+    assert " > ".join(groups(found)["clusters"][0]["consensus"]) == groups(expected)["order"]
+
+
+def test_a_sheet_is_named_after_a_sign(run, tmp_path):
+    path = tmp_path / "votes.xlsx"
+    with pd.ExcelWriter(path) as book:
+        PLACES.to_excel(book, sheet_name="places", index=False)
+        RANKS.to_excel(book, sheet_name="ranks")
+    refused = run("consensus", path, "--values", "ranks")
+    assert refused.exit_code == 3
+    assert (
+        "2 sheets with cells ('places', 'ranks'): name one of them after a #, as in 'votes.xlsx#places'"
+        in refused.stderr
+    )
+    assert groups(run("consensus", f"{path}#places", "--values", "orderings", "--json"))
+    assert groups(run("consensus", f"{path}#ranks", "--samples", "rows", "--values", "ranks", "--json"))

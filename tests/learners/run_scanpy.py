@@ -9,7 +9,11 @@ import numpy as np
 
 
 def main(folder):
+    import matplotlib as mpl
+
+    mpl.use("agg")
     import scanpy
+    from matplotlib.collections import LineCollection
     from umap.umap_ import fuzzy_simplicial_set
 
     for path in folder.glob("*.npz"):
@@ -31,6 +35,9 @@ def main(folder):
     blobs = anndata.read_h5ad(folder / "blobs.h5ad")
     scanpy.tl.leiden(blobs, neighbors_key="kendall", flavor="igraph", n_iterations=2, resolution=0.3)
     scanpy.tl.umap(blobs, neighbors_key="kendall", random_state=0, maxiter=20)
+    axes = scanpy.pl.umap(blobs, color="leiden", neighbors_key="kendall", edges=True, show=False)
+    lines = [line for drawn in axes.collections if isinstance(drawn, LineCollection) for line in drawn.get_segments()]
+    np.save(folder / "blobs-edges.npy", np.array([line[[0, -1]] for line in lines]))
     blobs.write_h5ad(folder / "blobs-scanpy.h5ad")
 
 

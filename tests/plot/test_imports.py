@@ -1,4 +1,3 @@
-import re
 import subprocess
 import sys
 
@@ -46,10 +45,25 @@ def test_a_missing_extra_is_named(package, name):
     assert "pip install 'distkern[report]'" in fresh(code)
 
 
-def test_the_figures_are_available_from_both_packages():
+def test_figures_keep_their_first_names():
     import distkern.plot
     import distkern.report
 
-    assert set(distkern.report.__all__) - set(distkern.plot.__all__) == {"write_report", "write_cluster_report"}
-    for name in filter(re.compile("plot_").match, distkern.plot.__all__):
+    figures = set(distkern.report.__all__) - {"write_report", "write_cluster_report"}
+    assert figures <= set(distkern.plot.__all__)
+    for name in figures:
         assert getattr(distkern.report, name) is getattr(distkern.plot, name)
+    assert distkern.plot.pairs is distkern.plot.plot_pairs
+    assert distkern.plot.features is distkern.plot.plot_features
+
+
+def test_every_figure_is_a_function_of_axes():
+    import inspect
+
+    import distkern.plot
+
+    for name in distkern.plot.__all__:
+        assert name.startswith("plot_")
+        ax = inspect.signature(getattr(distkern.plot, name)).parameters["ax"]
+        assert ax.default is None
+        assert ax.kind is ax.KEYWORD_ONLY

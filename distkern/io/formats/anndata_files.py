@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 H5AD, ZARR = "an .h5ad file", "AnnData in a Zarr folder"
 """Names of the formats in messages."""
 
+OPTIONS = ("layer", "use_rep")
+"""Options that choose the values of AnnData."""
+
 RAW = {"raw/X": "raw/var", "raw.X": "raw.var"}
 """Where the values that ``layer`` calls raw lie, and the table of their features; the second before AnnData 0.7."""
 
@@ -358,7 +361,16 @@ def _part_of_file(adata: Any) -> Reader:
 
 
 FORMATS = (
-    Format("AnnData", (".h5ad",), _open_h5ad, _is_h5ad, load=_load_h5ad, columns=_columns_of_h5ad),
-    Format("AnnData in Zarr", (".zarr",), _open_zarr, _is_zarr, folder=True, load=_load_zarr, columns=_columns_of_zarr),
+    Format("AnnData", (".h5ad",), _open_h5ad, _is_h5ad, load=_load_h5ad, columns=_columns_of_h5ad, options=OPTIONS),
+    Format(
+        "AnnData in Zarr",
+        (".zarr",),
+        _open_zarr,
+        _is_zarr,
+        folder=True,
+        load=_load_zarr,
+        columns=_columns_of_zarr,
+        options=OPTIONS,
+    ),
 )
 CONTAINERS = (Container("anndata", ("AnnData",), _open_anndata),)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.suggest import did_you_mean
 from distkern.core.typing import Array
 from distkern.io.blocks import ReopenedReader, Rows, refuse_damage
 from distkern.io.format import Format, Opened, ReadOptions
@@ -30,10 +31,10 @@ class LoomReader(ReopenedReader):
     kind = "loom file"
     sparse = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, key: str = "matrix") -> None:
         super().__init__()
-        self.path = os.path.abspath(path)
-        matrix = self.handle()["matrix"]
+        self.path, self.key = os.path.abspath(path), key
+        matrix = self.handle()[key]
         self.shape, self.dtypes = matrix.shape[::-1], (matrix.dtype,)
 
     def _open(self) -> Any:
@@ -43,7 +44,7 @@ class LoomReader(ReopenedReader):
 
     def take(self, rows: Rows) -> Array:
         """Read rows."""
-        matrix = self.handle()["matrix"]
+        matrix = self.handle()[self.key]
         with refuse_damage(self.path, LOOM):
             if isinstance(rows, slice):
                 return np.ascontiguousarray(matrix[:, rows].T)
@@ -72,7 +73,12 @@ def _open(path: Path, options: ReadOptions) -> Opened:
     with open_hdf5(path, LOOM) as file:
         if not _is_complete(file):
             raise InputError(f"{path.name!r} is no loom file, which holds matrix, row_attrs and col_attrs")
+        key = _key(file, path, options.layer)
         features, cells = file["matrix"].shape
+        if file[key].shape != (features, cells):
+            raise InputError(
+                f"the layer {options.layer!r} of {path.name!r} has another shape than its matrix: write it again"
+            )
         about, columns = (
             {name: read_column(file[group][name]) for name in file[group] if file[group][name].shape == (count,)}
             for group, count in (("row_attrs", features), ("col_attrs", cells))
@@ -81,7 +87,18 @@ def _open(path: Path, options: ReadOptions) -> Opened:
         next((columns.pop(key).tolist() for key in keys if key in columns), None)
         for keys, columns in ((CELLS, columns), (FEATURES, about))
     )
-    return Opened(LoomReader(str(path)), ids, names, columns, about=about)
+    return Opened(LoomReader(str(path), key), ids, names, columns, about=about)
+
+
+def _key(file: Any, path: Path, layer: str | None) -> str:
+    """Name of the matrix in the file: the main one, or the layer that was asked for."""
+    if layer is None:
+        return "matrix"
+    known = sorted(file["layers"]) if "layers" in file else []
+    if layer not in known:
+        listed = ", ".join(map(repr, known)) or "nothing"
+        raise InputError(f"{path.name!r} holds no {layer!r} in layers: it has {listed}{did_you_mean(layer, known)}")
+    return f"layers/{layer}"
 
 
 def _is_complete(file: Any) -> bool:
@@ -92,4 +109,4 @@ def _is_loom(path: Path, head: bytes) -> bool:
     return holds(path, head, _is_complete)
 
 
-FORMATS = (Format("loom", (".loom",), _open, _is_loom, samples="columns"),)
+FORMATS = (Format("loom", (".loom",), _open, _is_loom, samples="columns", options=("layer",)),)

@@ -71,5 +71,6 @@ TABLE = Format(
     samples=None,
     columns=columns_as,
     names=names_as,
+    is_table=True,
 )
 FORMATS = (TABLE,)

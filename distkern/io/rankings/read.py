@@ -22,7 +22,9 @@ from distkern.io.rankings.lines import Gaps, Options, Values
 from distkern.io.rankings.preflib import is_preflib, read_preflib
 from distkern.io.rankings.tables import kind_of_table, read_long, read_pairwise, read_wide
 from distkern.io.rankings.text import is_text, read_text
-from distkern.io.tables import head_text, numbered_rows, open_text
+from distkern.io.sheets import file_and_sheet
+from distkern.io.tables import head_text
+from distkern.io.typed_tables import columns_of_table, is_typed_table
 
 Format = Literal["preflib", "blt", "text", "wide", "long", "pairwise"]
 
@@ -86,8 +88,9 @@ def read_rankings(
     ----------
     path
         A file of PrefLib (``.soc``, ``.soi``, ``.toc``, ``.toi``, ``.cat``, ``.wmd``), BLT, orders as text
-        (``12: a > b = c``), or a text table: an item a column (wide), a voter and an item a row (long), or a winner and
-        a loser a row (pairwise).
+        (``12: a > b = c``), or a table: an item a column (wide), a voter and an item a row (long), or a winner and a
+        loser a row (pairwise). Tables are text, Excel (``"book.xlsx#sheet"`` if several sheets have cells), Parquet or
+        Feather.
     format
         ``"preflib"``, ``"blt"``, ``"text"``, ``"wide"``, ``"long"`` or ``"pairwise"``; by default found.
     values
@@ -210,10 +213,13 @@ def format_of(path: Path, options: Options | None = None) -> str:
     InputError
         If there is no such file, or it is of a kind that is known and not read.
     """
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}: check the path")
-    head = head_of(path)
-    refuse_foreign(path, head)
+    file, sheet = file_and_sheet(path)
+    if not file.is_file():
+        raise InputError(f"there is no file {str(file)!r}: check the path")
+    head = head_of(file)
+    refuse_foreign(file, head)
+    if sheet is not None or is_typed_table(head):
+        return table_in(path, options or Options())
     if b"\0" in beginning_of(head):
         raise InputError(f"{path.name!r} is no text file: save its table as text ('CSV UTF-8' in a spreadsheet)")
     return ballots_in(path, head) or table_in(path, options or Options())
@@ -233,9 +239,7 @@ def ballots_in(path: Path, head: bytes) -> str | None:
 
 def table_in(path: Path, options: Options) -> str:
     """Find the shape of a table from its header."""
-    with open_text(path) as file:
-        names, _ = numbered_rows(path, file, options.sep)
-    return kind_of_table(names, options)
+    return kind_of_table(columns_of_table(path, options.sep), options)
 
 
 def described(votes: Rankings | PairwiseVotes, *, decided: bool = True) -> str:

@@ -24,7 +24,8 @@ from distkern.core.typing import Floats
 from distkern.io.rankings.lines import Options, bad_line, in_order, reported, whole
 from distkern.io.rankings.meaning import gaps_of, refuse_either, refuse_places
 from distkern.io.rankings.orders import ROWS, Orders, batched
-from distkern.io.tables import MISSING, numbered_rows, numbers_of_texts, open_text
+from distkern.io.tables import MISSING, numbers_of_texts
+from distkern.io.typed_tables import table_of_texts
 
 Kind = Literal["wide", "long", "pairwise"]
 
@@ -96,12 +97,11 @@ class Opened:
 
 @contextmanager
 def _opened(path: Path, options: Options) -> Iterator[Opened]:
-    with open_text(path) as file:
-        names, rows = numbered_rows(path, file, options.sep)
+    with table_of_texts(path, options.sep) as (names, rows, file):
         repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
         if repeated is not None:
             raise InputError(f"{path.name!r} has two columns {repeated!r}: rename one of them")
-        yield Opened(path, names, reported(rows, file, path, options.progress))
+        yield Opened(path, names, rows if file is None else reported(rows, file, path, options.progress))
 
 
 # Columns -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from distkern.core.errors import InputError
 from distkern.io.expression import read_expression
+from distkern.io.format import ReadOptions
 from distkern.io.formats import loom_files
 from distkern.io.registry import find_format
 from distkern.io.source import as_source
@@ -19,12 +20,15 @@ from distkern.io.source import as_source
 COUNTS = np.random.default_rng(1).poisson(0.5, (7, 23)).astype(np.float32)
 """(features, cells)"""
 
+LAYERS = {"spliced": COUNTS * 2, "unspliced": COUNTS + 1}
+
 
 def write(path: Path, names: tuple[str, ...] = ("Gene", "Accession")) -> Path:
     text = h5py.string_dtype()
     with h5py.File(path, "w") as file:
         file.create_dataset("matrix", data=COUNTS, chunks=(4, 8), compression="gzip")
-        file.create_group("layers")
+        for layer, values in LAYERS.items():
+            file[f"layers/{layer}"] = values
         file.create_group("row_attrs")
         for name in names:
             file.create_dataset(f"row_attrs/{name}", data=[f"{name}{k}" for k in range(7)], dtype=text)
@@ -61,6 +65,30 @@ def test_rows_equal_those_of_numpy_in_pieces(tmp_path, monkeypatch):
     for rows in ([], [3], [22, 0, 3, 3], [5, 4, 6, 7], slice(2, 9), slice(0, 0), list(range(23))):
         np.testing.assert_array_equal(source.read(rows), COUNTS.T[rows if isinstance(rows, slice) else list(rows)])
         np.testing.assert_array_equal(source.read_sparse(rows).toarray(), source.read(rows))
+
+
+@pytest.mark.parametrize("layer", list(LAYERS))
+def test_a_layer_is_read_instead_of_the_matrix(tmp_path, layer):
+    path = write(tmp_path / "a.loom")
+    adata = read_expression(path, layer=layer, label="cluster")
+    np.testing.assert_array_equal(adata.X.toarray(), LAYERS[layer].T)
+    assert list(adata.obs_names)[:2] == ["cell0", "cell1"]
+    assert list(adata.obs["cluster"])[:2] == ["T", "B"]
+    reader = pickle.loads(pickle.dumps(find_format(path).open(path, ReadOptions(layer=layer)).values))
+    np.testing.assert_array_equal(reader.take(np.array([3, 0])), LAYERS[layer].T[[3, 0]])
+
+
+def test_an_unknown_layer_is_refused(tmp_path):
+    path = write(tmp_path / "a.loom")
+    with pytest.raises(InputError, match="holds no 'splice' in layers: it has 'spliced', 'unspliced'; did you mean"):
+        read_expression(path, layer="splice")
+    with pytest.raises(InputError, match="is loom, which has no obsm: leave out use_rep="):
+        read_expression(path, use_rep="X_pca")
+    with h5py.File(path, "r+") as file:
+        del file["layers/spliced"]
+        file["layers/spliced"] = np.zeros((3, 3))
+    with pytest.raises(InputError, match=r"layer 'spliced' of 'a\.loom' has another shape"):
+        read_expression(path, layer="spliced")
 
 
 def test_damage_is_refused(tmp_path):

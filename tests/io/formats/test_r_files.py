@@ -108,6 +108,46 @@ EXPRESSION_SET = s4(
 )
 
 
+def simple_list(**values: str) -> str:
+    return s4("SimpleList", listData=named_list(strings(*values), *values.values()))
+
+
+def data_frame(rows: list[str] | None, count: int, **columns: str) -> str:
+    names = "254\n" if rows is None else strings(*rows)
+    listed = named_list(strings(*columns), *columns.values()) if columns else "19\n0\n"
+    return s4("DFrame", rownames=names, nrows=integers(count), listData=listed)
+
+
+def bare(values: np.ndarray) -> str:
+    """A matrix without names, as a SummarizedExperiment keeps its assays."""
+    flat = reals(*values.ravel(order="F").tolist()).replace("14\n", f"{14 | ATTRIBUTES}\n", 1)
+    return flat + pairs(dim=integers(*values.shape))
+
+
+def experiment(assays: str, name: str = "SummarizedExperiment", **slots: str) -> str:
+    samples = data_frame(SAMPLES, 2, stage=strings("II", "III"), age=reals(53, 61))
+    features = data_frame(None, 3, chromosome=strings("17", "8", "12"))
+    return s4(name, colData=samples, assays=assays, elementMetadata=features, metadata="19\n0\n", **slots)
+
+
+COUNTS = simple_list(counts=bare(VALUES))
+NAMED = {"NAMES": strings(*GENES)}
+RANGES = s4("GRanges", ranges=s4("IRanges", start=integers(1, 2, 3), width=integers(1, 1, 1), NAMES=strings(*GENES)))
+LISTS = s4("CompressedGRangesList", partitioning=s4("PartitioningByEnd", end=integers(1, 2, 3), NAMES=strings(*GENES)))
+EXPERIMENTS = {
+    "simple": experiment(s4("SimpleAssays", data=COUNTS), **NAMED),
+    "references": experiment(s4("ShallowSimpleListAssays", **{".xData": environment(data=COUNTS)}), **NAMED),
+    "ranges": experiment(
+        s4("SimpleAssays", data=COUNTS), "RangedSummarizedExperiment", NAMES="254\n", rowRanges=RANGES
+    ),
+    "lists of ranges": experiment(
+        s4("SimpleAssays", data=COUNTS), "SingleCellExperiment", NAMES="254\n", rowRanges=LISTS
+    ),
+    "a sparse assay": experiment(s4("SimpleAssays", data=simple_list(counts=SPARSE)), **NAMED),
+}
+"""Bioconductor's objects by its class definitions: R/Assays-class.R and R/SummarizedExperiment-class.R."""
+
+
 def write(folder: Path, data: bytes, name: str = "a.rds") -> Path:
     (folder / name).write_bytes(data)
     return folder / name
@@ -174,6 +214,40 @@ def test_an_expression_set_says_which_are_the_samples(tmp_path):
     assert list(read_expression(path, label="stage").obs["stage"]) == ["II", "III"]
     with pytest.raises(InputError, match="an ExpressionSet, whose samples are columns"):
         read_expression(path, samples="rows")
+
+
+@pytest.mark.parametrize("kind", list(EXPERIMENTS))
+def test_a_summarized_experiment_has_its_names_beside_its_assays(tmp_path, kind):
+    path = write(tmp_path, rds(EXPERIMENTS[kind]))
+    adata = read_expression(path)
+    assert sparse.issparse(adata.X) == (kind == "a sparse assay")
+    np.testing.assert_array_equal(adata.X.toarray() if sparse.issparse(adata.X) else adata.X, VALUES.T)
+    assert (list(adata.obs_names), list(adata.var_names)) == (SAMPLES, GENES)
+    assert adata.obs.to_dict("list") == {"stage": ["II", "III"], "age": [53, 61]}
+    assert list(adata.var["chromosome"]) == ["17", "8", "12"]
+    assert read_columns(path)["stage"] == {"s1": "II", "s2": "III"}
+    assert table_names(path) == (GENES, SAMPLES)
+    assert list(read_expression(path, label="stage").obs["stage"]) == ["II", "III"]
+    with pytest.raises(InputError, match="a SummarizedExperiment, whose samples are columns"):
+        read_expression(path, samples="rows")
+
+
+def test_an_assay_of_several_is_named(tmp_path):
+    two = simple_list(counts=bare(VALUES), logcounts=bare(VALUES + 1))
+    path = write(tmp_path, rds(experiment(s4("SimpleAssays", data=two), **NAMED)))
+    np.testing.assert_array_equal(read_expression(path, layer="logcounts", label="stage").X, VALUES.T + 1)
+    with pytest.raises(InputError, match=r"of the assays 'counts', 'logcounts': name one of them with layer="):
+        read_expression(path)
+    with pytest.raises(InputError, match=r"no assay 'tpm': it has 'counts', 'logcounts'"):
+        read_expression(path, layer="tpm")
+    with pytest.raises(InputError, match=r"a file of R without assays: leave out layer='counts'"):
+        read_expression(write(tmp_path, rds(EXPRESSION_SET), "b.rds"), layer="counts")
+
+
+def test_an_assay_that_lies_elsewhere_is_refused(tmp_path):
+    path = write(tmp_path, rds(experiment(s4("SimpleAssays", data=simple_list(counts=s4("DelayedMatrix"))), **NAMED)))
+    with pytest.raises(InputError, match=r"the assay of 'a.rds' is a DelayedMatrix, .*as\.matrix\(assay\(x\)\)"):
+        read_expression(path)
 
 
 @pytest.mark.parametrize(

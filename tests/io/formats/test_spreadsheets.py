@@ -1,12 +1,14 @@
-"""Excel files: the only sheet, read as the same text table would be."""
+"""Excel files: the only sheet, or the named one, read as the same text table would be."""
 
 from __future__ import annotations
 
 import datetime
 import sys
+from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pandas as pd
 import pytest
 
 from distkern.core.errors import InputError, MissingExtraError
@@ -58,7 +60,10 @@ def test_symbols_that_became_dates_are_warned_of(tmp_path):
 @pytest.mark.parametrize(
     ("sheets", "says"),
     [
-        ((CELLS, CELLS), "has 2 sheets with cells .'sheet 1', 'sheet 2'.: save the one of the cohort"),
+        (
+            (CELLS, [], CELLS),
+            r"has 2 sheets with cells .'sheet 1', 'sheet 3'.: name one of them after a #, as in 'a\.xlsx#sheet 1'",
+        ),
         (([],), "'a.xlsx' is empty"),
         ((CELLS,), "has the text 'yes' for feature 'relapse'"),
         (([["Supplementary table 1"], *CELLS[:2]],), "column 2 of 'a.xlsx' has no name"),
@@ -69,6 +74,26 @@ def test_symbols_that_became_dates_are_warned_of(tmp_path):
 def test_wrong_sheets_are_refused(tmp_path, sheets, says):
     with pytest.raises(InputError, match=says):
         read_expression(write(tmp_path / "a.xlsx", *sheets), samples="columns")
+
+
+def test_a_sheet_is_named_after_a_sign(tmp_path):
+    clinical = [["id", "stage"], ["p1", "II"], ["p2", "III"]]
+    path = write(tmp_path / "a.xlsx", CELLS[:3], clinical, [["id"], ["p#1"]])
+    expression, labels = f"{path}#sheet 1", f"{path}#sheet 2"
+    adata = read_expression(expression, samples="columns", labels=labels, label="stage")
+    assert list(adata.obs["stage"]) == ["II", "III"]
+    np.testing.assert_array_equal(adata.X, pd.read_excel(path, sheet_name="sheet 1", index_col=0).T)
+    assert adata.uns["distkern"]["source"] == "a.xlsx#sheet 1"
+    assert read_columns(Path(labels)) == {"stage": {"p1": "II", "p2": "III"}}
+    with pytest.raises(InputError, match=r"'a\.xlsx#sheet' names no sheet of its file: it has 'sheet 1', 'sheet 2'"):
+        read_expression(f"{path}#sheet", samples="columns")
+    with pytest.raises(InputError, match="there is no file"):
+        read_expression(tmp_path / "b.xlsx#sheet 1", samples="columns")
+
+
+def test_a_file_whose_name_has_the_sign_is_itself(tmp_path):
+    path = write(tmp_path / "a.xlsx#old", CELLS[:3])
+    assert read_expression(path, samples="columns").shape == (2, 2)
 
 
 def test_the_orientation_is_asked(tmp_path):
