@@ -96,7 +96,7 @@ def explain(
     See Also
     --------
     KTopScoringPairs : A model that is a few pairs.
-    distkern.plot.pairs, distkern.plot.features : The figures.
+    distkern.plot.plot_pairs, distkern.plot.plot_features : The figures.
 
     Notes
     -----
