@@ -44,7 +44,7 @@ def test_a_large_dispersion_does_not_lose_a_weight():
 
 
 @pytest.mark.parametrize("theta", THETAS)
-def test_estimates_are_the_naive_sums_within_their_errors(theta):
+def test_estimates_are_the_sums_over_all_orders_within_their_errors(theta):
     random = np.random.default_rng(4)
     n, draws = 5, 4000
     levels = np.array([ballot(random, n, listed) for listed in (0, 1, 2, 3, 3, 4)])
