@@ -51,7 +51,6 @@ def test_training_prints_the_estimate_and_saves_a_card_without_names(model, brea
         "112 positive, 38 negative",
         "balanced accuracy",
         "AUC",
-        "predict with",
     ):
         assert words in result.output
     loaded = dk.load_model(path)
