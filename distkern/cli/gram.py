@@ -132,7 +132,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     runs = found["runs"] if found else []
     kernel, X, Y, reading = read_arguments(**given, progress=progress_of(quiet))
     continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
-    with executor_of(**given) as executor:
+    with executor_of(**given) as executor, step("checking and planning", kept=False):
         on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
         matrix = compute_gram(
             kernel,

@@ -59,8 +59,8 @@ class Work:
 
     def look(self) -> None:
         """Look how far the file has been read."""
-        if self.file is not None and (position := position_in(self.file)) is not None:
-            self.done, self.total = position
+        if self.file is not None:
+            self.done, self.total = position_in(self.file) or (0, 0)
 
     def words(self) -> str:
         """Say how far it is, and how much time is left."""
@@ -109,6 +109,10 @@ class Display:
             else:
                 self._tick()
             self._watch()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Display:
+        """The display itself: the clones of a learner have the same one."""
+        return self
 
     @contextmanager
     def step(self, name: str, file: Path | None = None, kept: bool = True) -> Iterator[None]:

@@ -69,7 +69,7 @@ def test_a_list_of_pairs_is_written_whole_or_tested(cohort, run):
     pairs = pd.DataFrame({"first": ["g3", "g1"], "second": ["g0", "g9"]})
     pairs.to_csv(cohort / "pairs.csv", index=False)
     words = ("tau", cohort / "cohort.npz", "--pairs", cohort / "pairs.csv", "--out")
-    assert run(*words, cohort / "list.csv").stdout.endswith(": 2 pairs, 2 pairs tested\n")
+    assert run(*words, cohort / "list.csv").stdout == "2 pairs, 2 pairs tested\n"
     expected = edges(cohort, pairs=pairs, output="matrix")
     pd.testing.assert_frame_equal(read(cohort / "list.csv"), expected, check_exact=True)
     run(*words, cohort / "tested.csv", "--fdr", 1)
