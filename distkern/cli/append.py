@@ -24,7 +24,9 @@ from distkern.cli.common import (
     say,
     separator_of,
 )
+from distkern.cli.ending import clustering, command, conclude
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 
@@ -40,7 +42,7 @@ STORE must be complete. The result has the same bytes as if all samples had been
 interruption run the same command again."""
 
 
-@click.command(epilog=EPILOG, short_help="Add samples to a stored Gram matrix.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.argument("store", type=StoreLocation())
 @cohort_options
@@ -77,6 +79,7 @@ def append(
     matrix = f"{rows:,} × {cols:,} Gram matrix complete ({grown.kernel!r})"
     click.echo(f"{store}: {added:,} samples added, {matrix}")
     report_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")
+    conclude(then=[command("info", store), *clustering(store, rows)])
 
 
 def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:

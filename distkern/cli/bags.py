@@ -20,7 +20,9 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import command, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.core.files import refuse_occupied
 
 EPILOG = """\b
@@ -35,7 +37,7 @@ folder that `distkern gram`, `append`, `cluster`, `plan` and `info` read. It als
 where the column of labels is called label."""
 
 
-@click.command(epilog=EPILOG, short_help="Store sets of points as samples.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.argument("bags", type=LocalPath())
 @click.option("--by", metavar="COLUMN", required=True, help="Column (of obs) with the name of each point's bag.")
@@ -78,6 +80,8 @@ def bags(
     made, coordinates = bags_from_file(input, by, columns=named, sep=separator_of(sep), on_event=listener, **given)
     save_bags(made, bags, overwrite=overwrite, on_event=listener)
     print_bags(bags, as_json, coordinates)
+    kernel = ("--kernel", "mean-map", "--param", "base=gaussian", "--param", "base__sigma=median")
+    conclude(bags, then=[command("gram", bags, unused(f"{stem_of(bags)}-gram.zarr"), *kernel)])
 
 
 def print_bags(path: Path, as_json: bool, coordinates: list[str] | None = None) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +31,13 @@ from distkern.cli.common import (
     refuse_same_file,
     refuse_unwritable_file,
     refuse_unwritable_table,
-    say,
     separator_of,
 )
+from distkern.cli.ending import again, conclude, opened, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_choice, kernel_of, view_of
+from distkern.cli.progress import step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -71,7 +71,7 @@ for each voter and item) is found by its content, and its numbers of voters are 
 the values of ballots may be ranks (1 = best) as well as scores (the largest is the best), --values says which."""
 
 
-@click.command(epilog=EPILOG, short_help="Cluster the samples of a store or a cohort.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=StoreLocation())
 @click.option(
     "-k",
@@ -183,8 +183,6 @@ def cluster(
         raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
-        note = partial(say, quiet=quiet or not sys.stderr.isatty())
-        note(f"reading {str(input)!r}")
         given["progress"] = progress_of(quiet)
         found = _opened(input, executor, consensus, given) if is_store else _read(Path(input), consensus, given)
         weights, weight_name = read_voters(given["cohort"] or input, found.ballots, found.counts, found.ids, given)
@@ -193,17 +191,19 @@ def cluster(
             described = read_covariates(covariates, found.ids, samples="rows", sep=separator_of(given["sep"]))
         from distkern.learners.cluster_numbers import cluster_numbers
 
-        note(f"clustering {len(found.ids):,} samples by {found.kernel!r}")
         options: dict[str, Any] = {"kernel": found.learner_kernel, "sample_weight": weights}
         limits: dict[str, Any] = {"n_init": starts, "random_state": seed, "memory_limit": memory_limit}
-        tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
+        limits["on_event"] = progress_of(quiet)
+        with step(f"clustering {len(found.ids):,} samples by {found.kernel!r}"):
+            tried = cluster_numbers(found.X, numbers, references=references, resamples=resamples, **options, **limits)
     chosen = _chosen(tried, choose)
     result = Result(found, tried, chosen, choose, weights, weight_name)
     if consensus is not None:
-        result = replace(result, rankings=_consensus(found, result, consensus))
+        with step("looking for the consensus of each cluster"):
+            result = replace(result, rankings=_consensus(found, result, consensus))
     if consensus is not None and bootstrap:
-        note("drawing voters")
-        result = replace(result, certainty=_certainty(found, result, consensus, bootstrap, seed))
+        with step("drawing voters"):
+            result = replace(result, certainty=_certainty(found, result, consensus, bootstrap, seed))
     if described is not None:
         from distkern.learners.membership import cluster_covariates
 
@@ -217,17 +217,24 @@ def cluster(
         from distkern.report.cluster_page import write_cluster_report
 
         options |= {"n_clusters": chosen, "overwrite": overwrite, "weight_name": weight_name}
-        note("writing the page")
         options |= {"membership": result.membership, "rankings": result.rankings, "cohort": found.ballots}
         options |= {"certainty": result.certainty}
-        write_cluster_report(report, found.X, tried, **options)
+        with step("writing the page"):
+            write_cluster_report(report, found.X, tried, **options)
     if as_json:
         print_json(result.to_json() | {name: file and str(file) for name, file in (("out", out), ("report", report))})
         return
     result.show(str(input))
-    for file in (out, report):
-        if file is not None:
-            click.echo(f"written to {file}")
+    conclude(out, report, then=_next(input, out, report, chosen))
+
+
+def _next(input: Path | str, out: Path | None, report: Path | None, chosen: int) -> list[str]:
+    """Commands that go on from clusters: their page, or this command with files for the page and the clusters."""
+    if report is not None:
+        return [opened(report)]
+    files = ["--report", unused(f"{stem_of(input)}-clusters.html")]
+    files += [] if out is not None else ["--out", unused(f"{stem_of(input)}-clusters.csv")]
+    return [again(*files, "-k", chosen, without=("numbers", "choose", "out"))]
 
 
 # Input -------------------------------------------------------------------------------------------------------------
@@ -453,24 +460,26 @@ class Result:
         how = f", chosen by the {self.criterion}" if several else ""
         stand = "" if self.weights is None else f" ({self._amount(sum(self.weights))})"
         click.echo(f"{len(self.samples.ids):,} samples of {name!r}{stand} in {self.chosen} clusters{how}")
+        rows = []
         for row in self.numbers.table():
             words = f"inertia {row['inertia']:.6g}"
             words += "" if row["silhouette"] is None else f", silhouette {row['silhouette']:.4f}"
             words += "" if row["gap"] is None else f", gap {row['gap']:.4f} ± {row['gap_error']:.4f}"
             words += "" if row["stability"] is None else f", stability {row['stability']:.4f}"
             mark = " *" if several and row["n_clusters"] == self.chosen else ""
-            print_table([(f"k = {row['n_clusters']}{mark}", words)])
+            rows.append((f"k = {row['n_clusters']}{mark}", words))
         for group in self.groups():
             stand = f" ({self._amount(group['weight'])})" if "weight" in group else ""
             words = f"{group['size']:,} samples{stand}, medoid {group['medoid']!r}"
             words += f", stability {group['stability']:.2f}" if group.get("stability") is not None else ""
             words += f", consensus {' > '.join(group['consensus'])}" if "consensus" in group else ""
             words += f", the same winner in {group['same_winner']:.0%} of resamples" if "same_winner" in group else ""
-            print_table([(f"cluster {group['cluster']}", words)])
+            rows.append((f"cluster {group['cluster']}", words))
         for row in () if self.membership is None else self.membership.tests.sort_values("pvalue").itertuples():
             words = f"{row.test} {row.statistic:.4g}, p = {row.pvalue:.2g}, adjusted {row.adjusted:.2g}"
             words += f", effect {row.effect:.2f}"
-            print_table([(f"by {row.covariate}", words if row.pvalue == row.pvalue else "one value only")])
+            rows.append((f"by {row.covariate}", words if row.pvalue == row.pvalue else "one value only"))
+        print_table(rows, aligned=False)
         about = [("kernel", repr(self.samples.kernel)), ("samples from", self.samples.source)]
         print_table([*about, *([("ballots", str(self.samples.reading))] if self.samples.reading else [])])
 

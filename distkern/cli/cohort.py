@@ -11,6 +11,7 @@ import click
 
 from distkern.cli.ballots import holds_ballots, read_ballots
 from distkern.cli.common import say
+from distkern.cli.progress import step
 from distkern.core.errors import InputError
 from distkern.core.names import beside_numbers
 
@@ -70,13 +71,14 @@ def read_cohort(
     is_column = genes is not None and not file_and_sheet(genes)[0].exists()  # of the file of the cohort
     of_genes = str(genes) if is_column else genes
     chosen: dict[str, Any] = {"samples": samples, "sep": sep, "layer": layer, "use_rep": use_rep}
-    if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
-        adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=of_genes, **chosen)  # type: ignore[arg-type]
-        source = as_source(adata)
-    else:
-        source = source_of(open_file(path, ReadOptions(**chosen)))
-        warn_of_spreadsheets(source.features, repr(path.name))
-        _refuse_infinite(path, source)
+    with step(f"reading {path.name!r}", path):
+        if found.samples is None or any(value is not None for value in (labels, label, collapse, genes)):
+            adata = read_expression(path, labels=labels, label=label, collapse=collapse, genes=of_genes, **chosen)  # type: ignore[arg-type]
+            source = as_source(adata)
+        else:
+            source = source_of(open_file(path, ReadOptions(**chosen)))
+            warn_of_spreadsheets(source.features, repr(path.name))
+            _refuse_infinite(path, source)
     source.origin = Origin(
         path.name, samples if found.samples is None else None, None if labels else label, layer, use_rep
     )
@@ -191,7 +193,8 @@ def read_column(
     from distkern.io.format import ReadOptions
     from distkern.io.labels import choose_column, matched, read_columns
 
-    columns = read_columns(path, ReadOptions(samples, column, sep))  # type: ignore[arg-type]
+    with step(f"reading {path.name!r}", path):
+        columns = read_columns(path, ReadOptions(samples, column, sep))  # type: ignore[arg-type]
     name = choose_column(path, columns, column)
     return name, matched(columns[name], ids, path.name, whose, _TRANSPOSED)
 
@@ -277,7 +280,8 @@ def read_labelled(
         if beside:
             return read_column(cohort, name, ids, samples=how["samples"], sep=how["sep"])
         assert labels is not None
-        return read_labels(labels, ids, label=name, features=source.features or ())
+        with step(f"reading {labels.name!r}", labels):
+            return read_labels(labels, ids, label=name, features=source.features or ())
 
     found, y = column(label)
     return source, found, y, None if groups is None else column(groups)[1]

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-import time
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from distkern.cli.progress import display, step
+from distkern.cli.progress import progress_of as progress_of
 from distkern.core.errors import InputError
-from distkern.core.events import Listener, Progress
 from distkern.core.files import as_path, refuse_existing
 from distkern.core.names import shown, shown_json
 from distkern.core.suggest import did_you_mean
-from distkern.core.units import parse_bytes
-
-PLAIN_SECONDS = 10.0
-"""Seconds between two lines of progress where stderr is no terminal."""
+from distkern.core.units import counted, parse_bytes
 
 VALUES = ("scores", "ranks", "orderings", "approval")
 """What the values of ballots may mean."""
+
+LEAST_ROOM = 20
+"""Columns that the values of a table take at least where they are wrapped."""
 
 OTHER_TABLES = frozenset(
     {".bz2", ".feather", ".gz", ".h5ad", ".json", ".npz", ".parquet", ".tsv", ".xls", ".xlsx", ".xz", ".zarr", ".zip"}
@@ -266,7 +268,7 @@ def executor_of(
     from distkern.engine.dask import cluster  # its import takes a second
 
     if workers is not None:
-        with cluster.local_client(workers, tls=tls) as client:
+        with _started(cluster.local_client(workers, tls=tls), f"starting {counted(workers, 'worker')}") as client:
             yield client
         return
     address, origin = scheduler, ""
@@ -274,7 +276,17 @@ def executor_of(
         address, origin = cluster.address_in(scheduler_file), f" (written in {str(scheduler_file)!r})"
     elif found is not None:
         address, origin = found, " (named by DASK_SCHEDULER_ADDRESS or Dask's configuration)"
-    with cluster.joined_client(str(address), certificates=certificates, insecure=insecure, origin=origin) as client:
+    joined = cluster.joined_client(str(address), certificates=certificates, insecure=insecure, origin=origin)
+    with _started(joined, f"joining {address}") as client:
+        yield client
+
+
+@contextmanager
+def _started(cluster: AbstractContextManager[Any], name: str) -> Iterator[Any]:
+    """Enter a cluster, and show that this takes time."""
+    with ExitStack() as stack:
+        with step(name):
+            client = stack.enter_context(cluster)
         yield client
 
 
@@ -309,7 +321,7 @@ def separator_of(text: str | None) -> str | None:
 def say(text: str, quiet: bool = False) -> None:
     """Write a message for people to stderr."""
     if not quiet:
-        click.echo(shown(text), err=True)
+        display().write(text)
 
 
 def print_json(value: Any) -> None:
@@ -317,41 +329,27 @@ def print_json(value: Any) -> None:
     click.echo(shown_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
-def print_table(rows: list[tuple[str, str]]) -> None:
-    """Print names and values in two columns; what controls a terminal is escaped."""
-    width = max(len(name) for name, _ in rows)
+def print_table(rows: list[tuple[str, str]], aligned: bool = True) -> int:
+    """Print names and values in two columns, and return the number of lines; what controls a terminal is escaped.
+
+    On a terminal long values go on below their beginning.
+
+    Parameters
+    ----------
+    aligned
+        Whether the values are below one another also where stdout is no terminal.
+    """
+    terminal = sys.stdout.isatty()
+    width = max(len(name) for name, _ in rows) if aligned or terminal else 0
+    room = shutil.get_terminal_size().columns - width - 2 if terminal else 0
+    lines = []
     for name, value in rows:
-        click.echo(shown(f"{name:<{width}}  {value}"))
-
-
-def progress_of(quiet: bool) -> Listener:
-    """Choose how stderr shows progress: a bar on a terminal, a line now and then elsewhere, nothing if quiet."""
-    if quiet:
-        return lambda event: None
-    if not sys.stderr.isatty():
-        return PlainLines()
-    from distkern.engine.progress import progress_listener
-
-    return progress_listener(True)
-
-
-class PlainLines:
-    """Writes progress as lines for logs: at most one in ten seconds, and one at the end of each phase."""
-
-    def __init__(self) -> None:
-        self._phase = self._note = ""
-        self._written = time.monotonic()
-
-    def __call__(self, event: Progress) -> None:
-        """Write a line if the phase has ended or the last line is old enough."""
-        if event.phase != self._phase:
-            self._phase, self._written = event.phase, time.monotonic()
-        if event.note not in ("", self._note):
-            say(f"{event.phase}: {event.note}")
-        self._note = event.note
-        if event.done >= event.total or time.monotonic() - self._written >= PLAIN_SECONDS:
-            self._written = time.monotonic()
-            say(f"{event.phase}: {event.done:,} of {event.total:,}")
+        wrapped = textwrap.wrap(shown(value), room, break_on_hyphens=False) if room >= LEAST_ROOM else []
+        first, *rest = wrapped or [shown(value)]
+        lines += [f"{shown(name):<{width}}  {first}", *(f"{'':<{width}}  {line}" for line in rest)]
+    for line in lines:
+        click.echo(line)
+    return len(lines)
 
 
 def open_store(store: Path | str, kernel: Any = None, executor: Any = None) -> Any:
@@ -373,7 +371,8 @@ def open_store(store: Path | str, kernel: Any = None, executor: Any = None) -> A
 
     if isinstance(store, Path) and holds_bags(store):
         raise InputError(f"{str(store)!r} holds bags, not their matrix: compute it with `distkern gram`")
-    return open_gram(store, executor=executor, kernel=kernel)
+    with step(f"opening {str(store)!r}"):
+        return open_gram(store, executor=executor, kernel=kernel)
 
 
 def refuse_unwritable(path: Path | str) -> None:

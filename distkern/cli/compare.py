@@ -23,8 +23,10 @@ from distkern.cli.common import (
     refuse_unwritable_file,
     separator_of,
 )
+from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.evaluate import _LABELS_HELP, label_options, refuse_unusable
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -43,7 +45,7 @@ there are few labelings, all of them are computed, and the p-value is exact."""
 METHODS = ("mmd", "permanova", "hsic")
 
 
-@click.command(epilog=EPILOG, short_help="Test whether samples differ between groups.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @click.option("--labels", type=LocalPath(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
@@ -132,8 +134,8 @@ def compare(
             ("time", f"{found.seconds:.1f} s"),
         ]
     )
-    if out is not None:
-        click.echo(f"written to {out}")
+    kept = [] if out is not None else [again("--out", unused(f"{stem_of(store)}-{name}.json"))]
+    conclude(out, then=kept)
 
 
 def _chosen(texts: list[str], name: str, method: str | None, covariate: str | None) -> tuple[Any, str]:

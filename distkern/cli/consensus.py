@@ -19,14 +19,17 @@ from distkern.cli.common import (
     json_option,
     print_json,
     print_table,
+    progress_of,
     quiet_option,
     refuse_unwritable_table,
     samples_option,
-    say,
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import again, conclude
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
+from distkern.cli.progress import step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -49,7 +52,7 @@ bound."""
 METHODS = ("kemeny", "borda", "copeland", "median-rank", "local-search")
 
 
-@click.command(epilog=EPILOG, short_help="Find a consensus ranking of ballots, and how sure it is.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.option(
     "--method",
@@ -132,12 +135,14 @@ def consensus(
     about: dict[str, Any] = {"method": method, "sample_weight": ballots.weights}
     tied: dict[str, Any] = {"k": k, "ties": ties, "penalty": penalty}
     limit = TIME_LIMIT if time_limit is None else time_limit
-    found = consensus_ranking(ballots.rankings, time_limit=limit, **tied, **about)
+    most = f" (at most {limit:g} s)" if method == "kemeny" else ""
+    with step(f"looking for the consensus{most}"):
+        found = consensus_ranking(ballots.rankings, time_limit=limit, **tied, **about)
     drawn = None
     if bootstrap:
-        say(f"drawing {bootstrap:,} resamples", quiet)
         each = EACH if time_limit is None else time_limit
         how: dict[str, Any] = {"n_resamples": bootstrap, "confidence": confidence, "random_state": seed}
+        how["on_event"] = progress_of(quiet)
         drawn = bootstrap_consensus(ballots.rankings, time_limit=each, **how, **about)
     result = Result(ballots, found, drawn, k)
     if out is not None:
@@ -146,8 +151,8 @@ def consensus(
         print_json(result.to_json() | {"out": out and str(out)})
         return
     result.show(str(input))
-    if out is not None:
-        click.echo(f"written to {out}")
+    certain = bootstrap or k is not None or ties == "allowed" or method == "median-rank"
+    conclude(out, then=[] if certain else [again("--bootstrap", 200, without=("bootstrap", "out"))])
 
 
 def _refuse_usage(method: str, k: int | None, allow_ties: bool, bootstrap: int, given: dict[str, Any]) -> None:

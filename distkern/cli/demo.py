@@ -23,8 +23,10 @@ from distkern.cli.common import (
     quiet_option,
     say,
 )
+from distkern.cli.ending import command, conclude, opened
 from distkern.cli.errors import BUG, Failure, on_interruption
 from distkern.cli.evaluate import about_matrix, scores_table, summary, write_evaluation
+from distkern.cli.help import Command
 from distkern.cli.wording import the_same_command
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -102,7 +104,7 @@ class Outputs:
         return {name: str(getattr(self, name)) for name in ("store", "labels", "evaluation", "report")}
 
 
-@click.command(epilog=EPILOG, short_help="Classify colon tumours as in the paper.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.option("--out", type=LocalPath(), default=Path("distkern-demo"), help="Folder for the outputs.")
 @execution_options
 @click.option("--overwrite", is_flag=True, help="Compute the matrix again even if it is complete.")
@@ -154,6 +156,8 @@ def demo(out: Path, overwrite: bool, repeats: int, as_json: bool, quiet: bool, *
     )
     seconds = time.perf_counter() - began
     _print_summary(found, outputs, paper, seconds, as_json)
+    kept = (outputs.store, "--labels", outputs.labels, "--label", "tissue")
+    conclude(then=[opened(outputs.report), command("compare", *kept), command("cluster", outputs.store, "-k", "2-6")])
     if repeats == REPEATS:  # the mean of fewer varies too much
         _judge(100 * found.mean("accuracy"), paper["kendall"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import click
 
 from distkern.cli import recipes
 from distkern.cli.common import Amount, LocalPath, insecure_option, memory_option, print_table, say
+from distkern.cli.ending import conclude
+from distkern.cli.help import Group
 from distkern.core.files import write_text
 
 CERTIFICATES = Path("distkern-certificates")
@@ -31,7 +34,7 @@ Examples:
 All servers listen on the loopback interface unless --host says otherwise; other interfaces need TLS."""
 
 
-@click.group(epilog=EPILOG, short_help="Start a cluster, or print the files that run one.")
+@click.group(cls=Group, epilog=EPILOG)
 def deploy() -> None:
     """Start a Dask cluster, or print the files that run one on SLURM or Kubernetes."""
 
@@ -142,11 +145,13 @@ def local(
 out_option = click.option("--out", type=LocalPath(), metavar="FILE", help="Write to this new file instead of stdout.")
 
 
-def _print_or_write(text: str, out: Path | None) -> None:
+def _print_or_write(text: str, out: Path | None, use: Sequence[str] = ()) -> None:
+    """Print a file, or write it and say how it is used."""
     if out is None:
         click.echo(text, nl=False)
     else:
         write_text(out, text, overwrite=False)
+        conclude(out, then=[shlex.join([*use, str(out)])] if use else ())
 
 
 @deploy.command(short_help="Print a program or job script for SLURM.")
@@ -198,4 +203,4 @@ def srun(context: click.Context, folder: Path, command: tuple[str, ...]) -> None
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def kubernetes(out: Path | None, **given: Any) -> None:
     """Print manifests for the Dask operator that run a distkern COMMAND, such as gram /data/X.npy /data/X.zarr ..."""
-    _print_or_write(recipes.kubernetes(**given), out)
+    _print_or_write(recipes.kubernetes(**given), out, use=("kubectl", "apply", "-f"))

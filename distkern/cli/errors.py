@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import traceback
 import warnings
@@ -11,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Never
+from typing import Any, Never
 
 import click
 
+from distkern.cli.progress import display
 from distkern.cli.wording import in_cli_words, the_same_command
 from distkern.core.errors import DistkernError, TaskError
 from distkern.core.names import shown
@@ -160,8 +160,8 @@ def _one_line_warnings() -> Iterator[None]:
     def show(
         message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
-        stream: IO[str] = sys.stderr if file is None else file
-        click.echo(shown(f"Warning: {' '.join(in_cli_words(message).split())}"), file=stream)
+        said = f"Warning: {' '.join(in_cli_words(message).split())}"
+        display().write(said) if file is None else click.echo(shown(said), file=file)
 
     before = warnings.showwarning
     warnings.showwarning = show

@@ -30,9 +30,12 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import again, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.external import external_options, predict_other, read_external, refuse_alone
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import step
 from distkern.cli.survival import Asked, evaluate_times, print_survival, survival_asked, survival_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -100,7 +103,7 @@ _LABELS_HELP = (
 )
 
 
-@click.command(epilog=EPILOG, short_help="Cross-validate a classifier on a store.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @click.option("--labels", type=LocalPath(), metavar="FILE", required=True, help=_LABELS_HELP)
 @label_options
@@ -201,6 +204,7 @@ def evaluate(
             quiet=quiet,
         )
         _print_times(evaluated, asked, gram, store, out, scores, as_json)
+        conclude(out, scores, then=[_after(store, out)])
         return
     name, y = read_column(labels, label, gram.ids, samples=samples, sep=separator)
     grouped, cohort_of = (
@@ -227,12 +231,22 @@ def evaluate(
     predicted = None
     if other is not None:
         inner, seed = protocol["inner"], protocol["seed"]
-        predicted = predict_other(model, gram, y, grouped, grids, other, missing, inner, seed)
+        with step(f"predicting {len(other[1]):,} other samples"):
+            predicted = predict_other(model, gram, y, grouped, grids, other, missing, inner, seed)
     about = {**about_matrix(gram, store), "label": name, "labels": labels.name, "groups": groups, "cohorts": cohorts}
     about |= {"learner": learner, "external": None if external is None else external.name, "missing": missing}
     found = dataclasses.replace(found, settings=found.settings | about, permutation_test=tested, external=predicted)
     heading = shown(f"{len(y)} samples of {str(store)!r} by {name!r}: {count_classes(y)}")
     _print_classes(found, y, heading, repr(gram.kernel), other, out, scores, as_json)
+    compared = typed("labels", "label", "samples", "sep", "kernel", "ties", "params")
+    conclude(out, scores, then=[_after(store, out), command("compare", store, *compared)])
+
+
+def _after(store: Path | str, out: Path | None) -> str:
+    """The command that writes the page of an evaluation; if no file holds it, this command with a file for it."""
+    if out is None:
+        return again("--out", unused(f"{stem_of(store)}-evaluation.json"), without=("scores",))
+    return command("report", store, "--evaluation", out, "--out", unused(out.with_suffix(".html")))
 
 
 def _print_classes(
@@ -246,7 +260,9 @@ def _print_classes(
     as_json: bool,
 ) -> None:
     """Write the files that were asked for, and print the scores."""
-    intervals, tested, how = interval_table(found), found.permutation_test, found.settings
+    with step("computing intervals"):
+        intervals = interval_table(found)
+    tested, how = found.permutation_test, found.settings
     if out is not None:
         write_evaluation(out, found)
     if scores is not None:
@@ -263,8 +279,6 @@ def _print_classes(
         counts = count_classes(other[1])
         click.echo(shown(f"{len(other[1])} samples of {how['external']!r}, by a model of all: {counts}"))
         print_table(external_table(intervals))
-    for file in filter(None, (out, scores)):
-        click.echo(f"written to {file}")
 
 
 def _print_times(

@@ -23,7 +23,10 @@ from distkern.cli.common import (
     refuse_unwritable_table,
     separator_of,
 )
+from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
+from distkern.cli.tables import print_frame
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -42,7 +45,7 @@ of "a against b" where the first feature is above the second. With --new, the ta
 contribute to the decision value of each new sample; with the intercept they add up to it."""
 
 
-@click.command(epilog=EPILOG, short_help="Explain a model by pairs of features.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("model", type=LocalPath())
 @click.option(
     "--store",
@@ -118,6 +121,8 @@ def explain(
     click.echo(shown(f"{model}: {', '.join(found.machines)}; {kernel!r}"))
     for name, table in tables.items():
         _show(name, table, files[name])
+    kept = [] if pairs is not None else [again("--pairs", unused(f"{stem_of(model)}-pairs.csv"))]
+    conclude(*files.values(), then=kept)
 
 
 def _refuse_usage(new: Path | None, scores: Path | None, given: dict[str, Any]) -> None:
@@ -158,9 +163,8 @@ def _show(name: str, table: Any, path: Path | None) -> None:
         sizes = [column for column in table.columns if column.startswith(("importance", "contribution"))]
         largest = table[sizes].abs().max(axis=1)
         table = table.loc[largest.sort_values(ascending=False, kind="stable").index]
-    rows = table.head(SHOWN).to_string(index=False, float_format=lambda value: f"{value:.6g}")
+    rows = table.head(SHOWN)
     what = f"contributions of {name}" if "sample" in table and name != "scores" else name
     whole = f"{len(table):,} {what}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
     click.echo(f"\n{whole}" + ("" if path is None else f" (all in {path})"))
-    for line in rows.splitlines():
-        click.echo(shown(line))
+    print_frame(rows, rows.to_string(index=False, float_format=lambda value: f"{value:.6g}"))

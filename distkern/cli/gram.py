@@ -30,8 +30,11 @@ from distkern.cli.common import (
     say,
     separator_of,
 )
+from distkern.cli.ending import again, clustering, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_of, kernel_options
+from distkern.cli.progress import step
 from distkern.cli.wording import continue_without, the_same_command
 from distkern.core.errors import StoreMismatchError
 from distkern.core.sentences import Argument
@@ -109,7 +112,7 @@ PrefLib, BLT, orders as text ('12: a > b = c'), or a table with a row for each v
 store of the same samples and kernel is completed: after an interruption run the same command again."""
 
 
-@click.command(epilog=EPILOG, short_help="Compute a Gram matrix into a store.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.argument("store", type=StoreLocation())
 @gram_options
@@ -129,7 +132,7 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
     runs = found["runs"] if found else []
     kernel, X, Y, reading = read_arguments(**given, progress=progress_of(quiet))
     continue_without(*(["--overwrite"] if given["overwrite"] else []), *(["--no-resume"] if no_resume else []))
-    with executor_of(**given) as executor:
+    with executor_of(**given) as executor, step("checking and planning", kept=False):
         on_interruption(f"all finished results are in {str(store)!r}, and {the_same_command()} continues from there")
         matrix = compute_gram(
             kernel,
@@ -147,7 +150,8 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
             progress=progress_of(quiet),
         )
     info = matrix.info() | ({} if reading is None else {"ballots": reading.to_json()})
-    error = matrix.error() if isinstance(matrix, NystromGram) else None
+    with step("estimating the error of the landmarks"):
+        error = matrix.error() if isinstance(matrix, NystromGram) else None
     if as_json:
         print_json(info | ({"error": error.to_dict()} if error else {}))
         return
@@ -161,6 +165,19 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
         click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
     report_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
     _say_what_was_kept(found, info, given["tile"], quiet)
+    conclude(then=_next(store, matrix, given))
+
+
+def _next(store: Path | str, matrix: Any, given: dict[str, Any]) -> list[str]:
+    """Commands that go on from a stored matrix."""
+    if not matrix.is_symmetric:
+        return [command("info", store)]
+    evaluate = f"with labels in FILE: {command('evaluate', store, '--labels', 'FILE')}"
+    if given["labels"] is not None:
+        evaluate = command("evaluate", store, *typed("labels", "label"))
+    elif given["label"] is not None:
+        evaluate = command("evaluate", store, "--labels", given["input"], *typed("label", "samples", "sep"))
+    return [evaluate, *clustering(store, matrix.shape[0])]
 
 
 def landmarks_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -243,6 +260,8 @@ def print_plan(*, store: Path | str | None, as_json: bool, overwrite: bool, **gi
         print_json(plan.to_dict() | {"tiles_done": done, "executor": runs_on})
         return
     print_table(_rows_of_plan(plan, repr(kernel), done if found else None, runs_on))
+    target = [unused(f"{stem_of(given['input'])}.zarr")] if store is None else []
+    conclude(then=[again(*target, name="gram", without=("dry_run", "workers"))])
 
 
 def _rows_of_plan(plan: GramPlan, kernel: str, done: int | None, runs_on: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import click
 
 from distkern.cli.bags import print_bags
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
 
 EPILOG = """\b
@@ -18,7 +19,7 @@ Examples:
   distkern info bags.zarr"""
 
 
-@click.command(epilog=EPILOG, short_help="Describe the contents of a store.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @view_options
 @json_option

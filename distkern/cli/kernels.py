@@ -17,6 +17,15 @@ from distkern.core.suggest import did_you_mean
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
 
+NAMES = (
+    *("kendall", "partial-kendall", "weighted-kendall", "smoothed-kendall", "mallows", "partial-mallows", "spearman"),
+    *("pair-agreement", "equal-rank", "diffusion", "linear", "polynomial", "gaussian", "quantile-linear", "low-rank"),
+    *("convolution", "mean-map", "kernel-bhattacharyya", "kernel-igv", "bhattacharyya", "generalized-variance"),
+    *("exponential-family", "entropy", "table"),
+)
+"""Kernels that a shell completes, those for rankings first. They are written here because a shell does not wait until
+they are loaded."""
+
 
 _SPEC = (
     "kendall, mallows, linear, polynomial, gaussian, ... or a JSON spec such as "
@@ -31,7 +40,7 @@ _VIEW = (
 def kernel_choice(*, required: bool, about: str = _SPEC) -> Callable[[F], F]:
     """Add the options that name a kernel and its parameters."""
     return options(
-        click.option("--kernel", metavar="NAME|JSON", required=required, help=about),
+        click.option("--kernel", metavar="NAME|JSON", required=required, help=about, shell_complete=_completed),
         click.option("--ties", metavar="WORD", help="Short for --param ties=WORD; for kendall: zero or b (tau-b)."),
         click.option(
             "--param",
@@ -42,6 +51,10 @@ def kernel_choice(*, required: bool, about: str = _SPEC) -> Callable[[F], F]:
             "base__sigma=0.1 for a parameter of that kernel; may be repeated.",
         ),
     )
+
+
+def _completed(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in NAMES if name.startswith(incomplete)]
 
 
 kernel_options = kernel_choice(required=True)

@@ -26,7 +26,9 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
@@ -42,7 +44,7 @@ is the false discovery rate among the features of one comparison. Groups are mat
 _LABELS_HELP = "File with the groups, a text table whose first column holds the samples' ids. Default: INPUT."
 
 
-@click.command(epilog=EPILOG, short_help="Find the features that distinguish groups of samples.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.option("--labels", type=LocalPath(), metavar="FILE", help=_LABELS_HELP)
 @click.option("--label", metavar="COLUMN", help="Column with the groups. It may be left out if the file has only one.")
@@ -111,8 +113,7 @@ def markers(
         return
     click.echo(shown(f"{len(groups):,} samples of {str(input)!r} by {name!r}: {count_classes(groups)}"))
     _show(best)
-    if out is not None:
-        click.echo(f"written to {out}")
+    conclude(out, then=[] if out is not None else [again("--out", unused(f"{stem_of(input)}-markers.csv"))])
 
 
 def _read(path: Path, given: dict[str, Any]) -> tuple[Any, str, list[str], list[str] | None]:

@@ -22,7 +22,10 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import command, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
+from distkern.cli.progress import step
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
 from distkern.core.names import shown
@@ -44,7 +47,7 @@ Each sample is normalised alone: the value of each feature becomes the target's 
 has a row for each sample: .csv, .tsv, .txt, .tab (also .gz), .npy or .h5ad."""
 
 
-@click.command(epilog=EPILOG, short_help="Put every sample on one distribution (quantile normalisation).")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.option("--out", type=LocalPath(), metavar="FILE", help="Write the normalised samples, one in each row.")
 @click.option(
@@ -107,7 +110,8 @@ def normalize(
     source = read_cohort(input, sep=separator_of(given["sep"]), **how)
     on_interruption("nothing was written: run the same command again")
     if not hasattr(normalizer, "target_"):
-        normalizer.fit(source)
+        with step(f"learning the {target} target"):
+            normalizer.fit(source)
     if out is not None:
         like = input if input.suffix.lower() == ".h5ad" and given["use_rep"] is None else None
         normalizer.write(source, out, like=like, overwrite=overwrite, progress=progress_of(quiet))
@@ -130,8 +134,19 @@ def _report(
     words = f"the {target} target" if target in NAMES else f"the target in {target!r}"
     did = f"normalised to {words}" if written["out"] is not None else f"looked at for {words}"
     click.echo(shown(f"{samples:,} samples of {features:,} features of {str(input)!r} {did}"))
-    for path in filter(None, written.values()):
-        click.echo(shown(f"written to {path}"))
+    conclude(*written.values(), then=_next(written["out"], written["saved"]))
+
+
+def _next(out: Path | None, saved: Path | None) -> list[str]:
+    """Commands that go on from normalised samples, and from their target."""
+    then = []
+    if out is not None:
+        table = out.suffix.lower() not in (".npy", ".h5ad")
+        rows = ("--samples", "rows") if table else ()
+        then.append(command("gram", out, unused(f"{stem_of(out)}.zarr"), "--kernel", "linear", *rows))
+    if saved is not None:
+        then.append(f"for new samples in FILE: {command('normalize', 'FILE', '--target', saved, '--out', 'OUT.csv')}")
+    return then
 
 
 # Targets -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ from distkern.cli.common import (
     refuse_unwritable_table,
     separator_of,
 )
+from distkern.cli.ending import READING, again, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -104,7 +106,7 @@ pair_options = options(
 )
 
 
-@click.command(epilog=EPILOG, short_help="Find pairs of features whose order tells classes apart.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("cohort", type=LocalPath())
 @cohort_options
 @click.option(
@@ -183,8 +185,17 @@ def pairs(
     click.echo(shown(f"{len(source):,} samples of {cohort.name!r}{about}"))
     click.echo(fitted.rules())
     print_table(result.about())
-    for file in filter(None, files.values()):
-        click.echo(f"written to {file}")
+    conclude(*files.values(), then=_next(model, apply, cohort))
+
+
+def _next(model: Path | None, applied: Path | None, cohort: Path) -> list[str]:
+    """Commands that go on from pairs: the use of their model or, if no file holds it, this command with a file."""
+    if applied is not None:
+        own = () if is_given("labels") else ("label",)
+        return [command("predict", applied, cohort, *typed(*READING, *own))]
+    if model is None:
+        return [again("--model", unused(f"{stem_of(cohort)}-pairs.json"), without=("table", "votes"))]
+    return [f"for new samples in FILE: {command('predict', model, 'FILE', *typed(*READING))}"]
 
 
 def _refuse_usage(apply: Path | None, labels: Path | None, label: str | None, **training: Any) -> None:

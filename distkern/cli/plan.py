@@ -9,6 +9,7 @@ import click
 
 from distkern.cli.common import LocalPath, StoreLocation
 from distkern.cli.gram import gram_options, print_plan
+from distkern.cli.help import Command
 
 EPILOG = """\b
 Examples:
@@ -21,7 +22,7 @@ it the plan also checks the free disk space and the tiles that are already done.
 workers and starts none."""
 
 
-@click.command(epilog=EPILOG, short_help="Estimate the resources of a computation.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.argument("store", type=StoreLocation(), required=False)
 @gram_options

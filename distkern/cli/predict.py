@@ -23,11 +23,14 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import READING, again, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
+from distkern.cli.progress import step
 from distkern.cli.survival import predicts_survival, risk_table
+from distkern.cli.tables import print_frame
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
-from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.io.source import Source
@@ -53,7 +56,7 @@ stands for an earlier event), risk groups by the cut-offs of training, and Cox's
 have no event up to the times --at."""
 
 
-@click.command(epilog=EPILOG, short_help="Predict new samples with a trained model.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("model", type=LocalPath())
 @click.argument("cohort", type=LocalPath())
 @reading_options
@@ -114,8 +117,10 @@ def predict(
     for name, misplaced in (("at", not survival), ("error", survival)):
         if misplaced and is_given(name):
             raise click.UsageError(f"--{name} is for a model of {'classes' if survival else 'survival'}: leave it out")
-    table = risk_table(loaded, source, at) if survival else calls(loaded, source, error)
-    _add_reasons(table, loaded, source, quiet)
+    with step(f"predicting {len(source):,} samples"):
+        table = risk_table(loaded, source, at) if survival else calls(loaded, source, error)
+    with step("looking for reasons"):
+        _add_reasons(table, loaded, source, quiet)
     if out is not None and out.suffix.lower() == ".h5ad":
         _write_anndata(out, cohort, source, table)
     elif out is not None:
@@ -140,14 +145,14 @@ def predict(
         rows.append(("unsure", f"{table['unsure'].tolist().count(True):,} at an error of {error:g}"))
     print_table(rows)
     if out is None:
-        for line in (
-            table.head(SHOWN).astype(object).where(table.head(SHOWN).notna(), "").to_string(index=False).splitlines()
-        ):
-            click.echo(shown(line))
+        some = table.head(SHOWN)
+        print_frame(some, some.astype(object).where(some.notna(), "").to_string(index=False))
         if len(table) > SHOWN:
             click.echo(f"… and {len(table) - SHOWN:,} others: write all with --out FILE")
+        conclude(then=[again("--out", unused(f"{stem_of(cohort)}-calls.csv"))])
         return
-    click.echo(f"written to {out}")
+    then = [command("explain", model, "--new", cohort, *typed(*READING, "label"), "--pairs", unused("why.csv"))]
+    conclude(out, then=then if table["reason_1"].notna().any() and not hasattr(loaded, "votes") else ())
 
 
 def _usable(loaded: Any, model: Path, missing: str) -> Any:

@@ -18,8 +18,12 @@ from distkern.cli.common import (
     refuse_unwritable_file,
     separator_of,
 )
+from distkern.cli.ending import conclude, opened
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import step
+from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.kernels.base import Kernel
@@ -35,7 +39,7 @@ Examples:
 The page is one HTML file that loads nothing from the network."""
 
 
-@click.command(epilog=EPILOG, short_help="Write a store and its evaluation as an HTML page.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @click.option("--out", type=LocalPath(), metavar="FILE", required=True, help="HTML file to write.")
 @click.option("--evaluation", type=LocalPath(), metavar="FILE", help="File of `distkern evaluate --out`.")
@@ -80,21 +84,23 @@ def report(
     y = None if labels is None else read_column(labels, label, gram.ids, samples=samples, sep=separator)[1]
     from distkern.report.page import write_report
 
-    write_report(
-        out,
-        gram=gram,
-        labels=y,
-        evaluation=found,
-        reference=reference,
-        reference_label=reference_label,
-        title=title,
-        overwrite=overwrite,
-    )
+    with step("writing the page"):
+        write_report(
+            out,
+            gram=gram,
+            labels=y,
+            evaluation=found,
+            reference=reference,
+            reference_label=reference_label,
+            title=title,
+            overwrite=overwrite,
+        )
     if as_json:
         about = {"kernel": gram.kernel.spec(), "source": gram.info()["source"]}
         print_json({"out": str(out), "bytes": out.stat().st_size, **about})
     else:
-        click.echo(f"written to {out}: {gram.kernel!r} of {gram.info()['source']}")
+        click.echo(shown(f"{gram.kernel!r} of {gram.info()['source']}"))
+        conclude(out, then=[opened(out)])
 
 
 def _view_of_evaluation(evaluation: Evaluation | SurvivalEvaluation | None) -> dict[str, Kernel]:

@@ -18,7 +18,10 @@ from distkern.cli.common import (
     refuse_unwritable_file,
     say,
 )
+from distkern.cli.ending import conclude
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
+from distkern.cli.tables import print_columns
 from distkern.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ The file of --out is rewritten after every row, so that an interruption loses no
 and the versions that made it. It also has a column for each repetition."""
 
 
-@click.command(epilog=EPILOG, short_help="Compute a table of a paper again.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("table", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the tables.")
 @click.option(
@@ -87,8 +90,7 @@ def reproduce(
         return
     click.echo(f"{chosen.source}: {chosen.about}")
     _print_rows(rows)
-    if out is not None:
-        click.echo(f"written to {out}")
+    conclude(out)
 
 
 def _list(tables: list[Table], as_json: bool) -> None:
@@ -144,14 +146,7 @@ def _print_rows(rows: list[Row]) -> None:
 
     names = _shown(rows)
     cells = [[_short(row.get(name), as_text) for name in names] for row in rows]
-    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
-    right = [any(isinstance(row.get(name), (int, float)) for row in rows) for name in names]
-    for line in (names, *cells):
-        padded = (
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(line, widths, right, strict=True)
-        )
-        click.echo("  ".join(padded).rstrip())
+    print_columns(names, cells, [any(isinstance(row.get(name), (int, float)) for row in rows) for name in names])
 
 
 def _short(value: Any, as_text: Any) -> str:

@@ -24,7 +24,9 @@ from distkern.cli.common import (
     sep_option,
     separator_of,
 )
+from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
@@ -37,7 +39,7 @@ SETS is a GMT file: in each line the name of a set, a description, and its genes
 with - speaks against its set. Genes are found by name; those that the cohort lacks are named."""
 
 
-@click.command(epilog=EPILOG, short_help="Score gene sets in each sample.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.argument("sets", type=LocalPath())
 @click.option(
@@ -76,8 +78,8 @@ def score_sets(
 ) -> None:
     """Score the gene sets of the file SETS in each sample of INPUT."""
     if method == "singscore" and (is_given("max_rank") or is_given("negative_weight")):
-        unused = "--max-rank" if is_given("max_rank") else "--negative-weight"
-        raise click.UsageError(f"{unused} is for --method ucell: leave it out")
+        other = "--max-rank" if is_given("max_rank") else "--negative-weight"
+        raise click.UsageError(f"{other} is for --method ucell: leave it out")
     if out is not None:
         refuse_unwritable_table(out, overwrite)
     from distkern.io.gmt import read_gmt
@@ -108,8 +110,7 @@ def score_sets(
         return
     click.echo(shown(f"{method} of {len(found):,} sets in {len(table):,} samples of {str(input)!r}"))
     print_table([(name, _words(summary)) for name, summary in found.items()])
-    if out is not None:
-        click.echo(f"written to {out}")
+    conclude(out, then=[] if out is not None else [again("--out", unused(f"{stem_of(sets)}-scores.csv"))])
 
 
 def _summary(scores: Any) -> dict[str, float] | None:

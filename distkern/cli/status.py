@@ -12,6 +12,7 @@ import click
 
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, print_table
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
 
 WATCH_SECONDS = 5.0
@@ -28,7 +29,7 @@ was killed, or it can no longer reach the store. The same `distkern gram` or `di
 finished tiles. Failed tiles are named here, and later in `distkern info`."""
 
 
-@click.command(epilog=EPILOG, short_help="Show the progress of a run.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @click.option("--watch", is_flag=True, help="Show the status every few seconds until the matrix is complete.")
 @view_options
@@ -57,8 +58,7 @@ def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
     """Print a table, over the last one on a terminal and after it elsewhere; return its height."""
     if drawn:
         click.echo(f"\x1b[{drawn}A\x1b[J" if sys.stdout.isatty() else "", nl=not sys.stdout.isatty())
-    print_table(rows)
-    return len(rows)
+    return print_table(rows)
 
 
 def table(found: dict[str, Any]) -> list[tuple[str, str]]:

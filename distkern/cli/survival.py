@@ -15,6 +15,7 @@ import click
 from distkern.cli.cohort import read_cohort, read_column
 from distkern.cli.common import is_given, options, print_json, print_table, progress_of, separator_of
 from distkern.cli.errors import on_interruption
+from distkern.cli.progress import step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -233,7 +234,8 @@ def evaluate_times(
     if new is not None and other is not None:
         folds = {name: protocol[name] for name in ("inner", "seed")}
         options = {"lam": lam or LAMBDAS, **folds, **given}
-        predicted = _predict_other(model, gram, y, new[0], new[1], missing=other[3], options=options)
+        with step(f"predicting {len(new[0]):,} other samples"):
+            predicted = _predict_other(model, gram, y, new[0], new[1], missing=other[3], options=options)
         columns |= {"external": other[0].name, "missing": other[3]}
     return dataclasses.replace(found, settings=found.settings | about | columns, external=predicted)
 
@@ -290,8 +292,6 @@ def print_survival(
         said = f"{len(external.time)} samples of {name!r}, by a model of all: {count_events(external.event)}"
         click.echo(shown(said))
         print_table(risk_rows(external, count))
-    for file in filter(None, (out, scores)):
-        click.echo(f"written to {file}")
 
 
 def count_events(event: Any) -> str:
@@ -375,9 +375,10 @@ def train_times(
     from distkern.learners.survival_training import train_survival
 
     given = {name: value for name, value in given.items() if value != ()}
-    trained = train_survival(
-        source, y, learner=asked.learner, risk_groups=asked.risk_groups, on_event=progress_of(quiet), **given
-    )
+    with step(f"training on {len(source):,} samples"):
+        trained = train_survival(
+            source, y, learner=asked.learner, risk_groups=asked.risk_groups, on_event=progress_of(quiet), **given
+        )
     trained.predictor.card |= {"time": asked.time, "event": asked.event}
     save_model(trained.predictor, out, overwrite=overwrite)
     settings = trained.evaluation.settings | {
@@ -389,7 +390,8 @@ def train_times(
     if report is not None:
         from distkern.report.page import write_report
 
-        write_report(report, gram=trained.gram, evaluation=evaluation, card=trained.card, overwrite=overwrite)
+        with step("writing the page"):
+            write_report(report, gram=trained.gram, evaluation=evaluation, card=trained.card, overwrite=overwrite)
     if as_json:
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
@@ -398,9 +400,6 @@ def train_times(
     cutoffs = ", ".join(f"{value:.4g}" for value in trained.card["risk_groups"]["cutoffs"])
     rows = [("kernel", repr(given["kernel"])), ("lam", f"{trained.card['lam']:g}"), ("cut-offs of the risk", cutoffs)]
     print_table([*survival_table(evaluation), *rows])
-    click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
-    if report is not None:
-        click.echo(f"written to {report}: the evaluation and the card of the model")
 
 
 def predicts_survival(model: Any) -> bool:

@@ -24,7 +24,9 @@ from distkern.cli.common import (
     say,
     separator_of,
 )
+from distkern.cli.ending import conclude
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ pairs that are compared. A list of --pairs is written whole, unless --fdr or --m
 decides on the format: .csv, .tsv, .parquet or .graphml."""
 
 
-@click.command(epilog=EPILOG, short_help="Compute Kendall's tau between features, and write a network.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("input", type=LocalPath())
 @click.option("--out", type=LocalPath(), metavar="FILE", required=True, help="File of the edges, or of the pairs.")
 @click.option("--against", type=LocalPath(), metavar="FILE", help="Second table of the same samples, read as INPUT is.")
@@ -139,9 +141,10 @@ def tau(
         print_json(asdict(written) | {"path": str(out)})
         return
     what = "edges" if edges else "pairs"
-    click.echo(f"written to {out}: {written.edges:,} {what}, {written.tests:,} pairs tested")
+    click.echo(f"{written.edges:,} {what}, {written.tests:,} pairs tested")
     if written.undefined:
         say(f"{written.undefined:,} pairs have no p-value: one of the features is constant on their samples", quiet)
+    conclude(out)
 
 
 def _read(path: Path, given: dict[str, Any]) -> Source:

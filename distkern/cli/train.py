@@ -22,15 +22,19 @@ from distkern.cli.common import (
     refuse_unwritable_file,
     sep_option,
 )
+from distkern.cli.ending import READING, command, conclude, opened, typed
 from distkern.cli.errors import on_interruption
 from distkern.cli.evaluate import grid_options, grids_of, learner_option, scores_table
+from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_choice, kernel_of
+from distkern.cli.progress import step
 from distkern.cli.survival import read_timed, survival_asked, survival_options, train_times
 from distkern.core.errors import InputError
 from distkern.core.names import shown
 
 if TYPE_CHECKING:
     from distkern.io.source import Source
+    from distkern.kernels.base import Kernel
 
 EPILOG = """\b
 Examples:
@@ -46,7 +50,7 @@ whole procedure; then it is fitted to all samples. A survival model takes the ke
 ranks and numbers, and no name of a sample."""
 
 
-@click.command(epilog=EPILOG, short_help="Train a classifier to predict other cohorts with.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("cohort", type=LocalPath())
 @click.option("--out", type=LocalPath(), metavar="FILE", required=True, help="Write the model.")
 @click.option(
@@ -135,6 +139,7 @@ def train(
         given |= {"kernel": built, "lam": lam, "strata": stratum_of, "groups": grouped}
         saving = {"overwrite": overwrite, "as_json": as_json, "quiet": quiet}
         train_times(source, times, asked, out, report, cohort=cohort.name, **saving, **given)
+        conclude(out, report, then=_next(out, report, built))
         return
     source, name, y, grouped = read_labelled(cohort, labels, label, groups, how)
     source = _usable(source, features, missing, how)
@@ -142,16 +147,18 @@ def train(
     from distkern.learners.training import train_classifier
 
     grids = {name: values for name, values in grids_of(learner, C, lam).items() if values is not None}
-    trained = train_classifier(
-        source, y, kernel=built, learner=learner, **grids, groups=grouped, on_event=progress_of(quiet), **given
-    )
+    with step(f"training on {len(source):,} samples"):
+        trained = train_classifier(
+            source, y, kernel=built, learner=learner, **grids, groups=grouped, on_event=progress_of(quiet), **given
+        )
     trained.predictor.card |= {"label": name}
     save_model(trained.predictor, out, overwrite=overwrite)
     if report is not None:
         from distkern.report.page import write_report
 
         about: Any = {"gram": trained.gram, "evaluation": trained.evaluation, "card": trained.card}
-        write_report(report, labels=y, **about, overwrite=overwrite)
+        with step("writing the page"):
+            write_report(report, labels=y, **about, overwrite=overwrite)
     if as_json:
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
@@ -159,9 +166,15 @@ def train(
     click.echo(shown(f"{size} by {name!r}: {count_classes(y)}"))
     chosen = {name: f"{trained.card[name]:g}" for name in ("C", "lam") if trained.card[name] is not None}
     print_table([*scores_table(trained.evaluation), ("kernel", repr(built)), *chosen.items()])
-    click.echo(f"written to {out} ({out.stat().st_size / 1e6:.1f} MB); predict with: distkern predict {out} NEW")
-    if report is not None:
-        click.echo(f"written to {report}: the evaluation and the card of the model")
+    conclude(out, report, then=_next(out, report, built))
+
+
+def _next(model: Path, page: Path | None, kernel: Kernel) -> list[str]:
+    """Commands that go on from a model."""
+    then = [f"for new samples in FILE: {command('predict', model, 'FILE', *typed(*READING))}"]
+    if str(kernel.spec()["kernel"]).endswith("kendall"):
+        then.append(command("explain", model))
+    return then if page is None else [*then, opened(page)]
 
 
 def _usable(source: Source, features: Path | None, missing: str, how: dict[str, Any]) -> Source:

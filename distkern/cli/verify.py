@@ -9,6 +9,7 @@ import click
 
 from distkern.cli.common import StoreLocation, json_option, open_store, print_json, progress_of, quiet_option, say
 from distkern.cli.errors import on_interruption
+from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import CorruptTileError, StoreError
@@ -21,7 +22,7 @@ Examples:
 The exit code is 3 if something is damaged and was not repaired."""
 
 
-@click.command(epilog=EPILOG, short_help="Compare a store with its checksums, and repair it.")
+@click.command(cls=Command, epilog=EPILOG)
 @click.argument("store", type=StoreLocation())
 @click.option("--repair", is_flag=True, help="Recompute damaged tiles from the samples in the store.")
 @view_options

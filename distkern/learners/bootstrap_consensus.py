@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distkern.core.errors import InputError
+from distkern.core.events import Listener, Progress, silent
 from distkern.core.pairwise_votes import PairwiseVotes
 from distkern.core.parameters import one_of, whole_number
 from distkern.core.typing import Array, Floats, Indices
@@ -123,6 +124,7 @@ def bootstrap_consensus(
     random_state: int | np.random.Generator | None = None,
     sample_weight: Any = None,
     time_limit: float | None = None,
+    on_event: Listener = silent,
 ) -> BootstrapConsensus:
     r"""Compute the `consensus_ranking` of resamples of the voters.
 
@@ -146,6 +148,8 @@ def bootstrap_consensus(
         Number of voters of each ranking, whole numbers, (m,); by default the counts of `Rankings`, else 1.
     time_limit
         Seconds for ``"kemeny"`` in each resample, 10 by default; see ``proven``.
+    on_event
+        Called with a `Progress` event after each resample.
 
     Raises
     ------
@@ -179,6 +183,7 @@ def bootstrap_consensus(
     for number, preferred in enumerate(resampled(votes, n_resamples, random)):
         orders[number], certain = _order(preferred, method, TIME_LIMIT if time_limit is None else time_limit)
         proven += certain
+        on_event(Progress("draw voters", number + 1, n_resamples))
     return _summed_up(consensus, votes.items, orders, proven / n_resamples, confidence)
 
 

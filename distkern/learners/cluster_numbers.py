@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from distkern.core.errors import InputError
+from distkern.core.events import Listener, Progress, silent
 from distkern.core.parameters import entries, one_of, whole_number
 from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Array, Floats, Indices, Spec
@@ -198,6 +199,7 @@ def cluster_numbers(
     tol: float = 1e-5,
     random_state: Any = None,
     memory_limit: int | str | None = None,
+    on_event: Listener = silent,
 ) -> ClusterNumbers:
     r"""Cluster for several numbers of clusters k, and compute inertia, silhouette and gap statistic of each.
 
@@ -242,6 +244,8 @@ def cluster_numbers(
         Compute silhouettes of squared distances; see `kernel_silhouette`.
     n_init, max_iter, tol, random_state, memory_limit
         See `KernelKMeans`.
+    on_event
+        Called with a `Progress` event after the samples, and after each reference data set and each resample.
 
     Raises
     ------
@@ -278,16 +282,23 @@ def cluster_numbers(
     weights = whole_weights(sample_weight, gram)
     numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
     require_silhouette_memory(gram, sum(numbers), memory_limit)
+    whole_number(references, "references", 0)
+    whole_number(resamples, "resamples", 0)
+    done = 0
 
     def cluster(matrix: BaseGram, counts: Floats, seed: Any) -> list[Clustering]:
+        nonlocal done
         generators = generators_of(seed, n_init)
-        return _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
+        runs = _partitions(matrix, counts, numbers, generators, max_iter, tol, memory_limit)
+        done += 1
+        if references or resamples:
+            on_event(Progress("cluster", done, 1 + references + resamples))
+        return runs
 
     found = cluster(gram, weights, random_state)
     _warn_of_unfinished(found, max_iter)
     labels, inertia = np.array([run.labels for run in found]), np.array([run.inertia for run in found])
     gap = gap_error = np.full(len(numbers), np.nan)
-    whole_number(references, "references", 0)
     drawn_from = _reference(reference, getattr(model, "kernel_", None)) if references else None
     if drawn_from is not None:
         random = generators_of(random_state, n_init + 1)[-1]  # the other generators seed the starts
@@ -296,7 +307,6 @@ def cluster_numbers(
             logs.append(_logarithms([run.inertia for run in cluster(matrix, counts, int(random.integers(2**31)))]))
         gap = np.mean(logs, axis=0) - _logarithms(inertia)
         gap_error = np.sqrt(1 + 1 / references) * np.std(logs, axis=0)
-    whole_number(resamples, "resamples", 0)
     drawn: Array = np.empty((len(numbers), 0, len(gram)), dtype=np.int16)
     if resamples:
         require_memory(2 * drawn.itemsize * len(numbers) * resamples * len(gram), memory_limit, "the resamples")

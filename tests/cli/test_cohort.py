@@ -132,12 +132,12 @@ def test_what_was_read_is_said(tmp_path, run):
     words = ("plan", path, "--kernel", "linear")
     said = "cohort.gct: 3 probes × 2 samples, samples in columns; values from 3 to 8 look like logarithms\n"
     done = run(*words)
-    assert (done.exit_code, done.stderr) == (0, said)
+    assert done.exit_code == 0
+    assert done.stderr.startswith(f"{said}next: distkern gram ")
     assert run(*words, "--json").stderr == ""
     collapsed = run(*words, "--collapse", "max", "--genes", "Description")
-    assert (
-        collapsed.stderr
-        == "cohort.gct: 2 features × 2 samples, samples in columns; values from 3 to 8 look like logarithms\n"
+    assert collapsed.stderr.startswith(
+        "cohort.gct: 2 features × 2 samples, samples in columns; values from 3 to 8 look like logarithms\n"
     )
     lacking = run(*words, "--collapse", "max", "--genes", "genes.csv")
     assert (

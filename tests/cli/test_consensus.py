@@ -85,7 +85,7 @@ def test_bootstrap_and_table(run, votes, tmp_path):
     assert [float(row["first"]) for row in rows] == [row["first"] for row in drawn.rows()]
     assert f"the same order in {drawn.same_order:.1%}" in done.stdout
     assert "95% in place" in done.stdout
-    assert "drawing 200 resamples" in done.stderr
+    assert "draw voters: 200 of 200" in done.stderr
     found = answer(run(*words, "--json", "--quiet"))
     assert np.allclose(found["bootstrap"]["precedence"], drawn.precedence)
     assert found["bootstrap"]["same_winner"] == drawn.same_winner

@@ -165,7 +165,6 @@ def model(folder):
     done = run(*words, "--out", folder / "risk.model", "--report", folder / "risk.html")
     assert done.exit_code == 0, done.output
     assert "cut-offs of the risk" in done.stdout
-    assert "risk.html: the evaluation and the card of the model" in done.stdout
     page = (folder / "risk.html").read_text(encoding="utf-8")
     assert page.count("the risk of &#39;e.rfs&#39; by &#39;t.rfs&#39;, and a risk group") == 1
     assert "146 samples × 120 features of 'nki.csv' by 't.rfs' and 'e.rfs': 53 events, 93 censored" in done.stdout

@@ -30,7 +30,8 @@ def test_the_network_is_that_of_python(cohort, run):
     assert result.exit_code == 0
     expected = edges(cohort, fdr=0.5, min_tau=0.2)
     pd.testing.assert_frame_equal(read(out), expected, check_exact=True)
-    assert result.stdout == f"written to {out}: {len(expected)} edges, 105 pairs tested\n"
+    assert result.stdout == f"{len(expected)} edges, 105 pairs tested\n"
+    assert result.stderr.endswith(f"written to {out}\n")
     assert "compute tiles" in result.stderr
     default = run("tau", cohort / "cohort.npz", "--out", cohort / "2.csv", "-q")
     assert default.stderr == ""
@@ -68,7 +69,7 @@ def test_a_list_of_pairs_is_written_whole_or_tested(cohort, run):
     pairs = pd.DataFrame({"first": ["g3", "g1"], "second": ["g0", "g9"]})
     pairs.to_csv(cohort / "pairs.csv", index=False)
     words = ("tau", cohort / "cohort.npz", "--pairs", cohort / "pairs.csv", "--out")
-    assert run(*words, cohort / "list.csv").stdout.endswith(": 2 pairs, 2 pairs tested\n")
+    assert run(*words, cohort / "list.csv").stdout == "2 pairs, 2 pairs tested\n"
     expected = edges(cohort, pairs=pairs, output="matrix")
     pd.testing.assert_frame_equal(read(cohort / "list.csv"), expected, check_exact=True)
     run(*words, cohort / "tested.csv", "--fdr", 1)
