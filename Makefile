@@ -3,7 +3,7 @@
 #   PYTHON=python3.12   the Python that the virtual environment is made with
 #   VENV=.venv          the virtual environment; made when missing, brought up to date when pyproject.toml changed
 #   DEMO=distkern-demo  the folder that `make demo` writes
-#   FILE="…"            the tests that `make test-quick` and `make test-wheel` run
+#   FILE="…"            the tests that `make test-quick`, `make test-wheel` and `make test-oldest` run
 #   DEPENDENCIES=…      a site-packages folder from which `make test-wheel` takes the dependencies; installed when not given
 
 SHELL := /bin/bash
@@ -25,7 +25,30 @@ PIP_AUDIT := pip-audit==2.10.1
 WHEEL := build/wheel
 FOR_USERS := $(VENV)/.distkern-all
 FOR_DEVELOPERS := $(VENV)/.distkern-dev
-PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
+INSTALL := -m pip --disable-pip-version-check --no-input install --quiet
+PIP = $(BIN)/python $(INSTALL)
+
+# A new environment, and in it the wheel of dist/ with what its extras $(1) need: from DEPENDENCIES, or in versions that
+# RESOLUTION chooses, or else the newest ones. PYTHONPATH may name the source, so that it does not count here.
+# dist/ may come from another machine, so that it is not built.
+WITHOUT_SOURCE := env -u PYTHONPATH
+RESOLUTION :=
+define install-wheel
+	@ls dist/*.whl >/dev/null 2>&1 || { echo 'dist/ holds no wheel: run make dist first' >&2; exit 2; }
+	rm -rf "$(WHEEL)"
+	mkdir -p "$(WHEEL)"
+	"$(PYTHON)" -m venv "$(WHEEL)/venv"
+	$(if $(DEPENDENCIES),for site in "$(WHEEL)"/venv/lib/python3*/site-packages; do echo "$(DEPENDENCIES)" >"$$site/dependencies.pth"; done)
+	$(if $(RESOLUTION),"$(TOOLS)/bin/uv" pip install --quiet --python "$(WHEEL)/venv/bin/python" $(RESOLUTION) -r pyproject.toml --extra $(1))
+	$(WITHOUT_SOURCE) "$(WHEEL)/venv/bin/python" $(INSTALL) \
+		$(if $(DEPENDENCIES)$(RESOLUTION),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[$(1)]")
+endef
+
+# the tests that are beside the wheel in that environment, without the package
+define run-tests-of-wheel
+	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff conftest.py pyproject.toml "$(WHEEL)"
+	cd "$(WHEEL)" && $(WITHOUT_SOURCE) venv/bin/python -P -m pytest -n 2 --dist worksteal $(1)
+endef
 
 .PHONY: help
 help: ## list these targets
@@ -60,9 +83,10 @@ test-slow: $(FOR_DEVELOPERS) ## run the other slow tests, two files at a time: n
 	"$(BIN)/python" -m pytest -m slow -n 2 --dist loadfile
 
 .PHONY: docs
-docs: $(FOR_DEVELOPERS) ## build the site into site/html, with warnings as errors
+docs: $(FOR_DEVELOPERS) ## build the site into site/html, with warnings as errors, and look at what was built
 	rm -rf site docs/api
 	"$(BIN)/python" -m sphinx -b html -c docs -d site/doctrees -W --keep-going -q . site/html
+	"$(BIN)/python" -m pytest -q -m site tests/test_site.py
 
 .PHONY: outer-links
 outer-links: $(FOR_DEVELOPERS) ## check that the links of the site to other sites work; needs network
@@ -74,24 +98,45 @@ test-docs: $(FOR_DEVELOPERS) ## check the documentation: examples of all pages, 
 	"$(BIN)/python" -m pytest docs tests/test_links.py tests/test_site.py tests/store/test_layout.py
 	"$(BIN)/python" -m pytest -m slow tests/test_contributing.py
 
-.PHONY: build
-build: $(FOR_DEVELOPERS) ## build the wheel and the sdist into dist/, and check them
+FOR_THE_DEMO := io,report
+
+.PHONY: dist
+dist: $(FOR_DEVELOPERS) ## build the wheel and the sdist into dist/, check them, and run the demo from the wheel in an empty environment
 	rm -rf dist
 	"$(BIN)/python" -m build
 	"$(BIN)/python" -m twine check --strict dist/*
+	$(call install-wheel,$(FOR_THE_DEMO))
+	cd "$(WHEEL)" && $(WITHOUT_SOURCE) venv/bin/distkern --version | tee version
+	ls dist/distkern-"$$(sed 's/.* //' "$(WHEEL)/version")"-py3-none-any.whl
+	cd "$(WHEEL)" && $(WITHOUT_SOURCE) venv/bin/distkern demo --out demo
 
-# dist/ may come from another machine, so this target does not build it
 .PHONY: test-wheel
 test-wheel: ## install dist/*.whl into a new environment and run the tests, or FILE="tests/…", away from the source
-	@ls dist/*.whl >/dev/null 2>&1 || { echo 'dist/ holds no wheel: run make build first' >&2; exit 2; }
-	rm -rf "$(WHEEL)"
-	mkdir -p "$(WHEEL)"
-	"$(PYTHON)" -m venv "$(WHEEL)/venv"
-	$(if $(DEPENDENCIES),for site in "$(WHEEL)"/venv/lib/python3*/site-packages; do echo "$(DEPENDENCIES)" >"$$site/dependencies.pth"; done)
-	"$(WHEEL)/venv/bin/python" -m pip --disable-pip-version-check --no-input install --quiet \
-		$(if $(DEPENDENCIES),--no-deps --ignore-installed dist/*.whl,"$$(ls dist/*.whl)[dev]")
-	cp -R benchmarks deploy docs notebooks tests [A-Z]*.md CITATION.cff conftest.py pyproject.toml "$(WHEEL)"
-	cd "$(WHEEL)" && venv/bin/python -P -m pytest -n 2 --dist worksteal $(or $(FILE),tests docs)
+	$(call install-wheel,dev)
+	$(call run-tests-of-wheel,$(or $(FILE),tests docs))
+
+OF_THE_CORE := tests/core tests/kernels tests/operators tests/store tests/gram tests/build
+
+.PHONY: test-oldest
+test-oldest: RESOLUTION := --resolution lowest-direct
+test-oldest: uv ## the same with the oldest packages that pyproject.toml allows, for the tests of the core
+	$(call install-wheel,test)
+	$(call run-tests-of-wheel,$(or $(FILE),$(OF_THE_CORE)))
+
+.PHONY: test-newest
+test-newest: RESOLUTION := --prerelease allow
+test-newest: uv ## the same with the newest packages, releases to come among them, for all tests
+	$(call install-wheel,dev)
+	$(call run-tests-of-wheel,$(or $(FILE),tests docs))
+
+.PHONY: check-release
+check-release: ## check that TAG=v1.2.3 is the version of the files in dist/ and of everything that names the next release
+	@test -n "$(TAG)" || { echo 'name the tag, as in make check-release TAG=v1.2.3' >&2; exit 2; }
+	ls dist/distkern-$(TAG:v%=%)-py3-none-any.whl dist/distkern-$(TAG:v%=%).tar.gz
+	grep -x 'version: $(TAG:v%=%)' CITATION.cff
+	grep '^## $(TAG:v%=%)' CHANGELOG.md
+	grep '"$(TAG:v%=%)"' deploy/conda/recipe.yaml
+	grep '"$(TAG:v%=%).dev0"' distkern/_version.py
 
 .PHONY: benchmark
 benchmark: $(FOR_DEVELOPERS) ## measure against peers and rewrite docs/benchmarks.md; leave the machine idle meanwhile (three hours on two cores)
@@ -110,10 +155,13 @@ format: $(FOR_DEVELOPERS) ## rewrite the code in the house style
 	"$(BIN)/ruff" check --fix
 	"$(BIN)/ruff" format
 
-.PHONY: constraints
-constraints: ## bring the pinned versions of the image, and their hashes, up to date
+.PHONY: uv
+uv:
 	"$(PYTHON)" -m venv "$(TOOLS)"
-	"$(TOOLS)/bin/python" -m pip --disable-pip-version-check --no-input install --quiet "$(UV)"
+	"$(TOOLS)/bin/python" $(INSTALL) "$(UV)"
+
+.PHONY: constraints
+constraints: uv ## bring the pinned versions of the image, and their hashes, up to date
 	"$(TOOLS)/bin/uv" pip compile deploy/constraints.in --output-file deploy/constraints.txt --upgrade --generate-hashes \
 		--python-version 3.11 --python-platform linux --no-emit-package distkern --no-annotate --quiet \
 		--custom-compile-command "make constraints"
@@ -121,7 +169,7 @@ constraints: ## bring the pinned versions of the image, and their hashes, up to 
 .PHONY: audit
 audit: ## ask whether vulnerabilities of the packages of the image are known; fails where it gets no answer
 	"$(PYTHON)" -m venv "$(TOOLS)"
-	"$(TOOLS)/bin/python" -m pip --disable-pip-version-check --no-input install --quiet "$(PIP_AUDIT)"
+	"$(TOOLS)/bin/python" $(INSTALL) "$(PIP_AUDIT)"
 	"$(TOOLS)/bin/pip-audit" --strict --disable-pip --require-hashes --requirement deploy/constraints.txt
 
 .PHONY: clean

@@ -7,8 +7,12 @@ tiles never imports scikit-learn, pandas or matplotlib.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
+
+if sys.platform == "win32":  # users of files and the rights to them are those of POSIX
+    raise ImportError("distkern runs on Linux and macOS: on Windows, install and run it under WSL")
 
 from distkern._version import __version__ as __version__
 

@@ -1,9 +1,11 @@
-"""The wheel and the sdist are complete, and no tool skips the folders named ``build``."""
+"""The wheel and the sdist are complete, tags name their version, and no tool skips the folders named ``build``."""
 
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -29,7 +31,7 @@ def tracked():
     if (ROOT / ".git").exists() and shutil.which("git"):
         return set(run("git", "ls-files", "distkern").split())
     files = (path for path in (ROOT / "distkern").rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path.relative_to(ROOT).as_posix() for path in files}
+    return {path.relative_to(ROOT).as_posix() for path in files} - {"distkern/_built.py"}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,20 @@ def test_wheel_holds_every_file_of_the_package(in_wheel):
 
 
 @pytest.mark.slow
+def test_type_checkers_find_the_annotations_in_the_wheel(in_wheel):
+    assert "distkern/py.typed" in in_wheel
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_have_one_version_which_the_package_knows(dist):
+    (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        written = re.search(r"__version__.*= '(.+)'", archive.read("distkern/_built.py").decode())
+    assert wheel.name == f"distkern-{written[1]}-py3-none-any.whl"
+    assert sdist.name == f"distkern-{written[1]}.tar.gz"
+
+
+@pytest.mark.slow
 def test_wheel_holds_nothing_but_the_package(in_wheel):
     assert {name.partition("/")[0].partition("-")[0] for name in in_wheel} == {"distkern"}
 
@@ -75,6 +91,70 @@ def test_sdist_holds_the_package_its_tests_and_its_pages(in_sdist):
 @pytest.mark.slow
 def test_metadata_pass_the_check_of_the_package_index(dist):
     python("-m", "twine", "check", "--strict", *(str(path) for path in dist.iterdir()))
+
+
+# The version ---------------------------------------------------------------------------------------------------------
+
+
+OF_THE_VERSION = ("pyproject.toml", "README.md", "LICENSE", ".gitattributes", ".git_archival.txt")
+
+
+@pytest.fixture
+def git(tmp_path):
+    """A repository of what the version depends on."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    for name in OF_THE_VERSION:
+        if not (ROOT / name).exists():
+            pytest.skip("needs the repository")
+        shutil.copy(ROOT / name, folder)
+
+    def git(*words):
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        return run("git", *who, *words, folder=folder)
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "all")
+    return git
+
+
+def version_of(folder):
+    return python("-W", "ignore", "-m", "hatchling", "version", folder=folder).strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_version_is_the_tag_also_in_an_archive(git, tmp_path):
+    assert re.fullmatch(r"0\.1\.0\.dev1\+g[0-9a-f]+", version_of(tmp_path / "clone"))  # without a tag
+    git("tag", "v1.2.0")
+    assert version_of(tmp_path / "clone") == "1.2.0"
+    git("commit", "--allow-empty", "-qm", "more")
+    assert re.fullmatch(r"1\.2\.1\.dev1\+g[0-9a-f]+", version_of(tmp_path / "clone"))
+    git("archive", "--prefix=archive/", "-o", str(tmp_path / "archive.tar"), "v1.2.0")
+    with tarfile.open(tmp_path / "archive.tar") as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert version_of(tmp_path / "archive") == "1.2.0"
+
+
+def test_a_copy_without_git_has_the_version_of_sources_that_were_not_built(tmp_path):
+    folder = tmp_path / "distkern"
+    folder.mkdir()
+    shutil.copy(ROOT / "distkern" / "_version.py", folder)
+    (folder / "__init__.py").write_text("")
+    script = "from distkern._version import __version__; print(__version__)"
+    not_built = run(sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {script}").strip()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    assert version_of(tmp_path) == not_built == _project()["tool"]["hatch"]["version"]["fallback-version"]
+    (folder / "_built.py").write_text("__version__ = '7.0'\n")
+    assert run(sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {script}") == "7.0\n"
+
+
+def _project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+# The tools -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -22,6 +22,14 @@ def test_names_are_listed():
     assert len(distkern.__all__) == len(set(distkern.__all__))
 
 
+def test_native_windows_is_refused_with_what_to_do():
+    code = "import sys; sys.platform = 'win32'; import distkern"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last == "ImportError: distkern runs on Linux and macOS: on Windows, install and run it under WSL"
+
+
 def modules_after(code):
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"], capture_output=True, text=True, check=True

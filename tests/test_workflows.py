@@ -31,7 +31,7 @@ def load(path):
 def steps():
     for path in WORKFLOWS:
         for name, job in load(path)["jobs"].items():
-            for step in job["steps"]:
+            for step in job.get("steps", []):
                 yield f"{path.stem}.{name}", job, step
 
 
@@ -40,8 +40,9 @@ def targets():
     found = set()
     for _, job, step in steps():
         matrix = job.get("strategy", {}).get("matrix", {})
+        of_matrix = {*matrix.get("target", ()), *(one["target"] for one in matrix.get("include", ()))}
         for target in re.findall(r"make (\S+|\$\{\{.*?\}\})", step.get("run", "")):
-            found |= set(matrix["target"]) if "matrix" in target or target.startswith("$") else {target}
+            found |= of_matrix if "matrix" in target or target.startswith("$") else {target}
     return found
 
 
@@ -62,7 +63,7 @@ def test_schema_check_refuses_a_wrong_workflow(tmp_path):
 
 
 def test_actions_are_pinned_by_a_commit_and_name_its_version():
-    used = [line.strip() for path in WORKFLOWS for line in path.read_text().splitlines() if "uses:" in line]
+    used = [line.strip() for path in WORKFLOWS for line in path.read_text().splitlines() if "- uses:" in line]
     assert len(used) == len([step for _, _, step in steps() if "uses" in step]) > 0
     assert [line for line in used if not re.fullmatch(r"- uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
@@ -75,24 +76,66 @@ def test_tools_that_are_not_of_this_project_are_pinned_and_audit_what_the_image_
     assert "--require-hashes --requirement deploy/constraints.txt" in audit
 
 
-def test_workflows_have_no_write_permission_and_every_job_a_time_limit():
+def test_only_the_job_that_publishes_may_do_more_than_read_and_every_job_has_a_time_limit():
+    allowed = {}
     for path in WORKFLOWS:
         workflow = load(path)
         assert workflow["permissions"] == {"contents": "read"}
-        assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+        for name, job in workflow["jobs"].items():
+            if "uses" in job:  # the jobs of another workflow, which is in this list too
+                assert (ROOT / job["uses"]).resolve() in WORKFLOWS
+            else:
+                assert "timeout-minutes" in job
+            if "permissions" in job:
+                allowed[path.stem, name] = job["permissions"]
+    assert allowed == {("release", "publish"): {"id-token": "write"}}
+
+
+def test_a_release_publishes_what_was_tested_without_a_token():
+    workflow = load(ROOT / ".github" / "workflows" / "release.yml")
+    jobs = workflow["jobs"]
+    assert workflow["on"] == {"push": {"tags": ["v[0-9]*"]}}
+    assert (jobs["ci"]["uses"], jobs["check"]["needs"], jobs["publish"]["needs"]) == (
+        "./.github/workflows/ci.yml",
+        "ci",
+        "check",
+    )
+    assert jobs["publish"]["environment"]["name"] == "pypi"
+    downloaded, published = jobs["publish"]["steps"]  # and nothing of the repository is run
+    assert downloaded["uses"].startswith("actions/download-artifact@")
+    assert published["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert "with" not in published
+    assert "secrets" not in (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    built = load(ROOT / ".github" / "workflows" / "ci.yml")
+    assert "workflow_call" in built["on"]
+    (uploaded,) = [step for step in built["jobs"]["dist"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert (uploaded["with"]["name"], uploaded["with"]["path"]) == ("dist", "dist/")
+    assert downloaded["with"] == {"name": "dist", "path": "dist/"}
 
 
 def test_workflows_run_targets_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
-    assert targets() >= {"lint", "build", "test-wheel", "docs", "test-slow", "test-faults", "demo", "audit", "outer-links"}
+    assert targets() >= {
+        "lint",
+        "dist",
+        "test-wheel",
+        "docs",
+        "test-slow",
+        "test-faults",
+        "demo",
+        "audit",
+        "check-release",
+        "outer-links",
+    }
     assert [target for target in targets() if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
 def test_one_script_runs_the_targets_of_all_workflows():
     script = (ROOT / ".ci" / "run").read_text()
-    run_by = {"lint": "test", "docs": "test-slow", "test-docs": "test"}  # a slow test builds the site
-    changes_by_the_day = {"audit", "outer-links"}  # a new vulnerability, or a lost page, says nothing about a change
-    wanted = {run_by.get(target, target) for target in targets() - changes_by_the_day}
+    run_by = {"lint": "test", "test-docs": "test"}
+    # a new vulnerability, or a lost page, says nothing about a change
+    changes_by_the_day = {"audit", "outer-links", "test-oldest", "test-newest"}
+    wanted = {run_by.get(target, target) for target in targets() - changes_by_the_day - {"check-release"}}
     assert wanted <= set(re.findall(r"^(?:make|run) ([a-z-]+)", script, re.MULTILINE))
 
 
@@ -127,9 +170,9 @@ def test_local_hooks_run_tools_of_the_environment_on_tracked_kinds_of_files():
 
 
 @pytest.mark.slow
-def test_citation_follows_the_schema_and_names_this_version():
+def test_citation_follows_the_schema_and_names_the_next_release():
     code, output = check("citation-file-format", ROOT / "CITATION.cff")
     assert code == 0, output
     citation = load(ROOT / "CITATION.cff")
     assert len(citation["references"]) == 5
-    assert f'"{citation["version"]}"' in (ROOT / "distkern" / "_version.py").read_text()
+    assert f'"{citation["version"]}.dev0"' in (ROOT / "distkern" / "_version.py").read_text()

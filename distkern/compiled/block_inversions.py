@@ -233,7 +233,8 @@ def _arrange(order, tied, large, blocks):  # type: ignore[no-untyped-def]
         padding[k] = SIDE + k // LANES % SIDE  # is tied with nothing
     groups = np.empty_like(padding)
     for sample in range(len(order)):
-        groups[:] = padding
+        for k in range(len(padding)):  # numba takes seconds to compile a copy of a slice, for its message
+            groups[k] = padding[k]
         _divide(
             order[sample], tied[sample], large, blocks.rows, blocks.group_bits,
             blocks.keys[sample], blocks.borders[sample], blocks.is_large[sample], blocks.walk[sample], groups,

@@ -41,7 +41,8 @@ def count_inversions(values, buffer):  # type: ignore[no-untyped-def]
         source, target = target, source
         width *= 2
     if source is not values:
-        values[:] = source[:n]
+        for i in range(n):
+            values[i] = source[i]
     return count
 
 

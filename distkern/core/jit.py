@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -116,16 +117,24 @@ def cache_folder() -> Path | None:
 
     It lies in ``NUMBA_CACHE_DIR`` or, without it, in the package; where that cannot be written, in a private folder on
     this machine. Code from a cache runs unchecked, so a folder that others can write is never chosen. Neither is the
-    home folder, which many machines may share.
+    home folder, which many machines may share. A process without a safe folder warns once.
     """
     folders: list[Path | None] = []
     if _config.CACHE_DIR:
         folders.append(Path(_config.CACHE_DIR).absolute())
     elif os.access(_PACKAGE / "compiled", os.W_OK):
         folders.append(_PACKAGE / "compiled" / "__pycache__")
-    folders.append(private_folder(Path(tempfile.gettempdir()) / f"distkern-numba-{os.getuid()}"))
+    with suppress(FileNotFoundError):  # no temporary folder at all
+        folders.append(private_folder(Path(tempfile.gettempdir()) / f"distkern-numba-{os.getuid()}"))
     usable = (_used(folder / f"distkern-{_SOURCES.digest}") for folder in folders if folder is not None)
-    return next((folder for folder in usable if folder is not None), None)
+    found = next((folder for folder in usable if folder is not None), None)
+    if found is None:
+        warnings.warn(
+            "no folder for compiled routines can be written, so that each process compiles them again: set "
+            "NUMBA_CACHE_DIR to a folder that only you can write to",
+            stacklevel=2,
+        )
+    return found
 
 
 def private_folder(folder: Path) -> Path | None:

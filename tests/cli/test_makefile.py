@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,8 +29,11 @@ def test_help_is_the_default():
         "test-quick",
         "test-faults",
         "docs",
-        "build",
+        "dist",
         "test-wheel",
+        "test-oldest",
+        "test-newest",
+        "check-release",
         "lint",
         "format",
         "clean",
@@ -83,7 +87,37 @@ def test_wheel_tests_need_a_wheel(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     done = _make("test-wheel", folder=tmp_path)
     assert done.returncode != 0
-    assert "dist/ holds no wheel: run make build first" in done.stderr
+    assert "dist/ holds no wheel: run make dist first" in done.stderr
+
+
+def test_a_release_has_one_number_in_all_places(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    places = {
+        "dist/distkern-1.2.0-py3-none-any.whl": "",
+        "dist/distkern-1.2.0.tar.gz": "",
+        "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.0\n",
+        "CHANGELOG.md": "# Changelog\n\n## 1.2.0 (2030-01-31)\n",
+        "deploy/conda/recipe.yaml": 'context:\n  version: "1.2.0"\n',
+        "distkern/_version.py": '    __version__ = "1.2.0.dev0"\n',
+    }
+    for name, text in places.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert _make("check-release", "TAG=v1.2.0", folder=tmp_path).returncode == 0
+    assert _make("check-release", "TAG=v1.2.1", folder=tmp_path).returncode != 0
+    assert "name the tag" in _make("check-release", folder=tmp_path).stderr
+    for name in list(places)[2:]:
+        (tmp_path / name).write_text(places[name].replace("1.2.0", "1.1.0"))
+        assert _make("check-release", "TAG=v1.2.0", folder=tmp_path).returncode != 0, name
+        (tmp_path / name).write_text(places[name])
+
+
+def test_the_repository_is_ready_for_its_next_release():
+    """All places but the tag, the files that are built and the heading of the changes have one number."""
+    (number,) = re.findall(r'"(.+)\.dev0"', (ROOT / "distkern" / "_version.py").read_text())
+    commands = _make("-n", "check-release", f"TAG=v{number}").stdout.splitlines()
+    for command in [line for line in commands if line.startswith("grep") and "CHANGELOG" not in line]:
+        assert subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, check=False).returncode == 0, command
 
 
 def test_an_old_python_is_refused(tmp_path):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from distkern.compiled.smo import BLOCK, asymmetry, follow, local, minimize
+from distkern.compiled.smo import BLOCK, asymmetry, follow, kth_smallest, local, minimize
 
 
 def drawn(n, m, seed=0, C=2.0):
@@ -52,6 +54,20 @@ def test_a_naive_sum_follows_a_change():
         np.testing.assert_allclose(F, naive_gradient(K, at, y, means, grand, scale, alpha), atol=1e-12)
         unit = local(K, at, means, grand, scale, chosen)
         np.testing.assert_allclose(unit[2, 4] * scale[8] * scale[12], K[at[8], at[12]] - means[8] - means[12] + grand)
+
+
+@given(st.data(), st.lists(st.integers(-3, 3) | st.floats(allow_nan=False), min_size=1, max_size=40))
+def test_the_kth_smallest_is_at_position_k_of_the_sorted_values(data, values):
+    """With ties and infinities, as of variables that cannot change."""
+    k = data.draw(st.integers(0, len(values) - 1))
+    array = np.array(values, dtype=np.float64)
+    assert kth_smallest(array, k) == sorted(values)[k]
+    assert array.tolist() == values
+
+
+def test_a_selection_ends_with_values_that_are_missing():
+    for k in range(5):
+        kth_smallest(np.array([np.nan, 2.0, np.nan, 1.0, np.nan]), k)
 
 
 def test_naive_asymmetry():

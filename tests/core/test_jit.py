@@ -116,6 +116,36 @@ def test_read_only_package_is_cached_in_a_private_folder(run, tmp_path):
         assert list(folder.rglob("*.nbc"))
 
 
+NOTHING_CAN_BE_WRITTEN = """
+import os, sys, tempfile
+os.access = lambda path, mode: False  # a read-only installation, for the superuser too
+tempfile.gettempdir = lambda: {temporary}
+"""
+"""Neither the package nor the temporary folder, which may be missing."""
+
+WITHOUT_HOME = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), os.devnull)
+
+
+@pytest.mark.parametrize("temporary", [f"{os.devnull!r}", "open('nowhere')"], ids=["read-only", "missing"])
+def test_where_nothing_can_be_written_routines_work_and_one_warning_says_why_they_are_slow(tmp_path, temporary):
+    before = NOTHING_CAN_BE_WRITTEN.format(temporary=temporary)
+    script = f"{before}\nimport distkern as dk\nprint(dk.Linear()([[1.0, 2.0], [3.0, 4.0]]).tolist())"
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | WITHOUT_HOME
+    (tmp_path / "here").mkdir(mode=0o500)
+    for words, said, warnings in (
+        (script, "[[5.0, 11.0], [11.0, 25.0]]\n", 1),
+        (f"{before}\nsys.argv = ['distkern', '--help']\nfrom distkern.__main__ import main\nmain()", "Usage: ", 0),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-W", "always", "-c", words],
+            capture_output=True, text=True, env=environment, cwd=tmp_path / "here", check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(said)
+        assert done.stderr.count("set NUMBA_CACHE_DIR") == warnings, done.stderr
+    assert not list((tmp_path / "here").iterdir())
+
+
 def test_folder_that_others_can_write_is_not_used(tmp_path):
     assert private_folder(tmp_path / "mine") == tmp_path / "mine"
     (tmp_path / "open").mkdir()

@@ -223,6 +223,37 @@ def test_a_list_without_a_hash_is_noticed():
         pins_of(re.sub(r"(anndata==\S+) .*(\n    --hash.*)+", r"\1", lock))
 
 
+# Conda -------------------------------------------------------------------------------------------------------------
+
+CONDA_NAMES = {"dask": "dask-core", "matplotlib": "matplotlib-base"}
+"""Names of packages that conda-forge calls otherwise: the part without what distkern does not import."""
+
+
+def by_conda(requirements):
+    """Requirements of pyproject.toml as conda writes them."""
+    parsed = map(Requirement, requirements)
+    return {f"{CONDA_NAMES.get(found.name, found.name)} {found.specifier}" for found in parsed}
+
+
+def test_the_conda_package_needs_what_the_wheel_needs():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, optional = pyproject["project"], pyproject["project"]["optional-dependencies"]
+    recipe = yaml.safe_load((DEPLOY / "conda" / "recipe.yaml").read_text())
+    python = f"python {project['requires-python']}"
+    assert set(recipe["requirements"]["run"]) == by_conda(project["dependencies"]) | {python, "__unix"}
+    assert set(recipe["requirements"]["host"]) == by_conda(pyproject["build-system"]["requires"]) | {python, "pip"}
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    assert dict([entry.split(" = ")]) == project["scripts"]
+    demo = recipe["tests"][1]
+    assert set(demo["requirements"]["run"]) <= by_conda(optional["io"] + optional["report"])
+    assert recipe["about"]["license"] == project["license"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert recipe["context"]["version"] == citation["version"]
+
+
+# The chart ---------------------------------------------------------------------------------------------------------
+
+
 def variables(part, tls, rename):
     """Environment variables of a container, with secrets read from a folder as Kubernetes provides them."""
     found = {}
