@@ -90,7 +90,8 @@ def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
     told = Origin.in_text(gram.info()["source"]) or Origin("")
     found = find_format(input)
     choices = () if found.samples is None else found.options  # a table has none of them
-    if choices and given["layer"] is given["use_rep"] is None:
+    is_told = given["layer"] is not None or given["use_rep"] is not None
+    if choices and not is_told:
         given |= {name: getattr(told, name) for name in choices}
         if given["layer"] or given["use_rep"]:
             key = f"the layer {told.layer!r}" if given["layer"] else f"{told.use_rep!r} in obsm"

@@ -13,6 +13,8 @@ least F of every variable that can decrease.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from distkern.core.jit import compiled
@@ -69,7 +71,8 @@ def minimize(
     """
     n = len(y)
     block = np.empty(min(BLOCK, n), np.int64)
-    count, done = np.int64(0), 0  # a literal 0 would be a type of its own, for which all is compiled again
+    count: Any = np.int64(0)  # a literal 0 would be a type of its own, for which all is compiled again
+    done = 0
     inside = np.zeros(n, np.bool_)
     rising, falling = np.empty(n), np.empty(n)
     sums = np.empty(K.shape[1])
