@@ -145,7 +145,8 @@ def _select_block(
     for k in old:
         inside[k] = False
     share = len(block) // 2 if before == 0 else len(block) // 4
-    count = _add_smallest(rising, high, max(1, share), block, np.int64(0), inside)
+    count: Any = np.int64(0)
+    count = _add_smallest(rising, high, max(1, share), block, count, inside)
     count = _add_smallest(falling, -low, max(1, share), block, count, inside)
     for free in (True, False):
         for k in old:
