@@ -155,7 +155,7 @@ def consensus_ranking(
     - ``"borda"`` sorts the items by :math:`\sum_b Q(a, b) - Q(b, a)`; for total rankings this is Borda's mean rank.
     - ``"copeland"`` sorts them by the number of items that a majority places below, ½ for a tie (Copeland 1951).
     - ``"kemeny"`` minimises :math:`\sum_{a \text{ before } b} Q(b, a)`, the total number of discordant pairs (Kemeny
-      1959; Young 1988), exactly if the time is enough: `Consensus.lower_bound` and `Consensus.gap` tell.
+      1959; Young 1988), exactly if the time is enough: ``lower_bound`` and ``gap`` of the `Consensus` tell.
     - ``"local-search"`` starts from Borda's ranking and moves single items while that sum decreases; it finds a local
       minimum.
     - ``"median-rank"`` minimises Spearman's footrule :math:`\sum_i w_i \sum_a |\sigma(a) - r_i(a)|` between the
