@@ -14,6 +14,9 @@ from distkern.plot.axes import OKABE_ITO, new_or_given, open_frame, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SQUARE = 420.0
+"""Area of the square of a place that an item has in every resample, in points²."""
+
 MOST = 60
 """Most items that a figure has room for."""
 
@@ -21,7 +24,7 @@ MOST = 60
 def plot_consensus(found: BootstrapConsensus, *, top: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw the place of each item in a consensus as a dot, and the interval of its places in resamples as a line.
 
-    The first item is at the top. Grey squares are the shares of the resamples with an item at a place.
+    The first item is at the top. The areas of grey squares are the shares of the resamples with an item at a place.
 
     Parameters
     ----------
@@ -62,10 +65,10 @@ def plot_consensus(found: BootstrapConsensus, *, top: int | None = None, ax: Axe
     ax = new_or_given(ax)
     shares: Any = np.stack([np.bincount(found.places[:, item], minlength=n + 1)[1:] for item in order])
     at, place = np.nonzero(shares)
-    ax.scatter(place + 1, at, s=90 * shares[at, place] / found.n_resamples, marker="s", color="0.75", linewidths=0)
+    ax.scatter(place + 1, at, s=SQUARE * shares[at, place] / found.n_resamples, marker="s", color="0.75", linewidths=0)
     low, high = found.intervals[order].T
     ax.hlines(rows, low, high, color=OKABE_ITO[0], linewidth=1.6)
-    ax.plot(rows + 1, rows, "o", color=OKABE_ITO[0], markersize=6)
+    ax.plot(rows + 1, rows, "o", color=OKABE_ITO[0], markersize=5)
     ax.set_yticks(rows, [shorten(found.items[item]) for item in order], parse_math=False)
     ax.set(ylim=(count - 0.5, -0.5), xlim=(0.5, max(count, int(high.max())) + 0.5))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=1))

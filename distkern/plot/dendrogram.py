@@ -75,7 +75,7 @@ def plot_dendrogram(
     for text in ax.get_yticklabels():
         text.set_parse_math(False)
         text.set_fontsize("medium" if m <= 30 else "x-small")
-    ax.set_xlabel(f"distance in feature space ({method} linkage)")
+    ax.set_xlabel("distance in feature space")
     ax.tick_params(axis="y", length=0)
     open_frame(ax)
     ax.spines["left"].set_visible(False)

@@ -4,6 +4,7 @@ from figure_data import axes
 
 import distkern as dk
 from distkern.plot import plot_consensus
+from distkern.plot.consensus import SQUARE
 
 VOTES = np.random.default_rng(0).normal(size=(30, 5)) + np.arange(5)
 
@@ -29,7 +30,7 @@ def test_squares_are_the_shares_of_the_resamples(found):
     squares = ax.collections[0]
     counted = {}
     for (place, row), size in zip(squares.get_offsets().tolist(), squares.get_sizes(), strict=True):
-        counted[found.consensus.order[int(row)], int(place)] = size / 90
+        counted[found.consensus.order[int(row)], int(place)] = size / SQUARE
     for item in found.consensus.order[:2]:
         for place in range(1, 6):
             assert counted.get((item, place), 0) == pytest.approx(np.mean(found.places[:, item] == place))
