@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.transforms import offset_copy
+from matplotlib.transforms import ScaledTranslation
 
 from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
@@ -124,7 +124,7 @@ def plot_curves(
 
 def _below(ax: Axes, names: Sequence[str]) -> dict[str, Any]:
     """Return the place of a legend below the label of the axis, whatever the height of the axes."""
-    place = offset_copy(ax.transAxes, fig=ax.figure, y=BELOW, units="points")
+    place = ax.transAxes + ScaledTranslation(0, BELOW / 72, ax.figure.dpi_scale_trans)
     ncols = 1 if max(map(len, names)) > WIDE else 3
     return {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": place, "ncols": ncols}
 
