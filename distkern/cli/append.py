@@ -28,6 +28,7 @@ from distkern.cli.ending import clustering, command, conclude
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import echo
 from distkern.core.errors import InputError
 
 READING = ("samples", "label", "sep", "layer", "use_rep", "values", "collapse", "genes", *OPTIONS)
@@ -77,7 +78,7 @@ def append(
     rows, cols = grown.shape
     added = rows - before if complete else len(X)  # an interrupted command had already added them to the shape
     matrix = f"{rows:,} × {cols:,} Gram matrix complete ({grown.kernel!r})"
-    click.echo(f"{store}: {added:,} samples added, {matrix}")
+    echo(f"{store}: {added:,} samples added, {matrix}")
     report_computed(info["runs"], runs, quiet, "nothing was computed: the samples were already in the store")
     conclude(then=[command("info", store), *clustering(store, rows)])
 

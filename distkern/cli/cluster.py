@@ -37,7 +37,7 @@ from distkern.cli.ending import again, conclude, opened, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_choice, kernel_of, view_of
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -459,7 +459,7 @@ class Result:
         several = len(self.numbers.n_clusters) > 1
         how = f", chosen by the {self.criterion}" if several else ""
         stand = "" if self.weights is None else f" ({self._amount(sum(self.weights))})"
-        click.echo(f"{len(self.samples.ids):,} samples of {name!r}{stand} in {self.chosen} clusters{how}")
+        echo(f"{len(self.samples.ids):,} samples of {name!r}{stand} in {self.chosen} clusters{how}")
         rows = []
         for row in self.numbers.table():
             words = f"inertia {row['inertia']:.6g}"

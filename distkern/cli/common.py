@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from distkern.cli.progress import display, step
+from distkern.cli.progress import display, echo, step
 from distkern.cli.progress import progress_of as progress_of
 from distkern.core.errors import InputError
 from distkern.core.files import as_path, refuse_existing
@@ -326,7 +326,7 @@ def say(text: str, quiet: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result for programs."""
-    click.echo(shown_json(json.dumps(value, indent=2, ensure_ascii=False)))
+    echo(shown_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def print_table(rows: list[tuple[str, str]], aligned: bool = True) -> int:
@@ -348,7 +348,7 @@ def print_table(rows: list[tuple[str, str]], aligned: bool = True) -> int:
         first, *rest = wrapped or [shown(value)]
         lines += [f"{shown(name):<{width}}  {first}", *(f"{'':<{width}}  {line}" for line in rest)]
     for line in lines:
-        click.echo(line)
+        echo(line)
     return len(lines)
 
 

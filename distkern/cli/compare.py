@@ -28,6 +28,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.evaluate import _LABELS_HELP, label_options, refuse_unusable
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import echo
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -123,7 +124,7 @@ def compare(
         print_json(about | {"out": None if out is None else str(out)})
         return
     groups = f": {count_classes(texts)}" if isinstance(values[0], str) else f", from {min(values):g} to {max(values):g}"
-    click.echo(shown(f"{len(texts)} samples of {str(store)!r} by {name!r}{groups}"))
+    echo(shown(f"{len(texts)} samples of {str(store)!r} by {name!r}{groups}"))
     how = f"all {found.permutations:,} labelings" if found.exact else f"{found.permutations:,} permutations"
     within = "" if strata is None else f" within {strata!r}"
     print_table(

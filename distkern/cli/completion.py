@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 from distkern.cli.common import Choice
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 
 EPILOG = """\b
 Examples:
@@ -31,4 +32,4 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script that completes distkern's commands in SHELL: bash, zsh or fish."""
     found = get_completion_class(shell)
     assert found is not None
-    click.echo(found(context.find_root().command, {}, "distkern", "_DISTKERN_COMPLETE").source())
+    echo(found(context.find_root().command, {}, "distkern", "_DISTKERN_COMPLETE").source())

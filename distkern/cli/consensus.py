@@ -29,7 +29,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import again, conclude
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 
@@ -271,7 +271,7 @@ class Result:
         """Print it."""
         found = self.found
         what = f"{self.ballots.count:,.12g} {self.ballots.kind} of {len(found.items):,} items"
-        click.echo(f"{what} in {name!r}, by {found.method}")
+        echo(f"{what} in {name!r}, by {found.method}")
         lines = [("consensus", str(found) if self.k is None else self._head(self.k))]
         lines.append(("discordant", f"{found.distance:,.12g} pairs of {found.voters:,.12g} voters"))
         proof = "proven to be the least" if found.optimal else f"gap {found.gap:,.6g} ({self._share():.2%})"

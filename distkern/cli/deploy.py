@@ -15,6 +15,7 @@ from distkern.cli import recipes
 from distkern.cli.common import Amount, LocalPath, insecure_option, memory_option, print_table, say
 from distkern.cli.ending import conclude
 from distkern.cli.help import Group
+from distkern.cli.progress import echo
 from distkern.core.files import write_text
 
 CERTIFICATES = Path("distkern-certificates")
@@ -49,7 +50,7 @@ def certificates(folder: Path, days: int) -> None:
     """
     from distkern.engine.dask.security import write_certificates
 
-    click.echo(shlex.join(write_certificates(folder, days).options()))
+    echo(shlex.join(write_certificates(folder, days).options()))
 
 
 @deploy.command(short_help="Run a cluster on this machine.")
@@ -148,7 +149,7 @@ out_option = click.option("--out", type=LocalPath(), metavar="FILE", help="Write
 def _print_or_write(text: str, out: Path | None, use: Sequence[str] = ()) -> None:
     """Print a file, or write it and say how it is used."""
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         write_text(out, text, overwrite=False)
         conclude(out, then=[shlex.join([*use, str(out)])] if use else ())

@@ -35,7 +35,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.external import external_options, predict_other, read_external, refuse_alone
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.cli.survival import Asked, evaluate_times, print_survival, survival_asked, survival_options
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -273,11 +273,11 @@ def _print_classes(
         more["permutations"] = None if tested is None else {**tested.settings, **_p_value(tested)}
         print_json(summary(found) | more)
         return
-    click.echo(heading)
+    echo(heading)
     print_table([*scores_table(found, intervals), ("kernel", kernel), ("samples from", how["source"])])
     if other is not None:
         counts = count_classes(other[1])
-        click.echo(shown(f"{len(other[1])} samples of {how['external']!r}, by a model of all: {counts}"))
+        echo(shown(f"{len(other[1])} samples of {how['external']!r}, by a model of all: {counts}"))
         print_table(external_table(intervals))
 
 

@@ -26,6 +26,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.cli.tables import print_frame
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
@@ -118,7 +119,7 @@ def explain(
             }
         )
         return
-    click.echo(shown(f"{model}: {', '.join(found.machines)}; {kernel!r}"))
+    echo(shown(f"{model}: {', '.join(found.machines)}; {kernel!r}"))
     for name, table in tables.items():
         _show(name, table, files[name])
     kept = [] if pairs is not None else [again("--pairs", unused(f"{stem_of(model)}-pairs.csv"))]
@@ -166,5 +167,5 @@ def _show(name: str, table: Any, path: Path | None) -> None:
     rows = table.head(SHOWN)
     what = f"contributions of {name}" if "sample" in table and name != "scores" else name
     whole = f"{len(table):,} {what}" + ("" if len(table) <= SHOWN else f", the first {SHOWN}")
-    click.echo(f"\n{whole}" + ("" if path is None else f" (all in {path})"))
+    echo(f"\n{whole}" + ("" if path is None else f" (all in {path})"))
     print_frame(rows, rows.to_string(index=False, float_format=lambda value: f"{value:.6g}"))

@@ -34,7 +34,7 @@ from distkern.cli.ending import again, clustering, command, conclude, stem_of, t
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_of, kernel_options
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.cli.wording import continue_without, the_same_command
 from distkern.core.errors import StoreMismatchError
 from distkern.core.sentences import Argument
@@ -156,13 +156,13 @@ def gram(store: Path | str, no_resume: bool, dry_run: bool, as_json: bool, quiet
         print_json(info | ({"error": error.to_dict()} if error else {}))
         return
     rows, cols = matrix.shape
-    click.echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
+    echo(f"{store}: complete {rows:,} × {cols:,} Gram matrix of {matrix.kernel!r}, {info['tiles']:,} tiles")
     if left_out := len(info["dropped"]):
-        click.echo(f"left out {left_out:,} feature{'s' * (left_out > 1)} with missing values")
+        echo(f"left out {left_out:,} feature{'s' * (left_out > 1)} with missing values")
     if reading is not None:
-        click.echo(f"ballots: {reading}")
+        echo(f"ballots: {reading}")
     if error:
-        click.echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
+        echo(f"by landmarks ({landmark_words(info['landmarks'])}): {error}")
     report_computed(info["runs"], len(runs), quiet, "nothing was computed: the store was already complete")
     _say_what_was_kept(found, info, given["tile"], quiet)
     conclude(then=_next(store, matrix, given))

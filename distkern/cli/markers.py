@@ -29,6 +29,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
@@ -111,7 +112,7 @@ def markers(
         sizes = dict(Counter(groups).most_common())
         print_json({"label": name, "groups": sizes, "markers": best, "out": out and str(out)})
         return
-    click.echo(shown(f"{len(groups):,} samples of {str(input)!r} by {name!r}: {count_classes(groups)}"))
+    echo(shown(f"{len(groups):,} samples of {str(input)!r} by {name!r}: {count_classes(groups)}"))
     _show(best)
     conclude(out, then=[] if out is not None else [again("--out", unused(f"{stem_of(input)}-markers.csv"))])
 

@@ -25,7 +25,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import command, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.core.errors import InputError
 from distkern.core.files import as_path
 from distkern.core.names import shown
@@ -133,7 +133,7 @@ def _report(
         return
     words = f"the {target} target" if target in NAMES else f"the target in {target!r}"
     did = f"normalised to {words}" if written["out"] is not None else f"looked at for {words}"
-    click.echo(shown(f"{samples:,} samples of {features:,} features of {str(input)!r} {did}"))
+    echo(shown(f"{samples:,} samples of {features:,} features of {str(input)!r} {did}"))
     conclude(*written.values(), then=_next(written["out"], written["saved"]))
 
 

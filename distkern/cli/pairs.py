@@ -34,6 +34,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import READING, again, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -182,8 +183,8 @@ def pairs(
         print_json(result.to_json() | {option: None if file is None else str(file) for option, file in files.items()})
         return
     about = "" if y is None else f" by {name!r}: {count_classes(y)}"
-    click.echo(shown(f"{len(source):,} samples of {cohort.name!r}{about}"))
-    click.echo(fitted.rules())
+    echo(shown(f"{len(source):,} samples of {cohort.name!r}{about}"))
+    echo(fitted.rules())
     print_table(result.about())
     conclude(*files.values(), then=_next(model, apply, cohort))
 

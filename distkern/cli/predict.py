@@ -26,7 +26,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import READING, again, command, conclude, stem_of, typed, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.cli.survival import predicts_survival, risk_table
 from distkern.cli.tables import print_frame
 from distkern.core.errors import InputError
@@ -148,7 +148,7 @@ def predict(
         some = table.head(SHOWN)
         print_frame(some, some.astype(object).where(some.notna(), "").to_string(index=False))
         if len(table) > SHOWN:
-            click.echo(f"… and {len(table) - SHOWN:,} others: write all with --out FILE")
+            echo(f"… and {len(table) - SHOWN:,} others: write all with --out FILE")
         conclude(then=[again("--out", unused(f"{stem_of(cohort)}-calls.csv"))])
         return
     then = [command("explain", model, "--new", cohort, *typed(*READING, "label"), "--pairs", unused("why.csv"))]

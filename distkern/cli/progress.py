@@ -138,6 +138,11 @@ class Display:
             self._clear()
             click.echo(shown(text), err=True)
 
+    def clear(self) -> None:
+        """Remove the line that is drawn again, until it is drawn once more."""
+        with self._lock:
+            self._clear()
+
     def close(self) -> None:
         """End the phase."""
         with self._lock:
@@ -204,6 +209,12 @@ def display() -> Display:
         context.call_on_close(context.meta["distkern.display"].close)
     found: Display = context.meta["distkern.display"]
     return found
+
+
+def echo(text: str = "", nl: bool = True) -> None:
+    """Print a result to stdout, where no line is being drawn."""
+    display().clear()
+    click.echo(text, nl=nl)
 
 
 def progress_of(quiet: bool) -> Listener:

@@ -22,7 +22,7 @@ from distkern.cli.ending import conclude, opened
 from distkern.cli.evaluate import _LABELS_HELP, label_options, read_evaluation
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.core.names import shown
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def report(
         about = {"kernel": gram.kernel.spec(), "source": gram.info()["source"]}
         print_json({"out": str(out), "bytes": out.stat().st_size, **about})
     else:
-        click.echo(shown(f"{gram.kernel!r} of {gram.info()['source']}"))
+        echo(shown(f"{gram.kernel!r} of {gram.info()['source']}"))
         conclude(out, then=[opened(out)])
 
 

@@ -21,6 +21,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import conclude
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.cli.tables import print_columns
 from distkern.core.suggest import did_you_mean
 
@@ -88,7 +89,7 @@ def reproduce(
         defined = [{name: None if value != value else value for name, value in row.items()} for row in rows]
         print_json({"table": chosen.name, "source": chosen.source, "made": _made(chosen, given), "rows": defined})
         return
-    click.echo(f"{chosen.source}: {chosen.about}")
+    echo(f"{chosen.source}: {chosen.about}")
     _print_rows(rows)
     conclude(out)
 

@@ -27,6 +27,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import again, conclude, stem_of, unused
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.core.files import write_text
 from distkern.core.names import shown
 
@@ -108,7 +109,7 @@ def score_sets(
     if as_json:
         print_json({"samples": len(table), "method": method, "sets": found, "out": out and str(out)})
         return
-    click.echo(shown(f"{method} of {len(found):,} sets in {len(table):,} samples of {str(input)!r}"))
+    echo(shown(f"{method} of {len(found):,} sets in {len(table):,} samples of {str(input)!r}"))
     print_table([(name, _words(summary)) for name, summary in found.items()])
     conclude(out, then=[] if out is not None else [again("--out", unused(f"{stem_of(sets)}-scores.csv"))])
 

@@ -14,6 +14,7 @@ from distkern.cli.common import StoreLocation, json_option, open_store, print_js
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import echo
 
 WATCH_SECONDS = 5.0
 """Seconds between two reads of the store; runs write their status as often."""
@@ -46,7 +47,7 @@ def status(store: Path | str, watch: bool, as_json: bool, **asked: Any) -> None:
     while True:
         found = open_store(store, **view).status()
         if as_json:
-            click.echo(json.dumps(found, ensure_ascii=False))
+            echo(json.dumps(found, ensure_ascii=False))
         else:
             drawn = _redraw(table(found), drawn)
         if found["complete"] and not found["alive"]:
@@ -57,7 +58,7 @@ def status(store: Path | str, watch: bool, as_json: bool, **asked: Any) -> None:
 def _redraw(rows: list[tuple[str, str]], drawn: int) -> int:
     """Print a table, over the last one on a terminal and after it elsewhere; return its height."""
     if drawn:
-        click.echo(f"\x1b[{drawn}A\x1b[J" if sys.stdout.isatty() else "", nl=not sys.stdout.isatty())
+        echo(f"\x1b[{drawn}A\x1b[J" if sys.stdout.isatty() else "", nl=not sys.stdout.isatty())
     return print_table(rows)
 
 

@@ -15,7 +15,7 @@ import click
 from distkern.cli.cohort import read_cohort, read_column
 from distkern.cli.common import is_given, options, print_json, print_table, progress_of, separator_of
 from distkern.cli.errors import on_interruption
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.core.errors import InputError
 from distkern.core.files import write_text
 from distkern.core.names import shown
@@ -284,13 +284,13 @@ def print_survival(
         values |= {"settings": found.settings, "seconds": found.seconds, "out": None if out is None else str(out)}
         print_json(values)
         return
-    click.echo(shown(heading))
+    echo(shown(heading))
     print_table([*survival_table(found), *more.items()])
     if found.external is not None:
         external = found.external
         name = found.settings["external"]
         said = f"{len(external.time)} samples of {name!r}, by a model of all: {count_events(external.event)}"
-        click.echo(shown(said))
+        echo(shown(said))
         print_table(risk_rows(external, count))
 
 
@@ -396,7 +396,7 @@ def train_times(
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
     size = f"{len(source):,} samples × {source.shape[1]:,} features of {cohort!r}"
-    click.echo(shown(f"{size} by {asked.time!r} and {asked.event!r}: {count_events(y['event'])}"))
+    echo(shown(f"{size} by {asked.time!r} and {asked.event!r}: {count_events(y['event'])}"))
     cutoffs = ", ".join(f"{value:.4g}" for value in trained.card["risk_groups"]["cutoffs"])
     rows = [("kernel", repr(given["kernel"])), ("lam", f"{trained.card['lam']:g}"), ("cut-offs of the risk", cutoffs)]
     print_table([*survival_table(evaluation), *rows])

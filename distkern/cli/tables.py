@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from typing import Any
 
-import click
-
+from distkern.cli.progress import echo
 from distkern.core.names import shown
 
 
@@ -28,7 +29,7 @@ def print_columns(names: Sequence[str], rows: Sequence[Sequence[str]], right: Se
             text.rjust(width) if number else text.ljust(width)
             for text, width, number in zip(line, widths, right, strict=True)
         )
-        click.echo(shown("  ".join(padded).rstrip()))
+        echo(shown("  ".join(padded).rstrip()))
 
 
 def print_frame(table: Any, plain: str, numbers: str = "{:.6g}") -> None:
@@ -43,7 +44,7 @@ def print_frame(table: Any, plain: str, numbers: str = "{:.6g}") -> None:
     """
     if not sys.stdout.isatty():
         for line in plain.splitlines():
-            click.echo(shown(line))
+            echo(shown(line))
         return
     right = [kind.kind in "if" for kind in table.dtypes]
     _print_on_terminal(list(map(str, table.columns)), [list(_texts(row, numbers)) for row in table.to_numpy()], right)
@@ -66,4 +67,7 @@ def _print_on_terminal(names: Sequence[str], rows: Sequence[Sequence[str]], righ
         table.add_column(Text(shown(name)), justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(shown(cell)) for cell in row))
-    Console(file=sys.stdout, color_system=None, highlight=False).print(table)
+    console = Console(file=StringIO(), width=shutil.get_terminal_size().columns, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    echo(captured.get(), nl=False)

@@ -27,6 +27,7 @@ from distkern.cli.common import (
 from distkern.cli.ending import conclude
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
+from distkern.cli.progress import echo
 from distkern.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def tau(
         print_json(asdict(written) | {"path": str(out)})
         return
     what = "edges" if edges else "pairs"
-    click.echo(f"{written.edges:,} {what}, {written.tests:,} pairs tested")
+    echo(f"{written.edges:,} {what}, {written.tests:,} pairs tested")
     if written.undefined:
         say(f"{written.undefined:,} pairs have no p-value: one of the features is constant on their samples", quiet)
     conclude(out)

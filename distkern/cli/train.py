@@ -27,7 +27,7 @@ from distkern.cli.errors import on_interruption
 from distkern.cli.evaluate import grid_options, grids_of, learner_option, scores_table
 from distkern.cli.help import Command
 from distkern.cli.kernels import kernel_choice, kernel_of
-from distkern.cli.progress import step
+from distkern.cli.progress import echo, step
 from distkern.cli.survival import read_timed, survival_asked, survival_options, train_times
 from distkern.core.errors import InputError
 from distkern.core.names import shown
@@ -163,7 +163,7 @@ def train(
         print_json(trained.predictor.card | {"out": str(out), "bytes": out.stat().st_size})
         return
     size = f"{len(source):,} samples × {source.shape[1]:,} features of {cohort.name!r}"
-    click.echo(shown(f"{size} by {name!r}: {count_classes(y)}"))
+    echo(shown(f"{size} by {name!r}: {count_classes(y)}"))
     chosen = {name: f"{trained.card[name]:g}" for name in ("C", "lam") if trained.card[name] is not None}
     print_table([*scores_table(trained.evaluation), ("kernel", repr(built)), *chosen.items()])
     conclude(out, report, then=_next(out, report, built))

@@ -11,6 +11,7 @@ from distkern.cli.common import StoreLocation, json_option, open_store, print_js
 from distkern.cli.errors import on_interruption
 from distkern.cli.help import Command
 from distkern.cli.kernels import view_of, view_options
+from distkern.cli.progress import echo
 from distkern.cli.wording import in_cli_words
 from distkern.core.errors import CorruptTileError, StoreError
 
@@ -44,12 +45,12 @@ def verify(store: Path | str, repair: bool, as_json: bool, quiet: bool, **asked:
         print_json({"path": info["path"], "damage": damage, "repaired": repaired, "whole": not left} | state)
     else:
         for found in damage:
-            click.echo(found)
+            echo(found)
         if repaired:
-            click.echo(f"{store}: recomputed {repaired:,} damaged tile{'s' if repaired > 1 else ''}")
+            echo(f"{store}: recomputed {repaired:,} damaged tile{'s' if repaired > 1 else ''}")
         if not left:
             done = f"{info['tiles_done']:,} of {info['tiles']:,} tiles done, all match their checksums"
-            click.echo(f"{store}: intact: {done} ({gram.kernel!r})")
+            echo(f"{store}: intact: {done} ({gram.kernel!r})")
     if left:
         number = f"{len(left):,} damaged part{'s' if len(left) > 1 else ''}"
         raise StoreError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from distkern.cli import progress
-from distkern.cli.progress import Display, Work, position_in
+from distkern.cli.progress import Display, Work, echo, position_in
 from distkern.core.events import Progress
 
 
@@ -83,6 +84,19 @@ def test_a_terminal_draws_one_line_again_and_keeps_what_took_long(clock, capsys)
     display(Progress("short", 1, 2))
     display(Progress("short", 2, 2))
     assert capsys.readouterr().err == ""
+
+
+def test_a_result_is_printed_where_no_line_is_drawn(clock, capsys):
+    with click.Context(click.Command("work")) as context:
+        shown = context.meta["distkern.display"] = Display(terminal=True)
+        with shown.step("working", kept=False):
+            clock.now += 3
+            shown._tick()
+            assert capsys.readouterr().err == "\r\x1b[Kworking: 3.0 s"
+            echo("result")
+            assert capsys.readouterr() == ("result\n", "\r\x1b[K")
+            echo("more")
+        assert capsys.readouterr() == ("more\n", "")
 
 
 def test_the_share_of_a_file_that_is_read_tells_the_time_left(clock, tmp_path):
