@@ -137,17 +137,18 @@ os.environ.setdefault("MPLBACKEND", "agg")
 def home_of_types() -> dict[str, str]:
     """Documented names of the types of annotations, by the names that annotations may have."""
     homes = dict.fromkeys(("Array", "Floats", "Indices"), "numpy.ndarray")
-    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python", "zarr"):
+    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python"):
         for line in (INVENTORIES / f"{project}.inv").read_text(encoding="utf-8").splitlines()[3:]:
             name, kind, _ = line.split()
-            if "." in name and kind in ("class", "data"):
-                homes[name.rpartition(".")[2]] = name
+            short = name.rpartition(".")[2]
+            if name != short and kind in ("class", "data") and (short[0].isupper() or short == "ndarray"):
+                homes[short] = name
     return homes
 
 
 HOMES = home_of_types()
-A_TYPE = re.compile(rf"~?(?<![\w.'])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'=])")
-AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~numpy\.dtype\[[^\[\]]*\]\]")
+A_TYPE = re.compile(rf"~?(?<![\w.'\"])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'\":=])")
+AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~?numpy\.dtype\[[^\[\]]*\]\]")
 
 
 def documented(text: str | None) -> str | None:
@@ -160,11 +161,15 @@ def link_types(app: Any, what: str, name: str, value: Any, options: Any, given: 
     return documented(given), documented(returned)
 
 
+DIGIT = re.compile(r"(\\[dt]?frac|[_^])(\d)(?=\d)")
+"""The first of two digits is an argument of its own in TeX, and not in docutils."""
+
+
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which browsers draw without a script from elsewhere."""
     block = isinstance(node, nodes.math_block)
     try:
-        text = tex2mathml(node.astext(), as_block=block)
+        text = tex2mathml(DIGIT.sub(r"\1{\2}", node.astext()), as_block=block)
     except MathError as error:
         logging.getLogger(__name__).warning("%s: %s", error, node.astext(), location=node)
         text = translator.encode(node.astext())

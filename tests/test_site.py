@@ -6,10 +6,12 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -125,6 +127,41 @@ def test_inventories_are_those_of_the_configuration():
     text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
     mapped = re.findall(r'^        "([\w-]+)": "https://', text, re.MULTILINE)
     assert sorted(mapped) == sorted(path.stem for path in (ROOT / "docs" / "inventories").glob("*.inv"))
+
+
+def configured():
+    pytest.importorskip("sphinx")
+    return runpy.run_path(str(ROOT / "docs" / "conf.py"))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("(X: Array | None = None)", "(X: ~numpy.ndarray | None = None)"),
+        (
+            "(X: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.float64]])",
+            "(X: ~numpy.ndarray)",
+        ),
+        ("(*, ax: Axes | None)", "(*, ax: ~matplotlib.axes.Axes | None)"),
+        ("~pandas.core.frame.DataFrame", "~pandas.DataFrame"),
+        ("(path: ~pathlib._local.Path, dtype: str = \"float64\")", "(path: ~pathlib.Path, dtype: str = \"float64\")"),
+        ("(rows: Sequence[int], kind: str = 'Any')", "(rows: ~collections.abc.Sequence[int], kind: str = 'Any')"),
+        (None, None),
+    ],
+)
+def test_types_of_signatures_have_their_documented_names(given, wanted):
+    assert configured()["documented"](given) == wanted
+
+
+def test_a_formula_is_mathml_and_half_is_no_twelve():
+    nodes = pytest.importorskip("docutils.nodes")
+    translator = SimpleNamespace(body=[])
+    with pytest.raises(nodes.SkipNode):
+        configured()["formula"](translator, nodes.math_block("", r"\tfrac12 x_12"))
+    written = "".join("".join(translator.body).split())
+    assert written.startswith('<divclass="math"><math')
+    assert "<mn>1</mn><mn>2</mn>" in written
+    assert "<mn>12</mn>" not in written
 
 
 # Figures, messages, commands ----------------------------------------------------------------------------------------
