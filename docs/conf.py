@@ -86,7 +86,7 @@ intersphinx_mapping = {
     }.items()
 }
 
-# Every name in backquotes must lead somewhere, but for inner ones, which contributors meet, and those of inherited docstrings.
+# Every name in backquotes must lead somewhere, but for inner names and those of inherited docstrings.
 INNER = "Failure|HoldOut|MOST_THREADS|PairWork|Prepared.*|Progress|SILENT_SECONDS|Waiting|store_status|distkern\\..*"
 nitpicky = True
 nitpick_ignore_regex = [
@@ -156,8 +156,9 @@ def documented(text: str | None) -> str | None:
     return text and AN_ARRAY.sub("numpy.ndarray", A_TYPE.sub(lambda found: f"~{HOMES[found[1]]}", text))
 
 
-def link_types(app: Any, what: str, name: str, value: Any, options: Any, given: str | None, returned: str | None) -> Any:
+def link_types(*event: Any) -> tuple[str | None, str | None]:
     """Let the types of a signature link to the pages of their projects."""
+    *_, given, returned = event
     return documented(given), documented(returned)
 
 

@@ -84,7 +84,17 @@ def test_workflows_have_no_write_permission_and_every_job_a_time_limit():
 
 def test_workflows_run_targets_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
-    assert targets() >= {"lint", "build", "test-wheel", "docs", "test-slow", "test-faults", "demo", "audit", "outer-links"}
+    assert targets() >= {
+        "lint",
+        "build",
+        "test-wheel",
+        "docs",
+        "test-slow",
+        "test-faults",
+        "demo",
+        "audit",
+        "outer-links",
+    }
     assert [target for target in targets() if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 

@@ -14,8 +14,8 @@ CANDIDATES = ("1", "2", "3", "4", "5")
 def load_apa(*, partial: bool = False) -> Rankings:
     """Load the election of the American Psychological Association, 1980: rankings of five candidates.
 
-    The file lists the candidates of each ballot from best to worst (an ordering). In the returned `distkern.Rankings` a larger
-    value is preferred: 5 for the first choice, 4 for the second, and so on.
+    The file lists the candidates of each ballot from best to worst (an ordering). In the returned `distkern.Rankings` a
+    larger value is preferred: 5 for the first choice, 4 for the second, and so on.
 
     Parameters
     ----------

@@ -22,15 +22,16 @@ def plot_roc(
 ) -> Axes:
     """Draw sensitivity against 1 − specificity for all thresholds of the decision value.
 
-    The curve pools the folds and repetitions. The area in the legend is that of `distkern.HeldOut.auc`: of pairs of samples
-    within a fold, whose decision values belong to one model. Up to two curves have a band, the 95 % interval of the
-    sensitivity at each specificity.
+    The curve pools the folds and repetitions. The area in the legend is that of `distkern.HeldOut.auc`: of pairs of
+    samples within a fold, whose decision values belong to one model. Up to two curves have a band, the 95 % interval of
+    the sensitivity at each specificity.
 
     Parameters
     ----------
     held_out
-        Predictions of an `distkern.Evaluation` (``held_out``, ``external``), or several by name: ``{"held out": …, "other
-        hospital": …}``. Of several classes each has a curve, against all others; a class without samples has none.
+        Predictions of an `distkern.Evaluation` (``held_out``, ``external``), or several by name: ``{"held out": …,
+        "other hospital": …}``. Of several classes each has a curve, against all others; a class without samples has
+        none.
     draws
         Bootstrap samples for the band; 0 for no band.
     seed

@@ -23,8 +23,8 @@ def plot_targets(targets: Mapping[str, Any], *, reference: str | None = None, ax
     Parameters
     ----------
     targets
-        By name: numbers by rank, (p,), or a fitted model that has one ``target_``, such as `distkern.QuantileNormalizer` or
-        `distkern.SUQUANClassifier`. They may have different lengths.
+        By name: numbers by rank, (p,), or a fitted model that has one ``target_``, such as
+        `distkern.QuantileNormalizer` or `distkern.SUQUANClassifier`. They may have different lengths.
     reference
         Name of the one that is drawn as a dashed line, such as the true one of a simulation.
     ax

@@ -47,8 +47,8 @@ def write_report(
     path
         File to write, such as ``"report.html"``; parent folders are created.
     gram
-        Symmetric Gram matrix, or an array of its values, (m, m). For a matrix from `distkern.compute_gram` the page also states
-        kernel, samples and runs.
+        Symmetric Gram matrix, or an array of its values, (m, m). For a matrix from `distkern.compute_gram` the page
+        also states kernel, samples and runs.
     labels
         Class of each sample, (m,).
     evaluation
