@@ -86,8 +86,7 @@ intersphinx_mapping = {
     }.items()
 }
 
-# Every name in backquotes must lead somewhere, but for inner ones, which contributors meet, and those that docstrings
-# inherit.
+# Every name in backquotes must lead somewhere, but for inner names and those of inherited docstrings.
 INNER = "Failure|HoldOut|MOST_THREADS|PairWork|Prepared.*|Progress|SILENT_SECONDS|Waiting|store_status|distkern\\..*"
 nitpicky = True
 nitpick_ignore_regex = [
@@ -138,17 +137,18 @@ os.environ.setdefault("MPLBACKEND", "agg")
 def home_of_types() -> dict[str, str]:
     """Documented names of the types of annotations, by the names that annotations may have."""
     homes = dict.fromkeys(("Array", "Floats", "Indices"), "numpy.ndarray")
-    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python", "zarr"):
+    for project in ("anndata", "distributed", "matplotlib", "numpy", "pandas", "python"):
         for line in (INVENTORIES / f"{project}.inv").read_text(encoding="utf-8").splitlines()[3:]:
             name, kind, _ = line.split()
-            if "." in name and kind in ("class", "data"):
-                homes[name.rpartition(".")[2]] = name
+            short = name.rpartition(".")[2]
+            if name != short and kind in ("class", "data") and (short[0].isupper() or short == "ndarray"):
+                homes[short] = name
     return homes
 
 
 HOMES = home_of_types()
-A_TYPE = re.compile(rf"~?(?<![\w.'])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'=])")
-AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~numpy\.dtype\[[^\[\]]*\]\]")
+A_TYPE = re.compile(rf"~?(?<![\w.'\"])(?:\w+\.)*({'|'.join(HOMES)})\b(?![\w.'\":=])")
+AN_ARRAY = re.compile(r"numpy\.ndarray\[tuple\[[^\[\]]*\], ~?numpy\.dtype\[[^\[\]]*\]\]")
 
 
 def documented(text: str | None) -> str | None:
@@ -156,18 +156,21 @@ def documented(text: str | None) -> str | None:
     return text and AN_ARRAY.sub("numpy.ndarray", A_TYPE.sub(lambda found: f"~{HOMES[found[1]]}", text))
 
 
-def link_types(
-    app: Any, what: str, name: str, value: Any, options: Any, given: str | None, returned: str | None
-) -> Any:
+def link_types(*event: Any) -> tuple[str | None, str | None]:
     """Let the types of a signature link to the pages of their projects."""
+    *_, given, returned = event
     return documented(given), documented(returned)
+
+
+DIGIT = re.compile(r"(\\[dt]?frac|[_^])(\d)(?=\d)")
+"""The first of two digits is an argument of its own in TeX, and not in docutils."""
 
 
 def formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which browsers draw without a script from elsewhere."""
     block = isinstance(node, nodes.math_block)
     try:
-        text = tex2mathml(node.astext(), as_block=block)
+        text = tex2mathml(DIGIT.sub(r"\1{\2}", node.astext()), as_block=block)
     except MathError as error:
         logging.getLogger(__name__).warning("%s: %s", error, node.astext(), location=node)
         text = translator.encode(node.astext())

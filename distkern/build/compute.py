@@ -61,8 +61,8 @@ def compute_gram(
     kernel
         A kernel, such as ``Kendall(ties="b")``.
     X
-        Samples in rows: a NumPy, pandas, SciPy sparse, dask or zarr array, an AnnData, `Rankings`, or the path of a
-        file that holds one.
+        Samples in rows: a `numpy.ndarray`, `pandas.DataFrame`, `scipy.sparse.csr_array`, dask array, `zarr.Array`,
+        `anndata.AnnData`, `Rankings`, or another container; or the path of a file that holds one.
     Y
         Other samples, for a rectangular matrix (test × training); by default the symmetric matrix of X is computed, of
         which only the upper triangle is computed and stored.

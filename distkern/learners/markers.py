@@ -114,8 +114,9 @@ def rank_markers(
     Parameters
     ----------
     X
-        Samples in rows, features in columns: an array, DataFrame, sparse matrix, AnnData, or the path of a file, as for
-        `compute_gram`. A file larger than memory is read once, and once more for each band of features that fits.
+        Samples in rows, features in columns: an array, `pandas.DataFrame`, sparse matrix, `anndata.AnnData`, or the
+        path of a file, as for `compute_gram`. A file larger than memory is read once, and once more for each band of
+        features that fits.
     groups
         Group of each sample, (m,); or the name of a column of ``obs``, or of a file with labels.
     versus

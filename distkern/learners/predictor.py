@@ -217,7 +217,7 @@ class CohortPredictor:
 
     @available_if(_model_has("transform"))
     def transform(self, X: Any) -> Any:
-        """Output of the model's ``transform`` for samples (samples, n): an array, or what ``set_output`` asks for."""
+        """Output of the model's ``transform`` for the samples (samples, n): an array, or as ``set_output`` says."""
         return self._together("transform", X)
 
     @available_if(_model_has("score"))

@@ -119,8 +119,8 @@ def kendalltau_matrix(
     Parameters
     ----------
     X
-        Samples in rows, features in columns: a DataFrame, AnnData (var × var), array, or whatever `compute_gram` takes.
-        Columns of a sparse container that is at most half full are compared without their zeros.
+        Samples in rows, features in columns: a `pandas.DataFrame`, `anndata.AnnData` (var × var), array, or whatever
+        `compute_gram` takes. Columns of a sparse container that is at most half full are compared without their zeros.
     Y
         A second table of the same samples: its features are the columns of the result. Samples are matched by name
         where both tables name them, in any order, else by position.
