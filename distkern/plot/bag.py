@@ -77,7 +77,8 @@ def plot_bag(
     if picture is not None:
         ax.imshow(picture, cmap="Greys", alpha=0.25, extent=_extent(picture.shape), interpolation="none")
     step = -(-len(points) // MOST)
-    ax.scatter(*points[::step].T, s=_areas(shares[::step]), color=OKABE_ITO[0], linewidths=0)
+    x, y = points[::step].T
+    ax.scatter(x, y, s=_areas(shares[::step]), color=OKABE_ITO[0], linewidths=0)
     if gaussian:
         for ends, colour in zip(_principal_axes(points, shares), AXES, strict=True):
             ax.plot(*ends.T, color=colour, linewidth=1.4)

@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.transforms import offset_copy
+from matplotlib.transforms import ScaledTranslation
 
 from distkern.core.containers import as_floats, plain
 from distkern.core.errors import InputError
@@ -22,13 +22,13 @@ MARKED = 50
 """Most points of a curve that have markers."""
 
 INSIDE = 5
-"""Most names of a legend inside the axes; a longer one is below them."""
+"""Most names of a legend inside the axes, if all are short; another one is below them."""
 
 BELOW = -36
 """Distance of such a legend from the axes, in points."""
 
 WIDE = 24
-"""Letters of a name above which names are one below the other."""
+"""Most letters of a short name. If one is longer, names are one below the other."""
 
 DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1, 2)), (0, (6, 2, 1, 2)), "-")
 """Styles of horizontal lines, in turn."""
@@ -117,14 +117,15 @@ def plot_curves(
         )
     names = [*read, *map(str, reference or {})]
     if len(names) > 1:
-        plain_legend(ax, handles, names, **({"loc": "best"} if len(names) <= INSIDE else _below(ax, names)))
+        inside = len(names) <= INSIDE and max(map(len, names)) <= WIDE
+        plain_legend(ax, handles, names, **({"loc": "best"} if inside else _below(ax, names)))
     open_frame(ax)
     return ax
 
 
 def _below(ax: Axes, names: Sequence[str]) -> dict[str, Any]:
     """Return the place of a legend below the label of the axis, whatever the height of the axes."""
-    place = offset_copy(ax.transAxes, fig=ax.figure, y=BELOW, units="points")
+    place = ax.transAxes + ScaledTranslation(0, BELOW / 72, ax.figure.dpi_scale_trans)
     ncols = 1 if max(map(len, names)) > WIDE else 3
     return {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": place, "ncols": ncols}
 
