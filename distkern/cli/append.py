@@ -91,11 +91,11 @@ def _read(input: Path, gram: Any, quiet: bool, **given: Any) -> Any:
     told = Origin.in_text(gram.info()["source"]) or Origin("")
     found = find_format(input)
     choices = () if found.samples is None else found.options  # a table has none of them
-    is_told = given["layer"] is not None or given["use_rep"] is not None
-    if choices and not is_told:
-        given |= {name: getattr(told, name) for name in choices}
-        if given["layer"] or given["use_rep"]:
-            key = f"the layer {told.layer!r}" if given["layer"] else f"{told.use_rep!r} in obsm"
+    if choices and given["layer"] is given["use_rep"] is None:
+        as_told = {name: getattr(told, name) for name in choices}
+        given |= as_told
+        if any(as_told.values()):
+            key = f"the layer {told.layer!r}" if as_told["layer"] else f"{told.use_rep!r} in obsm"
             say(f"read from {key}, as the samples of the store were", quiet)
     given["ballots"] = ballots_of({name: given.pop(name) for name in OPTIONS})
     before, asked = told.values or "scores", given["values"]

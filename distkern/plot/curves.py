@@ -22,13 +22,13 @@ MARKED = 50
 """Most points of a curve that have markers."""
 
 INSIDE = 5
-"""Most names of a legend inside the axes; a longer one is below them."""
+"""Most names of a legend inside the axes, if all are short; another one is below them."""
 
 BELOW = -36
 """Distance of such a legend from the axes, in points."""
 
 WIDE = 24
-"""Letters of a name above which names are one below the other."""
+"""Most letters of a short name. If one is longer, names are one below the other."""
 
 DASHES: tuple[Any, ...] = ((0, (4, 2)), (0, (1, 2)), (0, (6, 2, 1, 2)), "-")
 """Styles of horizontal lines, in turn."""
@@ -117,7 +117,8 @@ def plot_curves(
         )
     names = [*read, *map(str, reference or {})]
     if len(names) > 1:
-        plain_legend(ax, handles, names, **({"loc": "best"} if len(names) <= INSIDE else _below(ax, names)))
+        inside = len(names) <= INSIDE and max(map(len, names)) <= WIDE
+        plain_legend(ax, handles, names, **({"loc": "best"} if inside else _below(ax, names)))
     open_frame(ax)
     return ax
 

@@ -171,7 +171,7 @@ def test_leiden_and_umap_find_the_blobs(scanpy):
 def test_scanpy_draws_the_graph(scanpy):
     adata = anndata.read_h5ad(scanpy / "blobs-scanpy.h5ad")
     first, second = np.triu(adata.obsp["kendall_connectivities"].toarray()).nonzero()
-    at = adata.obsm["X_umap"]
+    at = adata.obsm["X_umap"].astype(np.float64)
     ends = {tuple(sorted(map(tuple, np.round([at[i], at[j]], 4).tolist()))) for i, j in zip(first, second, strict=True)}
     drawn = {tuple(sorted(map(tuple, np.round(line, 4).tolist()))) for line in np.load(scanpy / "blobs-edges.npy")}
     assert drawn == ends
