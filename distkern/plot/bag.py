@@ -57,6 +57,11 @@ def plot_bag(
     InputError
         If the points have no such coordinate, or the image has not two dimensions.
 
+    See Also
+    --------
+    plot_witness : Where two bags differ.
+    distkern.Bags : The bags.
+
     Examples
     --------
     >>> axes = plot_bag([[0.0, 0.0], [0.0, 2.0], [4.0, 0.0], [4.0, 2.0]], gaussian=True)
@@ -119,6 +124,12 @@ def plot_function(
     ------
     InputError
         If there is no such function, a value is missing or infinite, or the limits are not ascending.
+
+    See Also
+    --------
+    plot_bag : The points.
+    distkern.bag_components : Functions to draw.
+    distkern.witness : Another.
 
     Examples
     --------

@@ -50,6 +50,11 @@ def plot_comparison(
         If there is no method or there are more than 40, one has no score, or there are other scores of an unknown
         method.
 
+    See Also
+    --------
+    plot_accuracy : The folds of one method.
+    plot_estimates : Estimates with intervals.
+
     Examples
     --------
     >>> axes = plot_comparison({"Kendall": [0.8, 0.9, 0.85], "linear": [0.7, 0.9, 0.6]}, label="accuracy")

@@ -42,6 +42,11 @@ def plot_consensus(found: BootstrapConsensus, *, top: int | None = None, ax: Axe
     InputError
         If there are more items than a figure has room for.
 
+    See Also
+    --------
+    plot_preferences : The preferences it comes from.
+    distkern.bootstrap_consensus : The resamples.
+
     Examples
     --------
     >>> import numpy as np

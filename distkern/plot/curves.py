@@ -71,6 +71,11 @@ def plot_curves(
         If there is no curve, x and y have different lengths, a spread is negative, a chosen value is no point of its
         curve, or a logarithmic axis would have a number that is not positive.
 
+    See Also
+    --------
+    plot_score_grid : Two parameters.
+    plot_comparison : Methods beside each other.
+
     Examples
     --------
     >>> widths, accuracy = [1.0, 10.0, 100.0], [62.0, 70.0, 65.0]

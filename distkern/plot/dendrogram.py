@@ -44,6 +44,11 @@ def plot_dendrogram(
         If the matrix is not symmetric, has one sample or more than 200, or the number of names is not that of the
         samples.
 
+    See Also
+    --------
+    plot_gram : The matrix itself.
+    plot_kernel_pca : A map.
+
     Examples
     --------
     >>> axes = plot_dendrogram([[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]], ["B", "T", "monocyte"])

@@ -52,6 +52,11 @@ def plot_embedding(
         If the embedding is no table of finite numbers, has no such coordinate, or the number of labels is not that of
         the samples.
 
+    See Also
+    --------
+    plot_kernel_pca : Components and their shares of the variance.
+    distkern.KernelPCA : Coordinates to draw.
+
     Examples
     --------
     >>> axes = plot_embedding([[0.0, 1.0], [2.0, 1.5], [1.0, 0.0]], ["ill", "well", "ill"], names=("risk", "score"))

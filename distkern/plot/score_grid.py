@@ -42,6 +42,11 @@ def plot_score_grid(
     InputError
         If it is no table of numbers, or holds none.
 
+    See Also
+    --------
+    plot_curves : One parameter.
+    plot_chosen_C : What inner folds chose.
+
     Examples
     --------
     >>> import pandas as pd
