@@ -38,7 +38,7 @@ def plot_bag(
     Parameters
     ----------
     bag
-        `Bags` with one bag, or an array of points (L, d). Several bags are taken as one, their mixture in equal parts.
+        `distkern.Bags` with one bag, or an array of points (L, d). Several bags are taken as one, their mixture in equal parts.
         Of more than 4,000 points every k-th is drawn.
     coordinates
         Positions of the coordinate to the right and of the other one.

@@ -61,7 +61,7 @@ def plot_pairs(
 
     See Also
     --------
-    features : Single features.
+    plot_features : Single features.
     distkern.explain : The explanation.
 
     Examples
@@ -128,7 +128,7 @@ def plot_features(
 
     See Also
     --------
-    pairs : Pairs of features.
+    plot_pairs : Pairs of features.
     distkern.explain : The explanation.
 
     Examples
