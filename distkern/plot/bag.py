@@ -38,8 +38,8 @@ def plot_bag(
     Parameters
     ----------
     bag
-        `distkern.Bags` with one bag, or an array of points (L, d). Several bags are taken as one, their mixture in equal parts.
-        Of more than 4,000 points every k-th is drawn.
+        `distkern.Bags` with one bag, or an array of points (L, d). Several bags are taken as one, their mixture in
+        equal parts. Of more than 4,000 points every k-th is drawn.
     coordinates
         Positions of the coordinate to the right and of the other one.
     image
