@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-collect_ignore = ["docs/conf.py", "docs/picture.py"]
+collect_ignore = ["docs/comparison.py", "docs/conf.py", "docs/picture.py"]
 """Scripts of the documentation, which set the backend of figures, or draw."""
 
 

@@ -23,22 +23,25 @@ WIDTH = 2.0
 def plot_estimates(
     names: Sequence[str],
     values: Any,
-    errors: Any,
+    errors: Any = None,
     *,
+    intervals: Any = None,
     reference: float | None = None,
     label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw estimates as dots and their intervals, ± 2 standard errors, as lines; the first is at the top.
+    """Draw estimates as dots and their intervals as lines; the first is at the top.
 
     Parameters
     ----------
     names
         Name of each estimate, (k,).
     values
-        Estimates, (k,).
+        Estimates, (k,); a line with NaN stays empty.
     errors
-        Their standard errors, (k,); NaN where there is none.
+        Their standard errors, (k,); NaN where there is none. The intervals are ± 2 standard errors.
+    intervals
+        Instead of errors, the lower and the upper end of each interval, (k, 2), such as those of a bootstrap.
     reference
         A value that is drawn as a line: 0 for differences. Intervals that do not contain it are drawn in red.
     label
@@ -49,7 +52,8 @@ def plot_estimates(
     Raises
     ------
     InputError
-        If lengths differ, an error is negative, or there is nothing to draw.
+        If lengths differ, an error is negative, an estimate is outside of its interval, or there is nothing to draw; if
+        there are both errors and intervals, or neither.
 
     See Also
     --------
@@ -60,20 +64,21 @@ def plot_estimates(
     >>> plot_estimates(["BND", "SPAV"], [0.5, 3.0], [1.0, 1.0], reference=0, label="AUC gained").get_xlabel()
     'AUC gained'
     """
-    means, half = _numbers(values, "values"), WIDTH * _numbers(errors, "errors")
+    means = _numbers(values, "values")
     if not len(names):
         raise InputError("there is no estimate to draw")
-    if not len(names) == len(means) == len(half):
-        raise InputError(f"got {len(names)} names, {len(means)} values and {len(half)} errors: give one of each")
-    if (half < 0).any():
-        raise InputError("a standard error is negative: give square roots of variances")
+    if (errors is None) == (intervals is None):
+        raise InputError("give either standard errors or intervals")
+    ends = _around(means, names, errors) if intervals is None else _ends(means, names, intervals)
     ax = new_or_given(ax)
-    half = np.nan_to_num(half)
-    apart = np.abs(means - reference) > half if reference is not None else np.zeros(len(means), dtype=bool)
+    apart = np.zeros(len(means), dtype=bool) if reference is None else (ends[0] > reference) | (ends[1] < reference)
     if reference is not None:
         ax.axvline(reference, color=ink(), linewidth=0.8)
-    for place, (value, width, is_apart) in enumerate(zip(means, half, apart, strict=True)):
-        ax.errorbar(value, place, xerr=width, fmt="o", color=OKABE_ITO[5 if is_apart else 0], markersize=4.5, lw=1.4)
+    for place, (value, low, high, is_apart) in enumerate(zip(means, *ends, apart, strict=True)):
+        if np.isnan(value):
+            continue
+        sides, colour = [[value - low], [high - value]], OKABE_ITO[5 if is_apart else 0]
+        ax.errorbar(value, place, xerr=sides, fmt="o", color=colour, markersize=4.5, lw=1.4)
     ax.set_yticks(range(len(names)), list(names))
     for text in ax.get_yticklabels():
         text.set_parse_math(False)
@@ -81,6 +86,31 @@ def plot_estimates(
     ax.set_xlabel(label)
     open_frame(ax)
     return ax
+
+
+def _around(means: Floats, names: Sequence[str], errors: Any) -> Floats:
+    """Ends of the intervals of ± 2 standard errors, (2, k)."""
+    half = WIDTH * _numbers(errors, "errors")
+    if not len(names) == len(means) == len(half):
+        raise InputError(f"got {len(names)} names, {len(means)} values and {len(half)} errors: give one of each")
+    if (half < 0).any():
+        raise InputError("a standard error is negative: give square roots of variances")
+    half = np.nan_to_num(half)
+    return np.stack([means - half, means + half])
+
+
+def _ends(means: Floats, names: Sequence[str], intervals: Any) -> Floats:
+    """Ends of given intervals, (2, k)."""
+    ends = as_floats(plain(intervals, "intervals").values, "intervals")
+    if ends.shape != (len(means), 2) or len(names) != len(means):
+        raise InputError(
+            f"got {len(names)} names, {len(means)} values and intervals of shape {ends.shape}: give a lower and an "
+            "upper end for each"
+        )
+    inside = (ends[:, 0] <= means) & (means <= ends[:, 1])
+    if not inside[~np.isnan(means)].all():
+        raise InputError("an estimate is outside of its interval: give the lower end first")
+    return ends.T
 
 
 def _numbers(values: Any, name: str) -> Floats:

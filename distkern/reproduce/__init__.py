@@ -113,6 +113,18 @@ TABLES = {
             "oestrogen receptor status called in one hospital by a model of the other, one tumour at a time",
         ),
         Table(
+            "kernels-compared",
+            "distkern.reproduce.kernels_compared:rows",
+            "Jiao & Vert (2018), section 6, on the cohorts that ship",
+            "kernels of orders beside kernels of values and top-scoring pairs, within cohorts and across platforms",
+        ),
+        Table(
+            "kernel-settings",
+            "distkern.reproduce.kernel_settings:rows",
+            "Jiao & Vert (2018), section 6, on the cohorts that ship",
+            "λ of Mallows' kernel, window and noise of the smoothed Kendall kernel, and treatment of ties",
+        ),
+        Table(
             "planted-groups",
             "distkern.reproduce.planted_groups:rows",
             "Jiao & Vert (2018), section 6.3, on drawn ballots",

@@ -30,6 +30,33 @@ def test_without_a_reference_nothing_is_red():
     assert drawn(ax) == [([50.0, 50.0], OKABE_ITO[0], [50.0, 0.0])]
 
 
+def test_given_intervals_are_drawn_as_they_are_and_red_where_they_leave_the_reference_out():
+    ax = plot_estimates(["a", "b"], [1.0, 3.0], intervals=[[-1.0, 2.0], [0.5, 8.0]], reference=0.0, ax=axes())
+    assert drawn(ax) == [([-1.0, 2.0], OKABE_ITO[0], [1.0, 0.0]), ([0.5, 8.0], OKABE_ITO[5], [3.0, 1.0])]
+
+
+def test_a_line_without_an_estimate_stays_empty():
+    ax = plot_estimates(["a", "b"], [np.nan, 3.0], intervals=[[np.nan, np.nan], [0.5, 8.0]], reference=0.0, ax=axes())
+    assert drawn(ax) == [([0.5, 8.0], OKABE_ITO[5], [3.0, 1.0])]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"intervals": [[0.0, 2.0, 3.0]]}, r"1 values and intervals of shape \(1, 3\)"),
+        ({"intervals": [[0.0, 2.0], [0.0, 2.0]]}, r"intervals of shape \(2, 2\)"),
+        ({"intervals": [[2.0, 0.0]]}, "outside of its interval"),
+        ({"intervals": [[np.nan, 2.0]]}, "outside of its interval"),
+        ({"intervals": [[0.0, 2.0]], "errors": [1.0]}, "either standard errors or intervals"),
+        ({}, "either standard errors or intervals"),
+    ],
+)
+def test_intervals_that_cannot_be_drawn_are_refused(given, fault):
+    with pytest.raises(InputError, match=fault):
+        plot_estimates(["a"], [1.0], ax=axes(), **given)
+
+
 @pytest.mark.parametrize(
     ("names", "values", "errors", "fault"),
     [
