@@ -1,4 +1,4 @@
-"""A newcomer's path on the command line: from two files to called patients, in processes of their own.
+"""A newcomer's path on the command line: the demo, and from two files to called patients, in processes of their own.
 
 ``python benchmarks/newcomer.py`` writes a table in docs/benchmarks.md. With ``--small`` it runs once, and writes
 nothing. The first run compiles into an empty cache, as after an installation; the second finds all of it compiled.
@@ -19,6 +19,7 @@ from measure import measured_on, publish, table
 from distkern.datasets import load_breast
 
 COMMANDS = {
+    "demo": "demo --out demo",
     "train": "train nki.csv --samples columns --labels clinical.csv --label er --features vdx.csv --missing "
     "drop-features --out er.model",
     "predict": "predict er.model patient.csv --samples columns --out calls.csv",
