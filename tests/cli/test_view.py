@@ -7,6 +7,7 @@ import re
 import warnings
 
 import anndata
+import h5py
 import numpy as np
 import pytest
 
@@ -156,6 +157,30 @@ def test_gram_reads_the_layer_and_append_does_too(run, tmp_path, layered, option
     assert option[1] in added.stderr
     new = 3 * X if option[1] == "counts" else 5 * X[:, :2]
     np.testing.assert_array_equal(open_gram(store).to_numpy(), Linear()(np.vstack([values(X), new])))
+
+
+def write_loom(path, values, first):
+    with h5py.File(path, "w") as file:
+        file["matrix"], file["layers/spliced"] = np.zeros_like(values).T, values.T
+        file["row_attrs/Gene"] = [f"g{k}" for k in range(values.shape[1])]
+        file["col_attrs/CellID"] = [f"c{first + k}" for k in range(len(values))]
+    return path
+
+
+def test_a_layer_of_a_loom_file_is_read_and_appended(run, tmp_path):
+    X = np.random.default_rng(1).normal(size=(9, 4))
+    store = tmp_path / "gram.store"
+    old, new = write_loom(tmp_path / "old.loom", X[:6], 0), write_loom(tmp_path / "new.loom", X[6:], 6)
+    done = run("gram", old, store, "--kernel", "linear", "--layer", "spliced")
+    assert done.exit_code == 0, done.stderr
+    assert "spliced" in run("info", store).stdout
+    added = run("append", new, store)
+    assert added.exit_code == 0, added.stderr
+    assert "read from the layer 'spliced', as the samples of the store were" in added.stderr
+    np.testing.assert_array_equal(open_gram(store).to_numpy(), Linear()(X))
+    refused = run("gram", old, tmp_path / "other.store", "--kernel", "linear", "--use-rep", "X_pca")
+    assert refused.exit_code == 3
+    assert "is loom, which has no obsm: leave out --use-rep" in refused.stderr
 
 
 def test_labels_beside_a_layer_are_read_too(run, tmp_path, layered):
