@@ -214,7 +214,7 @@ def test_messages_that_the_page_of_messages_quotes_are_those_of_the_source():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_the_commands_of_the_page_of_tasks_work(tmp_path):
     text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
     python = f'"{sys.executable}"'
