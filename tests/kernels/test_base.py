@@ -93,6 +93,7 @@ def test_normalising_a_sample_mapped_to_zero_is_refused_by_name():
         Linear().normalized()([[1.0, 0.0], [0.0, 0.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(2.0), Kendall(), Kendall("b"), Mallows(0.1)])
 def test_samples_without_their_zeros_have_the_values_of_all_samples(kernel):
     X = np.random.default_rng(0).integers(0, 4, (5, 30)) * (np.arange(30) % 5 == 0).astype(float)

@@ -134,6 +134,7 @@ def test_unit_weights_and_all_ranks_give_concordant_minus_discordant_pairs(X):
     np.testing.assert_array_equal(WeightedKendall("top", k=n + 5)(X), counts)
 
 
+@pytest.mark.slow
 def test_long_samples_with_unit_weights_equal_kendall():
     rng = np.random.default_rng(0)
     n = 3000

@@ -117,6 +117,7 @@ def test_groups_are_not_divided():
     np.testing.assert_allclose(model.strangeness_[1], np.sort(-scores[TWO == "well", 1]), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cv", [0.5, 5])
 def test_the_error_is_at_most_what_was_asked_for_in_each_class(cv):
     """600 draws of a training set and new samples: the rate of sets without the true class, and its own error."""

@@ -137,6 +137,7 @@ TESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 def test_p_values_are_uniform_under_the_null(name):
     """500 draws: the distance of their p-values from the uniform distribution has p > 0.001."""

@@ -100,6 +100,7 @@ def test_models_without_a_kernel_of_samples_are_refused():
         dk.CohortPredictor(model, missing="interleaving")
 
 
+@pytest.mark.slow
 def test_scores_do_not_shrink_where_70_percent_of_the_genes_are_missing():
     nki, vdx = load_breast("nki"), load_breast("vdx")
     training, new = nki.to_df().dropna(axis=1), vdx.to_df().dropna(axis=1)

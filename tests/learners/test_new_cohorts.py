@@ -77,6 +77,7 @@ def without(share):
     return NEW.iloc[:, np.sort(kept)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_shuffled_and_surplus_genes_and_one_patient_alone_have_the_same_calls(make, name):
     model = make(name)

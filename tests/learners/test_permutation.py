@@ -92,6 +92,7 @@ def test_fishers_discriminant_of_all_labelings_has_the_signs_of_single_fits(mu):
     np.testing.assert_array_equal(FisherSmoother.of(K[:3, :3].copy(), K[4:5, :3], mu).scores(np.ones((3, 1))), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Fisher", "machine"])
 def test_p_values_are_uniform_where_labels_do_not_belong_to_samples(name):
     rng, found = np.random.default_rng(1), []

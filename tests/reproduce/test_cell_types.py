@@ -32,6 +32,7 @@ def test_forms_are_those_of_files():
     assert log.dtype == scaled.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_kendall_does_as_well_as_spearman_and_the_form_does_not_matter():
     table = list(cell_types.rows(quick=True))
     assert [(row["kernel"], row["label"], row["genes"]) for row in table] == [

@@ -89,6 +89,7 @@ def few_questions(monkeypatch):
     monkeypatch.setattr(kernel_settings, "ASKED", ("VDX → NKI, receptor",))
 
 
+@pytest.mark.slow
 def test_a_small_table_has_all_methods_and_their_cost(few_questions):
     events = []
     rows = list(TABLES["kernels-compared"].rows(quick=True, on_event=events.append))

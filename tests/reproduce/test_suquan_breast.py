@@ -180,6 +180,7 @@ def one_setting(monkeypatch):
     monkeypatch.setattr(suquan_breast, "GAMMAS", (1.0,))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_setting")
 def test_rows_within_a_cohort_average_the_same_folds_of_all_methods():
     cohort, events = patients(1), []

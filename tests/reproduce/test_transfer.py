@@ -10,6 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from distkern.reproduce import transfer
 
 
+@pytest.mark.slow
 def test_scores_and_intervals():
     rng = np.random.default_rng(0)
     truth = np.where(rng.random(80) < 0.3, "b", "a")

@@ -199,6 +199,7 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.slow
 def test_problems_have_the_same_bits_alone_and_together(tmp_path, monkeypatch):
     X, codes, _ = drawn(5, 70)
     problems = joint_problems(codes)
@@ -219,6 +220,7 @@ def test_problems_have_the_same_bits_alone_and_together(tmp_path, monkeypatch):
         assert_same_bits(one, other)
 
 
+@pytest.mark.slow
 def test_serial_threads_and_a_cluster_give_the_same_bits(tmp_path, monkeypatch, client):
     monkeypatch.setattr(map_reduce, "SMALL_BYTES", 0)
     X, codes, _ = drawn(6, 60)
