@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -95,7 +96,7 @@ def hidden(name: str, whole: Rankings, seed: int) -> Iterator[tuple[str, Ranking
 
 def drawn(path: Path, most: int, seed: int) -> Rankings:
     """Ballots of a file, a row a voter, of at most so many."""
-    voters = read_rankings(path, values="orderings", gaps="top", blank="0").expand()
+    voters = cast(Rankings, read_rankings(path, values="orderings", gaps="top", blank="0")).expand()
     return voters[np.sort(np.random.default_rng(seed).permutation(len(voters))[:most])]
 
 
