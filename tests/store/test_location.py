@@ -288,7 +288,7 @@ def test_answer_of_a_server_becomes_one_sentence(s3, monkeypatch):
     with pytest.raises(StoreError, match=r"^cannot read the store .*: ExpiredToken: as the test wants it$"):
         gram.to_numpy()
     s3.fails["GET"] = ("503 Slow Down", "SlowDown")
-    with pytest.raises(StoreError, match="SlowDown"):
+    with pytest.raises(StoreError, match=r"SlowDown|503 Service Unavailable"):  # older obstore keeps the code only
         open_gram(s3.url)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StoreError, match=r"^cannot open the store .*error sending request$"):
