@@ -403,7 +403,7 @@ class MallowsMixture(RankingMixture):
         values, kinds = ballots.scores, np.array(ballots.kind)
         values[np.isnan(ballots.values)] = -np.inf
         listed = ~np.isnan(ballots.values)
-        order = np.argsort(values, axis=1, kind="stable")
+        order = np.lexsort((values, listed))  # items that are not listed come first, also beside a listed −infinity
         ordered, seen = np.take_along_axis(values, order, axis=1), np.take_along_axis(listed, order, axis=1)
         tied = np.flatnonzero(((ordered[:, 1:] == ordered[:, :-1]) & seen[:, 1:] & seen[:, :-1]).any(axis=1))
         if len(tied):

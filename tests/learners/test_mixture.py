@@ -255,6 +255,17 @@ def test_a_partial_ranking_of_all_items_is_total_and_kinds_mix():
     np.testing.assert_array_equal(expanded.labels_, weighted.labels_[rows])
 
 
+def test_a_listed_item_may_have_the_value_minus_infinity():
+    X, _ = two_groups()
+    plain = some_of(X, 4)
+    values = plain.values.copy()
+    lowest = np.nanmin(values, axis=1, keepdims=True)
+    values[values == lowest] = -np.inf
+    votes = Rankings.from_ranks(values, kind="interleaving")
+    model = MallowsMixture(2, n_init=1, random_state=0).fit(plain)
+    np.testing.assert_array_equal(model.score_samples(votes), model.score_samples(plain))
+
+
 def test_completions_are_kept_with_the_model(tmp_path):
     X, _ = two_groups()
     votes = some_of(X, 4)
