@@ -100,7 +100,7 @@ def test_a_release_publishes_what_was_tested_without_a_token():
         "ci",
         "check",
     )
-    assert jobs["publish"]["environment"]["name"] == "pypi"
+    assert jobs["publish"]["environment"] == "pypi"
     downloaded, published = jobs["publish"]["steps"]  # and nothing of the repository is run
     assert downloaded["uses"].startswith("actions/download-artifact@")
     assert published["uses"].startswith("pypa/gh-action-pypi-publish@")

