@@ -174,13 +174,7 @@ def cluster(
     is_store = _is_store(input, given["kernel"])
     _refuse_usage(is_store, choose, references, resamples, consensus, given)
     _refuse_unwritable(out, report, overwrite)
-    if covariates is not None and given["weight"] is not None:
-        raise click.UsageError(
-            "--covariates tests voters, each with a row of its own, and --weight counts several for a row: leave one "
-            "out"
-        )
-    if bootstrap and consensus is None:
-        raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
+    _refuse_usage_of_voters(covariates, consensus, bootstrap, given["weight"])
     on_interruption("nothing was written: run the same command again")
     with executor_of(**given) as executor:
         given["progress"] = progress_of(quiet)
@@ -274,6 +268,16 @@ def _is_store(path: Path | str, kernel: str | None) -> bool:
     from distkern.io.sheets import file_and_sheet
 
     return isinstance(path, str) or holds_gram(path) or (kernel is None and not file_and_sheet(path)[0].is_file())
+
+
+def _refuse_usage_of_voters(covariates: Path | None, consensus: str | None, bootstrap: int, weight: Any) -> None:
+    if covariates is not None and weight is not None:
+        raise click.UsageError(
+            "--covariates tests voters, each with a row of its own, and --weight counts several for a row: leave one "
+            "out"
+        )
+    if bootstrap and consensus is None:
+        raise click.UsageError("--bootstrap draws the voters of a consensus: add, for example, --consensus kemeny")
 
 
 def _refuse_unwritable(out: Path | None, report: Path | None, overwrite: bool) -> None:

@@ -174,11 +174,7 @@ def evaluate(
     **protocol: Any,
 ) -> None:
     """Estimate the accuracy of a classifier on the Gram matrix in STORE by repeated nested cross-validation."""
-    refuse_same_file({"--out": out, "--scores": scores})
-    if out is not None:
-        refuse_unwritable_file(out, overwrite)
-    if scores is not None:
-        refuse_unwritable_table(scores, overwrite)
+    _refuse_unwritable(out, scores, overwrite)
     if permutation_time is not None and permutations is None:
         raise click.UsageError("--permutation-time limits the time of --permutations: say how many there are at most")
     asked = survival_asked(learner, time, event, strata, risk_groups, ("label", "C", "permutations"))
@@ -240,6 +236,14 @@ def evaluate(
     _print_classes(found, y, heading, repr(gram.kernel), other, out, scores, as_json)
     compared = typed("labels", "label", "samples", "sep", "kernel", "ties", "params")
     conclude(out, scores, then=[_after(store, out), command("compare", store, *compared)])
+
+
+def _refuse_unwritable(out: Path | None, scores: Path | None, overwrite: bool) -> None:
+    refuse_same_file({"--out": out, "--scores": scores})
+    if out is not None:
+        refuse_unwritable_file(out, overwrite)
+    if scores is not None:
+        refuse_unwritable_table(scores, overwrite)
 
 
 def _after(store: Path | str, out: Path | None) -> str:

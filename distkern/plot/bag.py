@@ -147,7 +147,7 @@ def plot_function(
     if len(values) != count**2 or not 0 <= which < columns.shape[1]:
         raise InputError(
             f"the function gave values of shape {values.shape} at {count**2:,} points: it must give one for each "
-            f"point, or some, of which which={which} chooses one"
+            f"point, or several, and which={which} must be the position of one of them"
         )
     shown = columns[:, which].reshape(count, count)
     if not np.isfinite(shown).all():

@@ -28,7 +28,7 @@ def plot_confusion(held_out: HeldOut, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     held_out
-        Predictions of an `distkern.Evaluation`: its ``held_out`` or ``external``.
+        Predictions of a `distkern.Evaluation`: its ``held_out`` or ``external``.
     ax
         Axes to draw on; by default those of a new figure.
 

@@ -31,7 +31,7 @@ def plot_dendrogram(
     gram
         Symmetric Gram matrix, or an array of its values, (m, m), 2 ≤ m ≤ 200.
     names
-        Names of the samples, (m,); by default those of the matrix, or their positions.
+        Names of the samples, (m,); by default the names in the matrix, or positions.
     method
         Distance of two groups: ``"average"`` of their samples, ``"complete"``, the largest one, or ``"single"``, the
         smallest one.

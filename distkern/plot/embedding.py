@@ -42,7 +42,7 @@ def plot_embedding(
     coordinates
         Positions of the coordinate to the right and of the one upwards.
     names
-        Names of these two coordinates; by default those of the columns of a DataFrame, or their positions.
+        Names of these two coordinates; by default the columns of a DataFrame, or positions.
     ax
         Axes to draw on; by default those of a new figure.
 

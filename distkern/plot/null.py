@@ -26,7 +26,7 @@ def plot_null(permutation_test: PermutationTest, *, ax: Axes | None = None) -> A
     Parameters
     ----------
     permutation_test
-        Result of `distkern.permutation_test`, or the attribute ``permutation_test`` of an `distkern.Evaluation`.
+        Result of `distkern.permutation_test`, or the attribute ``permutation_test`` of a `distkern.Evaluation`.
     ax
         Axes to draw on; by default those of a new figure.
 

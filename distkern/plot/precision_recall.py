@@ -23,7 +23,7 @@ def plot_precision_recall(held_out: HeldOut | Mapping[str, HeldOut], *, ax: Axes
     Parameters
     ----------
     held_out
-        Predictions of an `distkern.Evaluation` (``held_out``, ``external``), or several by name. Of several classes
+        Predictions of a `distkern.Evaluation` (``held_out``, ``external``), or several by name. Of several classes
         each has a curve, against all others; a class without samples has none.
     ax
         Axes to draw on; by default those of a new figure.

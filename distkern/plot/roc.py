@@ -29,7 +29,7 @@ def plot_roc(
     Parameters
     ----------
     held_out
-        Predictions of an `distkern.Evaluation` (``held_out``, ``external``), or several by name: ``{"held out": …,
+        Predictions of a `distkern.Evaluation` (``held_out``, ``external``), or several by name: ``{"held out": …,
         "other hospital": …}``. Of several classes each has a curve, against all others; a class without samples has
         none.
     draws

@@ -98,7 +98,7 @@ def changed(name: str, cohort: Question, change: Callable[[Floats], Floats]) -> 
 
 
 def across(name: str, known: tuple[Floats, Indices], new: tuple[Floats, Indices], seed: int) -> Question:
-    """One cohort trains, all samples of the other are tested; inner folds are those of the first.
+    """One cohort trains, and all samples of the other are tested; inner folds divide the first.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Method:
     name
         Its name in the table.
     start
-        Takes all samples (m, n) and labels (m,), of which a caller uses those of its split.
+        Takes all samples (m, n) and labels (m,). The caller that it returns uses the samples of a split.
     """
 
     name: str
@@ -263,6 +263,11 @@ def scores(found: HeldOut, seed: int) -> Row:
     if len(found.predicted) > 1:
         row |= {f"{REPEATED}{n}": balanced(found.truth, own) for n, own in enumerate(found.predicted, start=1)}
     return row
+
+
+def compared(found: HeldOut, base: HeldOut, seed: int) -> Row:
+    """Return `scores` and `gain`; there is no gain over itself."""
+    return scores(found, seed) | (dict.fromkeys(GAIN) if found is base else gain(found, base, seed))
 
 
 def gain(found: HeldOut, base: HeldOut, seed: int) -> Row:

@@ -2,8 +2,8 @@
 
 The 5,738 ballots of the APA rank five candidates. 1,000 readers of Jester rate the fifteen jokes that most readers
 rate; equal ratings are ordered at random. Nobody knows true groups here. So each method finds three groups in the whole
-ballots, then again in ballots of which each ranks a random part of the items. The adjusted Rand index compares both,
-and what a method finds with what kernel k-means finds in the same ballots. Four more files, of the R package PLMIX,
+ballots, then again in ballots that rank a random part of the items. The adjusted Rand index compares both, and what a
+method finds with what kernel k-means finds in the same ballots. Four more files, of the R package PLMIX,
 have ballots that are partial as they come: 2,262 citizens of Germany on four goals of politics, 435 people on six car
 configurations, the voters of Dublin West in 2002, of whom 3,000 are drawn, and 36 races of NASCAR.
 
@@ -47,7 +47,7 @@ FILES = {
 def rows(
     *, data: str | os.PathLike[str] | None = None, quick: bool = False, seed: int = 0, on_event: Listener = silent
 ) -> Iterator[Row]:
-    """Compute the table: the ballots of the APA, and those of the files in a folder.
+    """Compute the table: the ballots of the APA, and of the files in a folder.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 Each setting is a kernel of its own: only C of the support vector machine is chosen, by inner folds. The protocol is
 that of `distkern.reproduce.comparison`, and each setting is compared with Kendall's tau-b on the same samples.
 
-Windows are in standard deviations of the values of a sample, and those of the two other noises are such that the noise
-has the same standard deviation as uniform noise of that window. λ is per fraction of all pairs (``scaled=True``).
+Windows are in standard deviations of the values of a sample. Gaussian and Laplace noise have the standard deviation of
+uniform noise with a window of 1. λ is per fraction of all pairs (``scaled=True``).
 
     distkern reproduce kernel-settings --out docs/figures/kernel-settings.csv
 """
@@ -17,7 +17,7 @@ from distkern.core.events import Listener, Progress, silent
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.smoothed import SmoothedKendall
-from distkern.reproduce.comparison import GAIN, Method, about, gain, held_out, on_samples, own_deviation, scores
+from distkern.reproduce.comparison import Method, about, compared, held_out, on_samples, own_deviation
 from distkern.reproduce.kernels_compared import REPEATS, every_fifth, questions
 from distkern.reproduce.tables import Row
 
@@ -89,7 +89,6 @@ def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False, on_event
             yield (
                 about(question)
                 | {"kernel": method.name, "parameter": parameter, "value": value}
-                | scores(found, seed)
-                | (dict.fromkeys(GAIN) if method is BASE else gain(found, base, seed))
+                | compared(found, base, seed)
             )
             on_event(Progress("kernel settings", place * len(tried) + number, len(asked) * len(tried)))

@@ -32,18 +32,16 @@ from distkern.kernels.smoothed import SmoothedKendall
 from distkern.kernels.vectors import Gaussian, Linear
 from distkern.learners.held_out import HeldOut
 from distkern.reproduce.comparison import (
-    GAIN,
     Method,
     Question,
     about,
     across,
     changed,
-    gain,
+    compared,
     held_out,
     on_samples,
     on_training,
     own_deviation,
-    scores,
     top_pairs,
     within,
     z_scores,
@@ -207,13 +205,7 @@ def rows(*, repeats: int = REPEATS, seed: int = 0, quick: bool = False, on_event
         for method in methods_of(question):
             found, seconds = measured(method, question)
             base = found if base is None else base
-            yield (
-                about(question)
-                | {"method": method.name}
-                | scores(found, seed)
-                | (dict.fromkeys(GAIN) if method is LINEAR else gain(found, base, seed))
-                | {"seconds": seconds}
-            )
+            yield (about(question) | {"method": method.name} | compared(found, base, seed) | {"seconds": seconds})
             done += 1
             on_event(Progress("kernels compared", done, total))
 

@@ -81,7 +81,7 @@ def test_what_cannot_be_drawn_is_refused():
         plot_function(lambda points: points[:, 0], limits=(1, 0), ax=axes())
     with pytest.raises(InputError, match="gave values of shape"):
         plot_function(lambda points: points[:1, 0], ax=axes())
-    with pytest.raises(InputError, match="which=2 chooses one"):
+    with pytest.raises(InputError, match="which=2 must be the position"):
         plot_function(lambda points: points, which=2, ax=axes())
     with pytest.raises(InputError, match="missing or infinite"), np.errstate(divide="ignore"):
         plot_function(lambda points: 1 / points[:, 0], ax=axes())

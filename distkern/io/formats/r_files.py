@@ -200,7 +200,7 @@ def _assay(path: Path, found: Any, options: ReadOptions) -> Any:
 
 
 def _names_beside(found: Any, features: Any, ids: Any) -> tuple[Any, Any]:
-    """Return the names of features and samples: those of the object, or else those of its matrix."""
+    """Return the names of features and samples that the object has or, without them, its matrix."""
     ranges = getattr(found, "rowRanges", None)
     beside = (
         getattr(found, "NAMES", None),
