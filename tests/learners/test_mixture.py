@@ -255,6 +255,25 @@ def test_a_partial_ranking_of_all_items_is_total_and_kinds_mix():
     np.testing.assert_array_equal(expanded.labels_, weighted.labels_[rows])
 
 
+def test_errors_grow_with_the_number_of_voters():
+    X, _ = two_groups((30, 20))
+    votes = some_of(X, 3)
+    model = MallowsMixture(2, n_init=1, n_completions=20, random_state=0).fit(votes)
+    twice = Rankings.from_ranks(votes.values, kind="interleaving", counts=np.full(50, 2))
+    again = MallowsMixture(2, n_init=1, n_completions=20, random_state=0).fit(twice)
+    assert again.log_likelihood_error_ == pytest.approx(2 * model.log_likelihood_error_)  # voters of a ballot share it
+    assert again.monte_carlo_error(twice) == pytest.approx(model.monte_carlo_error(votes))
+
+
+@pytest.mark.parametrize("components", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_ballots_of_one_item_say_nothing_and_leave_no_component_empty(seed, components):
+    votes = Rankings.from_orderings([["a"], ["b"], ["c"]], kind="interleaving", counts=[5, 2, 1])
+    model = MallowsMixture(components, n_init=1, random_state=seed).fit(votes)
+    assert model.log_likelihood_ == pytest.approx(0, abs=1e-9)
+    assert (model.weights_ > 0.1).all()
+
+
 def test_a_listed_item_may_have_the_value_minus_infinity():
     X, _ = two_groups()
     plain = some_of(X, 4)
