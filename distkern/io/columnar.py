@@ -51,7 +51,7 @@ class Columnar:
             return getattr(pd, self.function)(path)
 
     def columns(self, path: Path) -> list[str]:
-        """Read the names of the columns, also of an index, in any order; an index without a name is ``""``.
+        """Read the names of the columns, also of an index that has one, in any order.
 
         Raises
         ------
@@ -67,8 +67,7 @@ class Columnar:
         except ImportError as error:
             raise MissingExtraError.of(f"reading {kind}", "files") from error
         with refuse_damage(path.name, kind):
-            names = parquet.read_schema(path).names
-        return ["" if name.startswith("__index_level_") else name for name in names]
+            return list(parquet.read_schema(path).names)
 
 
 COLUMNAR = (
