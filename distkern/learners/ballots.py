@@ -52,11 +52,14 @@ def ballots_of(estimator: Any, X: Any, *, reset: bool) -> Rankings:
     return found
 
 
+def weights_or_counts(X: Any, sample_weight: Any) -> Any:
+    """The given weights, else the counts of `Rankings`, else None."""
+    return X.counts if sample_weight is None and isinstance(X, Rankings) else sample_weight
+
+
 def voters_of(X: Any, sample_weight: Any) -> Floats:
     """Number of voters of each ranking, (m,): the given weights, else the counts of `Rankings`, else 1."""
-    if sample_weight is None and isinstance(X, Rankings):
-        sample_weight = X.counts
-    return sample_weights(sample_weight, samples_of(X))[0]
+    return sample_weights(weights_or_counts(X, sample_weight), samples_of(X))[0]
 
 
 def _with_items(ballots: Rankings, places: Any) -> Rankings:

@@ -19,6 +19,7 @@ from distkern.io.source import as_source
 from distkern.kernels.base import Kernel
 from distkern.kernels.kendall import OrderingKernel
 from distkern.kernels.partial import PartialKernel
+from distkern.learners.ballots import weights_or_counts
 from distkern.learners.kmeans import KernelKMeans, generators_of
 from distkern.learners.memory import memory_allowed, read_matrix, require_memory, within_limit
 from distkern.learners.partition import require_silhouette_memory, whole_weights
@@ -228,7 +229,7 @@ def cluster_numbers(
     kernel
         See `KernelKMeans`.
     sample_weight
-        Multiplicity of each sample, (m,), integers.
+        Multiplicity of each sample, (m,), integers; by default the counts of `Rankings`, else 1.
     references
         B, the number of reference data sets.
     reference
@@ -279,7 +280,7 @@ def cluster_numbers(
         gram = model._training_gram(X, memory_limit)
     else:
         gram = as_training_gram(X)
-    weights = whole_weights(sample_weight, gram)
+    weights = whole_weights(weights_or_counts(X, sample_weight), gram)
     numbers = _numbers(n_clusters, int(np.count_nonzero(weights)))
     require_silhouette_memory(gram, sum(numbers), memory_limit)
     whole_number(references, "references", 0)

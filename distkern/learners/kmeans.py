@@ -16,11 +16,12 @@ from distkern.core.sentences import OptionalPart, Parameter, Sentence
 from distkern.core.typing import Floats, Indices
 from distkern.core.warning import warn
 from distkern.core.weights import sample_weights
+from distkern.learners.ballots import voters_of, weights_or_counts
 from distkern.learners.base import KernelEstimator, read_samples
 from distkern.learners.memory import memory_allowed, require_memory, row_blocks
 from distkern.learners.randomness import random_state_of
 from distkern.learners.registry import saveable
-from distkern.learners.validation import REPEATS, not_negative, refuse_misaligned, samples_of, whole
+from distkern.learners.validation import REPEATS, not_negative, refuse_misaligned, whole
 from distkern.operators.base import BaseGram
 from distkern.operators.checks import finite, is_symmetric
 from distkern.operators.indexing import as_indices
@@ -156,6 +157,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
         """Cluster the samples of a training matrix (m, m), or samples (m, n), with weights (m,).
 
+        Without weights, rankings have their counts of voters, and other samples have weight 1.
+
         Raises
         ------
         InputError
@@ -172,7 +175,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self._check_parameters()
         refuse_misaligned(y, X)
         gram = self._training_gram(X, self.memory_limit)
-        weights, kept = sample_weights(sample_weight, gram)
+        weights, kept = sample_weights(weights_or_counts(X, sample_weight), gram)
         if len(kept) < self.n_clusters:
             raise InputError(
                 f"got n_samples={len(kept)} with a weight for n_clusters={self.n_clusters}: ask for fewer clusters"
@@ -214,7 +217,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the samples to their nearest centres."""
         closest = self._squared_distances(X).min(axis=1)
-        return -float(sample_weights(sample_weight, samples_of(X))[0] @ closest)
+        return -float(voters_of(X, sample_weight) @ closest)
 
     # Training ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from distkern.gram import map_reduce
 from distkern.kernels.kendall import Kendall
 from distkern.kernels.mallows import Mallows
 from distkern.kernels.vectors import Gaussian, Linear
+from distkern.learners.cluster_numbers import cluster_numbers
 from distkern.learners.kmeans import KernelKMeans, generators_of
 from distkern.learners.persist import load_model, save_model
 from distkern.learners.predictor import CohortPredictor
@@ -110,6 +111,23 @@ def test_rankings_with_counts_are_the_ballots(kernel):
     assert every.inertia_ == pytest.approx(model.inertia_, rel=1e-10)
     assert every.n_iter_ == model.n_iter_
     np.testing.assert_array_equal(ballots[every.medoid_indices_], model.medoid_indices_)
+
+
+def test_rankings_count_their_voters_without_being_asked():
+    votes = load_apa()
+    asked, model = (
+        KernelKMeans(3, kernel=Kendall(), n_init=2, random_state=0).fit(votes, sample_weight=weights)
+        for weights in (votes.counts, None)
+    )
+    assert model.inertia_ == asked.inertia_
+    np.testing.assert_array_equal(model.labels_, asked.labels_)
+    assert model.score(votes) == asked.score(votes, sample_weight=votes.counts)
+    alone = KernelKMeans(3, kernel=Kendall(), n_init=2, random_state=0).fit(votes, sample_weight=np.ones(len(votes)))
+    assert alone.inertia_ < model.inertia_
+    tried = [
+        cluster_numbers(votes, [2], kernel=Kendall(), random_state=0, sample_weight=w) for w in (votes.counts, None)
+    ]
+    assert tried[0].inertia == tried[1].inertia
 
 
 def test_samples_of_weight_zero_get_a_label_but_do_not_move_centres():
