@@ -7,7 +7,7 @@ from distkern import InputError
 from distkern.plot import plot_comparison
 from distkern.plot.axes import OKABE_ITO
 
-SCORES = pd.DataFrame({"Kendall": [0.8, 0.9, 0.7, np.nan], "linear": [0.5, 0.6, 0.9, 0.7]})
+SCORES = pd.DataFrame({"Kendall": [0.8, 0.9, 0.7, *[np.nan] * 3], "linear": [0.5, 0.6, 0.9, 0.7, 0.62, -0.5]})
 
 
 @pytest.mark.parametrize("scores", [SCORES, {name: SCORES[name].to_numpy() for name in SCORES}])
